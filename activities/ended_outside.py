@@ -17,7 +17,7 @@ from activities.jobs.why_closed import why_closed
 from activities.notify import deliver
 from activities.runs import orphans
 from activities.stalls import StallWatch
-from activities.store import attempts, jobs, pipeline_runs, trees
+from activities.store import attempt_rows, job_rows, run_rows, tree_rows
 from activities.store.leader import Leader
 from activities.temporal import RPC_TIMEOUT
 from workflows.model import ids
@@ -81,12 +81,12 @@ class OutsideWatch:
     async def _settle_all(self) -> None:
         store = self.context.store
         alive = {each.id: each.run_id async for each in self.client.list_workflows(RUNNING)}
-        for root, writer in sorted((await asyncio.to_thread(jobs.open_trees, store)).items()):
+        for root, writer in sorted((await asyncio.to_thread(job_rows.open_trees, store)).items()):
             if root not in alive:
                 await settle(self.client, store, self.context.settings.temporal.task_queue, root)
             elif writer and writer != alive[root]:
                 await self._has_it_write(root, alive[root])
-        open_runs = await asyncio.to_thread(pipeline_runs.find, store, states=sorted(OPEN_RUNS), limit=1000)
+        open_runs = await asyncio.to_thread(run_rows.find, store, states=sorted(OPEN_RUNS), limit=1000)
         for run in open_runs:
             await settle_run(self.client, store, run)
 
@@ -106,15 +106,15 @@ async def settle(client: Client, store: Engine, task_queue: str, root: str) -> R
     found = await ended(client, root)
     if found is None:
         return None
-    tree = await asyncio.to_thread(trees.get, store, root)
+    tree = await asyncio.to_thread(tree_rows.get, store, root)
     state = None if found.gone else await state_of(client, root)
     again = tree.start.anew if tree else UNKNOWN
-    rows = await asyncio.to_thread(jobs.close_lost, store, root, found.why, "" if state else again)
+    rows = await asyncio.to_thread(job_rows.close_lost, store, root, found.why, "" if state else again)
     if rows is None:
         return None
     log.warning("the tree %s has no workflow any more: %s", root, found.why)
     if tree is not None:
-        await asyncio.to_thread(trees.keep_interrupted, store, state, root)
+        await asyncio.to_thread(tree_rows.keep_interrupted, store, state, root)
     for event in rows.events:
         if event.kind in TELLS_PEOPLE:  # as the tree itself would have
             await deliver.begin(client, task_queue, event.event_id, event.message)
@@ -154,12 +154,12 @@ async def settle_run(client: Client, store: Engine, run: RunRecord) -> bool:
     found = await ended(client, ids.workflow_id(run.pipeline), run.run_id)
     if found is None:
         return False
-    return await asyncio.to_thread(pipeline_runs.close_lost, store, run.run_id, found.why)
+    return await asyncio.to_thread(run_rows.close_lost, store, run.run_id, found.why)
 
 
 async def end_abandoned(context: Context) -> int:
     """End the agents of jobs that ended without them: no activity of theirs will come back."""
-    left = await asyncio.to_thread(attempts.abandoned, context.store, context.host, STOPPING)
+    left = await asyncio.to_thread(attempt_rows.abandoned, context.store, context.host, STOPPING)
     if not left:
         return 0
     home, grace = context.home, context.settings.worker.stop_grace
@@ -168,5 +168,5 @@ async def end_abandoned(context: Context) -> int:
         outcome = JobOutcome(
             job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED, reason="its job ended without it"
         )
-        await asyncio.to_thread(attempts.close, context.store, run, outcome, {}, {})
+        await asyncio.to_thread(attempt_rows.close, context.store, run, outcome, {}, {})
     return ended

@@ -21,9 +21,9 @@ from activities.moving import HostWatch
 from activities.runs import orphans
 from activities.runs.run_folders import Key
 from activities.runs.service_process import loud
-from activities.store import attempts, pipeline_runs
+from activities.store import attempt_rows, run_rows
 from activities.store.leader import Chore, Leader
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from activities.temporal import RPC_TIMEOUT
 from activities.workflow_steps import unevictable
 from workflows.model.errors import ServiceError
@@ -46,7 +46,7 @@ STUCK_SECONDS = 10.0
 
 async def end_orphans(context: Context) -> int:
     """Report, then end, this home's orphaned processes. A run without an outcome stays: it is attached to again."""
-    wanted = await asyncio.to_thread(attempts.all_open, context.store)
+    wanted = await asyncio.to_thread(attempt_rows.all_open, context.store)
     found = await asyncio.to_thread(orphans.find_orphans, context.home.runs, set(wanted))
     await orphans.end(found, context.home.orphans, context.settings.worker.stop_grace)
     return len(found)
@@ -135,11 +135,11 @@ def tidy(context: Context) -> int:
     before, gone = time.time() - context.settings.worker.keep_runs, 0
 
     def is_over(key: Key) -> bool:
-        attempt = attempts.get(context.store, *key)
+        attempt = attempt_rows.get(context.store, *key)
         return attempt is not None and attempt.ended_at is not None and attempt.ended_at < before
 
     context.artifacts.hand_over()
-    delete_later.delete(*pipeline_runs.over(context.store, before).folders(context.home.programs))
+    delete_later.delete(*run_rows.over(context.store, before).folders(context.home.programs))
     delete_later.empty(context.home.root / delete_later.FOLDER)
     for run_dir in orphans.old_runs(context.home.runs, is_over, before):
         with contextlib.suppress(OSError):
@@ -162,7 +162,7 @@ async def seen(context: Context, namespace: str) -> AsyncIterator[None]:
     finally:
         saying.cancel()
         with contextlib.suppress(SQLAlchemyError):
-            await asyncio.to_thread(hosts.stop, context.store, context.host, started_at=started_at)
+            await asyncio.to_thread(host_rows.stop, context.store, context.host, started_at=started_at)
 
 
 async def _keep_seen(context: Context, started_at: float) -> None:
@@ -200,5 +200,5 @@ def _let_go(why: str) -> None:
 
 def _drained(context: Context) -> str:
     """Return why this host starts nothing, if a person drains it; that outlives a restart (ruling Q8)."""
-    host = hosts.get(context.store, context.host)
+    host = host_rows.get(context.store, context.host)
     return DRAINED if host is not None and host.draining_at is not None else ""

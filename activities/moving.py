@@ -15,7 +15,7 @@ from pathlib import Path
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.git import branches, hub
+from activities.git import git_branches, hub
 from activities.git.work_folder import worktrees
 from activities.git.work_folder.service_git_dir import side_of
 from activities.git.work_folder.worktrees import Worktree
@@ -25,13 +25,12 @@ from activities.jobs import snapshots
 from activities.notify import deliver
 from activities.runs import orphans
 from activities.runs.run_folders import Key
-from activities.store import attempts, jobs, moves, outbox, placements
-from activities.store import branches as branch_events
-from activities.store.attempts import AttemptRow
+from activities.store import attempt_rows, branch_rows, job_rows, moves, outbox, placements
+from activities.store.attempt_rows import AttemptRow
 from activities.store.leader import Leader
 from activities.store.moves import HostAttempt
-from activities.store.registry import hosts, repos
-from activities.store.registry.hosts import Host
+from activities.store.registry import host_rows, repo_rows
+from activities.store.registry.host_rows import Host
 from activities.temporal import RPC_TIMEOUT
 from workflows.model.errors import ServiceError
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
@@ -85,8 +84,8 @@ class HostWatch:
         self.not_kept = await keep_work(self.context, self.not_kept)
         if leads:
             lost_after = self.context.settings.fleet.move_after if self._can_judge else 0
-            await asyncio.to_thread(hosts.sort_out, self.context.store, lost_after=lost_after)
-            every = await asyncio.to_thread(hosts.every, self.context.store)
+            await asyncio.to_thread(host_rows.sort_out, self.context.store, lost_after=lost_after)
+            every = await asyncio.to_thread(host_rows.every, self.context.store)
             for host in every:
                 await self._check_host(host)
             await self._use_free_slots(every)
@@ -185,7 +184,7 @@ async def keep_work(context: Context, logged: Mapping[Key, str] | None = None) -
 
 
 def _keep_work(context: Context, key: Key) -> None:
-    row, job = attempts.get(context.store, *key), jobs.get(context.store, key[0])
+    row, job = attempt_rows.get(context.store, *key), job_rows.get(context.store, key[0])
     ref = ""
     if row is not None and job is not None and row.worktree is not None:
         repo, path = checkouts.path_by_name(context, job.repo), Path(row.worktree)
@@ -197,7 +196,7 @@ def _keep_work(context: Context, key: Key) -> None:
 
 def _kept(context: Context, row: AttemptRow, name: str, repo: Path) -> str:
     """Push the attempt's work, uncommitted files too, and record the event. Return the ref; empty without work."""
-    through = checkouts.hub_of(context, repos.registered(context.store, name))
+    through = checkouts.hub_of(context, repo_rows.registered(context.store, name))
     commit, source = _work(row, repo, through)
     if through is None or commit is None:
         return ""
@@ -206,7 +205,7 @@ def _kept(context: Context, row: AttemptRow, name: str, repo: Path) -> str:
     ref = through.ref(own)
     event = BranchEvent(actor=context.host, branch=ref, head_sha=commit, task_branch="", merged=False)
     message = f"{context.host} came back: its work on attempt {row.attempt}, which had moved, is kept as {ref}"
-    branch_events.record(context.store, BranchEventKind.KEPT, row.job_id, event, message)
+    branch_rows.record(context.store, BranchEventKind.KEPT, row.job_id, event, message)
     return ref
 
 
@@ -217,5 +216,5 @@ def _work(row: AttemptRow, repo: Path, through: hub.Hub | None) -> tuple[str | N
         worktree = Worktree(path, row.base_sha or worktree.base, worktree.branch, worktree.names)
         made = snapshots.take(worktree, *row.key, through)
         return made.commit or None, side_of(path)
-    tip = branches.tip(repo, row.branch or "")
+    tip = git_branches.tip(repo, row.branch or "")
     return (tip if tip != row.base_sha else None), repo

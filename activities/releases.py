@@ -27,7 +27,7 @@ from temporalio.worker import WorkerDeploymentConfig
 
 from activities.host.context import Context
 from activities.settings.model import Settings
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from activities.temporal import RPC_TIMEOUT
 from workflows.policy.host_availability import lacks_worker
 from workflows.policy.releases import must_become_current
@@ -83,7 +83,7 @@ async def config(client: Client, settings: Settings) -> WorkerDeploymentConfig |
     if not settings.store.url and not known.current:
         return None
     return WorkerDeploymentConfig(
-        version=WorkerDeploymentVersion(known.name, hosts.release()),
+        version=WorkerDeploymentVersion(known.name, host_rows.release()),
         use_worker_versioning=True,
         default_versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
     )
@@ -91,9 +91,9 @@ async def config(client: Client, settings: Settings) -> WorkerDeploymentConfig |
 
 async def make_current(client: Client, context: Context) -> bool:
     """Make this release the current one if it has to be. Return False if none is current: then no tree goes on."""
-    known, own = await deployment(client, context.settings), hosts.release()
+    known, own = await deployment(client, context.settings), host_rows.release()
     living = [
-        host.version for host in await asyncio.to_thread(hosts.every, context.store) if not lacks_worker(host.seen)
+        host.version for host in await asyncio.to_thread(host_rows.every, context.store) if not lacks_worker(host.seen)
     ]
     if not must_become_current(own, known.current, living):
         return True

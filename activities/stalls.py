@@ -11,7 +11,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.runs import status
-from activities.store import attempts, stalls
+from activities.store import attempt_rows, stall_rows
 from activities.temporal import RPC_TIMEOUT
 from workflows.policy.stalls import STALL_SECONDS, STEP_ATTEMPTS, Stall, StallKind
 
@@ -45,7 +45,7 @@ class StallWatch:
         late = [what for what, at in since.items() if now - at >= STALL_SECONDS]
         lasting = [Stall(kind, what, found[what], since[what], host) for what in late]
         if self.stored.get(kind) != lasting:
-            await asyncio.to_thread(stalls.replace, self.context.store, kind, host, lasting)
+            await asyncio.to_thread(stall_rows.replace, self.context.store, kind, host, lasting)
             self.stored[kind] = lasting
 
     async def _failing(self) -> dict[str, int]:
@@ -66,5 +66,5 @@ class StallWatch:
 
 def _unrecorded(context: Context) -> dict[str, int]:
     """Return the attempts of this host whose program has ended, and whose end is not recorded in its job's row."""
-    late = attempts.unrecorded(context.store, context.host)
+    late = attempt_rows.unrecorded(context.store, context.host)
     return {run.job_id: run.attempt for run in late if run.ended_at or status.has_ended(Path(run.run_dir))}

@@ -15,7 +15,7 @@ from cli.drawing.tables import Column
 from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
-    from activities.store.jobs import JobFilter
+    from activities.store.job_rows import JobFilter
     from activities.store.tree_list import TreeFilter
     from bridge.operations.orders.trees import Killed
     from bridge.operations.service import Service
@@ -44,7 +44,7 @@ def list_(
     web: Web = False,
 ) -> None:
     """List the newest trees: their state, what they wait for, what was said last. With --jobs, the jobs."""
-    from activities.store.jobs import JobFilter
+    from activities.store.job_rows import JobFilter
     from activities.store.tree_list import TreeFilter
     from bridge.operations.jobs.jobs import states_named
     from bridge.operations.jobs.tree_list import state_named
@@ -341,7 +341,7 @@ def reviews(
     json: Json = False,
 ) -> None:
     """List the reviews that people recorded with `job open`, newest first. They don't count for the gate."""
-    from activities.store.registry.reviews import ReviewFilter
+    from activities.store.registry.review_rows import ReviewFilter
     from bridge.operations.registry import reviews as recorded
     from cli.drawing.words import review_row
 

@@ -15,7 +15,7 @@ from cli.invocation.options import Json, service_here
 from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
-    from activities.store.registry.repos import Repo
+    from activities.store.registry.repo_rows import Repo
     from bridge.operations.branches.drops import Choice, DroppedWork, UnmergedWork
 
 app = typer.Typer(help="Register repositories.", no_args_is_help=True, rich_markup_mode=None)

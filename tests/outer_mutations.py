@@ -49,7 +49,7 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
         (
             "bridge/operations/branches/test_task_line.py::test_a_foreign_commit_on_any_leg_keeps_the_line_out",
-            "if leg.forwards and branches.contains(repo, leg.commit, head):",
+            "if leg.forwards and git_branches.contains(repo, leg.commit, head):",
             "if leg.forwards:",
         ),
         (
@@ -95,8 +95,8 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
         (
             "activities/git/work_folder/test_worktrees.py::test_the_base_of_a_shared_worktree_moves_when_told",
-            'if branches.commit(repo, each) is None), "")',
-            'if branches.commit(repo, each) == ""), "")',
+            'if git_branches.commit(repo, each) is None), "")',
+            'if git_branches.commit(repo, each) == ""), "")',
         ),
         (
             "activities/git/work_folder/test_worktrees.py::TestRepositories::test_of_another_repository",
@@ -195,7 +195,7 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "found.get(NAMED, 0) & OTHERS:",
         ),
     ),
-    "activities/store/attempts.py": (
+    "activities/store/attempt_rows.py": (
         (
             "activities/store/test_begins_and_stops.py::test_the_begin_and_the_report_of_a_leg_at_every_moment_of_what_befalls_its_tree",
             "(table.c.offer < offered.offer)",
@@ -229,7 +229,7 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "",
         ),
     ),
-    "activities/store/registry/invites.py": (
+    "activities/store/registry/invite_rows.py": (
         ("bridge/operations/home/test_joining.py::test_a_token_works_once", "table.used_at.is_(None) & ", ""),
         (
             "bridge/operations/home/test_joining.py::test_a_token_expires",
@@ -237,7 +237,7 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "(table.expires_at > 0)",
         ),
     ),
-    "activities/store/usage.py": (
+    "activities/store/usage_rows.py": (
         (
             "activities/store/test_usage.py::test_a_job_counts_for_the_day_it_ended_else_for_the_day_it_began",
             "func.coalesce(jobs.ended_at, jobs.started_at,",

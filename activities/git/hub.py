@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from activities.git import branches
+from activities.git import git_branches
 from activities.git.command import PROTOCOLS, GitError, git, line, printable, with_credentials
 from activities.git.locks import held
 from activities.git.registered_repository import HUB as TRACKED
@@ -142,14 +142,14 @@ def _follow(repo: Path, before: Mapping[str, str], now: Mapping[str, str], dropp
     """Move the local branches to the hub's commits; one that a person has checked out stays."""
     for name in before.keys() | now.keys():
         branch, end = OUR_BRANCHES + name, now.get(name)
-        here = branches.tip(repo, branch)
-        if here == end or branches.checkout_of(repo, branch) is not None:
+        here = git_branches.tip(repo, branch)
+        if here == end or git_branches.checkout_of(repo, branch) is not None:
             continue
         if end is None:
             if here == before[name] and branch.partition(AT_HOST)[0] in dropped:
-                branches.delete(repo, branch, here)
-        elif here is None or branches.contains(repo, end, here):
-            branches.move(repo, branch, end, here, "service: fetched from the hub")
+                git_branches.delete(repo, branch, here)
+        elif here is None or git_branches.contains(repo, end, here):
+            git_branches.move(repo, branch, end, here, "service: fetched from the hub")
 
 
 def fetch_one(repo: Path, hub: Hub, name: str) -> str:
@@ -157,17 +157,17 @@ def fetch_one(repo: Path, hub: Hub, name: str) -> str:
     ref = TRACKED + name.removeprefix(OUR_BRANCHES)
     with held(common_directory(repo) / LOCK_FILE) as lock:
         fetch(repo, hub.url, [f"+{hub.ref(name)}:{ref}"], lock)
-    return branches.commit(repo, ref) or ""
+    return git_branches.commit(repo, ref) or ""
 
 
 def fetch_commits(repo: Path, places: Iterable[str], commits: Iterable[str]) -> None:
     """Fetch the commits that are missing here, from the first place that has them; one that nobody has stays
     missing.
     """
-    missing = [each for each in dict.fromkeys(commits) if branches.commit(repo, each) is None]
+    missing = [each for each in dict.fromkeys(commits) if git_branches.commit(repo, each) is None]
     with held(common_directory(repo) / LOCK_FILE) as lock:
         for url in dict.fromkeys(places):
-            for each in [each for each in missing if branches.commit(repo, each) is None]:
+            for each in [each for each in missing if git_branches.commit(repo, each) is None]:
                 try:
                     fetch(repo, url, [each], lock)
                 except NotFoundError:
@@ -217,7 +217,7 @@ def keep(repo: Path, hub: Hub, commit: str, name: str, elsewhere: str) -> str:
 
 def track(repo: Path, name: str, commit: str) -> None:
     """Record locally the commit that the hub has under a name."""
-    with branches.reading(repo) as repository:
+    with git_branches.reading(repo) as repository:
         repository.references.create(TRACKED + name.removeprefix(OUR_BRANCHES), commit, force=True)
 
 
@@ -230,7 +230,7 @@ def is_only_here(repo: Path, remote: str, commit: str, *, mirror: bool) -> bool:
     known = (TRACKED, *(("refs/heads/",) if mirror else of_remote))
     references = every_reference(common_directory(repo)).items()
     ends = (end for name, end in references if name.startswith(known) and not name.startswith(HEADS))
-    return bool(branches.reached(repo, commit, tuple(ends)))
+    return bool(git_branches.reached(repo, commit, tuple(ends)))
 
 
 def _same(url: str) -> str:
@@ -249,7 +249,7 @@ class HubBranch:
     @property
     def tip(self) -> str | None:
         """Return its commit at the last fetch or push; None if it was missing."""
-        return branches.commit(self.repo, f"{TRACKED}{self.branch.removeprefix(OUR_BRANCHES)}")
+        return git_branches.commit(self.repo, f"{TRACKED}{self.branch.removeprefix(OUR_BRANCHES)}")
 
     def move(self, commit: str) -> bool:
         """Move it to a commit, if nobody has moved it since; else fetch it, and return False."""

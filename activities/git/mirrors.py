@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git import branches, hub
+from activities.git import git_branches, hub
 from activities.git.command import GitError, git
 from activities.git.hub import HEADS, HubAwayError
 from activities.git.library import ObjectsError, RepositoryError
@@ -114,12 +114,12 @@ def _make(mirror: Mirror, lock: int) -> None:
 
 def _check(mirror: Mirror) -> None:
     """Raise if the default branch is missing or can't be read."""
-    tip = branches.tip(mirror.path, mirror.default_branch)
+    tip = git_branches.tip(mirror.path, mirror.default_branch)
     if tip is None:
         where = hub.shown(mirror.remote)
         message = f"{where} has no branch {mirror.default_branch}, which was its default branch"
         raise NotFoundError(message, f"service repo add NAME --remote {where}")
-    branches.tree_of(mirror.path, tip)
+    git_branches.tree_of(mirror.path, tip)
 
 
 def _is_whole(mirror: Mirror) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git import remotes
-from activities.git.branches import commit
 from activities.git.command import GitError, git, line, printable
+from activities.git.git_branches import commit
 from activities.git.locks import held
 from activities.git.registered_repository import borrowed, common_directory
 from workflows.github.repository_name import host_of, remote_of

@@ -15,8 +15,8 @@ from activities.sealing import seal_key
 from activities.sealing.seal_key import SHOWN
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store.registry import hosts
-from activities.store.registry.hosts import Cluster
+from activities.store.registry import host_rows
+from activities.store.registry.host_rows import Cluster
 from workflows.model.errors import ServiceError
 from workflows.policy.host_availability import UNSEEN_SECONDS, lacks_worker
 
@@ -47,11 +47,11 @@ def admit(context: Context, namespace: str, *, started_at: float) -> None:
     host = Candidate(context.store, context.home, context.settings, namespace)
     check_key(host)
     seal_key.ensure(host.home.ensure().root)
-    wanted = Cluster(host.keys[0], namespace, hosts.release())
-    hosts.form(host.store, wanted, replace=not host.settings.store.url)
+    wanted = Cluster(host.keys[0], namespace, host_rows.release())
+    host_rows.form(host.store, wanted, replace=not host.settings.store.url)
     check_key(host)  # another host may have been faster
     if not host.settings.store.url:
-        hosts.free(host.store, host.settings.host)
+        host_rows.free(host.store, host.settings.host)
     if not identity.see(context, started_at):
         check_name(host)
         raise _taken(host, 0.0)
@@ -65,7 +65,7 @@ def check(host: Candidate) -> None:
 
 def check_key(host: Candidate) -> None:
     """Raise unless the host has the key of the others of its store, and works in their namespace."""
-    known = hosts.cluster(host.store) if host.settings.store.url else None
+    known = host_rows.cluster(host.store) if host.settings.store.url else None
     if known is None:
         return
     if known.key not in host.keys:
@@ -80,7 +80,7 @@ def check_key(host: Candidate) -> None:
 
 def check_name(host: Candidate) -> None:
     """Raise if another machine has had the host's name within the last minute, in a store that others may share."""
-    row = hosts.get(host.store, host.settings.host) if host.settings.store.url else None
+    row = host_rows.get(host.store, host.settings.host) if host.settings.store.url else None
     if row and row.machine not in ("", identity.machine(host.home.root)) and not lacks_worker(row.seen):
         raise _taken(host, row.now - row.seen_at)
 
@@ -93,7 +93,7 @@ def _taken(host: Candidate, ago: float) -> NotAdmittedError:
 
 def _copy(host: Candidate, known: Cluster) -> str:
     """Return the command that fetches the key from the host with it that was seen last, or else makes a new one."""
-    having = [row for row in hosts.every(host.store) if row.key == known.key and row.name != host.settings.host]
+    having = [row for row in host_rows.every(host.store) if row.key == known.key and row.name != host.settings.host]
     if not having:
         return "service host replace-key --now  (what the lost key has sealed ends)"
     source, place = max(having, key=lambda row: row.seen_at).name, shlex.quote(str(host.home.seal_key))

@@ -19,8 +19,8 @@ from activities.host.heartbeat import Heartbeat, beating
 from activities.host.slots import Need, Slots, in_turn
 from activities.runs import run_folders
 from activities.runs.supervised_run import Claim, give_up
-from activities.store import attempts, permanent_errors
-from activities.store.attempts import AttemptRow, Offered
+from activities.store import attempt_rows, permanent_errors
+from activities.store.attempt_rows import AttemptRow, Offered
 from workflows.model.errors import ServiceError
 
 DESCRIBE_TIMEOUT = timedelta(seconds=5)
@@ -112,7 +112,7 @@ async def _from_begin_to_end(context: Context, attempt: Attempt[T], beat: Heartb
 
 
 def _row_of(context: Context, attempt: Attempt[T]) -> AttemptRow | None:
-    return attempts.get(context.store, *attempt.offered.key)
+    return attempt_rows.get(context.store, *attempt.offered.key)
 
 
 def _begin(context: Context, attempt: Attempt[T], beat: Heartbeat) -> T | None:
@@ -138,7 +138,7 @@ def _opened(context: Context, offered: Offered, known: AttemptRow | None) -> Att
     A missing folder is made again if nothing can have begun in it.
     """
     run_dir = Path(known.run_dir) if known else run_folders.new(context.home.runs, *offered.key)
-    row = attempts.begin(context.store, offered, host=context.host, run_dir=str(run_dir))
+    row = attempt_rows.begin(context.store, offered, host=context.host, run_dir=str(run_dir))
     if known is None and (row is None or row.run_dir != str(run_dir)):
         run_dir.rmdir()
     elif row is not None and not Path(row.run_dir).exists():

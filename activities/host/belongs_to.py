@@ -8,7 +8,7 @@ from pathlib import Path
 from activities.git import pull_requests
 from activities.git.pull_requests import Source
 from activities.git.work_folder import worktrees
-from activities.store.registry.repos import Repo
+from activities.store.registry.repo_rows import Repo
 from workflows.model.errors import RefusedError, UsageError
 from workflows.model.long_texts import Text
 from workflows.model.workers import UNRESOLVED

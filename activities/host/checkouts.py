@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 from activities.git import hub, mirrors
 from activities.git.hub import Hub
 from activities.git.mirrors import Mirror, mirror_of
-from activities.store import branches
-from activities.store.registry import repos
-from activities.store.registry.repos import Repo
+from activities.store import branch_rows
+from activities.store.registry import repo_rows
+from activities.store.registry.repo_rows import Repo
 from workflows.model.event_payloads import BranchEventKind
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def path_by_name(here: Here, name: str) -> Path:
     """Return where a registered repository is on this host. Its mirror is made if it is missing; nothing else is
     fetched.
     """
-    return path_of(here, repos.registered(here.store, name))
+    return path_of(here, repo_rows.registered(here.store, name))
 
 
 def path_of(here: Here, repo: Repo) -> Path:
@@ -63,12 +63,12 @@ def is_made(here: Here, repo: Repo) -> bool:
 
 def every_here(here: Here) -> list[Repo]:
     """Return the repositories that this host has a checkout or a mirror of, with their paths on this host."""
-    return [seen_here(here, repo) for repo in repos.every(here.store) if is_made(here, repo)]
+    return [seen_here(here, repo) for repo in repo_rows.every(here.store) if is_made(here, repo)]
 
 
 def unused_mirrors(here: Here, before: float) -> Iterator[Path]:
     """Yield the mirrors of repositories that are no longer registered, or not with that remote, unused since then."""
-    known = [_mirror(here, repo).path for repo in repos.every(here.store)]
+    known = [_mirror(here, repo).path for repo in repo_rows.every(here.store)]
     return mirrors.unused(here.home.mirrors, known, before)
 
 
@@ -111,7 +111,7 @@ def fetch(here: Here, repo: Repo, names: Iterable[str], commits: Collection[str]
     path, through = path_of(here, repo), hub_of(here, repo)
     if through is not None:
         trees = hub.trees_in(names)
-        events = branches.recorded(here.store, *(f"job-{each}" for each in trees))
+        events = branch_rows.recorded(here.store, *(f"job-{each}" for each in trees))
         dropped = {event.branch for kind, _, event in events if kind is BranchEventKind.DROPPED}
         hub.fetch_trees(path, through, trees, dropped)
         hub.fetch_commits(path, (through.url, repo.remote), commits)

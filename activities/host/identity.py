@@ -18,7 +18,7 @@ from activities.sealing import seal_key
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from workflows.policy.placement import NAMED, RUNTIME
 
 MACHINE_ID = Path("/etc/machine-id")
@@ -81,7 +81,7 @@ def _runtimes(settings: Settings, environ: Mapping[str, str]) -> set[str]:
 def see(context: Context, started_at: float) -> bool:
     """Record in the store that this host's worker is running. Return False if another machine has its name."""
     home, settings = context.home, context.settings
-    return hosts.see(
+    return host_rows.see(
         context.store,
         context.host,
         slots=settings.worker.max_parallel_jobs,

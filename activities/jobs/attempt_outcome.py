@@ -16,9 +16,9 @@ from activities.jobs.workspace import Evidence
 from activities.redaction.kept_secrets import without_words
 from activities.redaction.redact import mapped, redacted, redacted_all, redacted_begin, redacted_end
 from activities.runs.supervised_run import Claim
-from activities.store.attempts import AttemptRow, Deferral
+from activities.store.attempt_rows import AttemptRow, Deferral
 from activities.store.github import facts
-from activities.store.registry import agents
+from activities.store.registry import agent_rows
 from workflows.contract.canonical import canonical, canonical_json
 from workflows.contract.models import Action, Decision, Delegation, Notice, ServiceResult
 from workflows.contract.parse import Accepted, Rejected
@@ -177,7 +177,7 @@ def _with_result(
             "pull_request": own,
             "progress": side_effects(result, pull_request=number, head_sha=ended.head_sha, artifact_digest=body),
             "agents": _routable(context, run, result.delegations),
-            "templates": agents.templates(context.store) if result.delegations else (),
+            "templates": agent_rows.templates(context.store) if result.delegations else (),
         }
     )
 
@@ -185,7 +185,7 @@ def _with_result(
 def _routable(context: Context, run: JobRun, delegations: tuple[Delegation, ...]) -> tuple[Worker, ...]:
     """Return the agents valid on the repository: complete if a delegation names them, else name and runtime only."""
     named = {leg.agent for leg in delegations}
-    there = agents.routable(context.store, run.repo) if delegations else ()
+    there = agent_rows.routable(context.store, run.repo) if delegations else ()
     return tuple(
         context.artifacts.travelling(agent) if agent.name in named else Worker(name=agent.name, runtime=agent.runtime)
         for agent in there

@@ -13,8 +13,8 @@ from activities.agents.faults import Blocker, BlockerKind
 from activities.host.context import Context
 from activities.redaction.redact import redacted
 from activities.settings.model import RuntimeSection
-from activities.store import attempts
-from activities.store.attempts import AttemptRow, Deferral
+from activities.store import attempt_rows
+from activities.store.attempt_rows import AttemptRow, Deferral
 from workflows.contract.size_limits import storable
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
@@ -55,7 +55,7 @@ def due(blocker: Blocker, section: RuntimeSection, before: Sequence[Deferral], n
 
 def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Deferral | Blocker:
     """Defer the run, and show why and until when; or return the blocker with the reason against a wait."""
-    before, now = attempts.deferrals_of_run(context.store, run.job_id, run.attempt), time.time()
+    before, now = attempt_rows.deferrals_of_run(context.store, run.job_id, run.attempt), time.time()
     runtime = run.assignment.worker.runtime
     section = context.settings.runtime(runtime)
     if run.continuation is Continuation.FINALIZE:
@@ -82,7 +82,7 @@ def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Defer
         input_tokens=used.input_tokens,
         output_tokens=used.output_tokens,
     )
-    attempts.defer(context.store, deferral)
+    attempt_rows.defer(context.store, deferral)
     # Ruling B3: show the reason for the wait, its end, and the command that ends it.
     goes_on = f"it goes on by itself; to end the tree: service job kill {run.root_job_id} --now"
     context.reports.held_up(run, _words(deferral), goes_on)
@@ -97,7 +97,7 @@ def begin(context: Context, run: JobRun, row: AttemptRow) -> tuple[Deferral, ...
     """Return the deferred tries of an attempt, and report that a later one begins; raise while it is not due."""
     if row.worktree is None:  # it has had no try yet
         return ()
-    before = attempts.deferrals_of_run(context.store, run.job_id, run.attempt)
+    before = attempt_rows.deferrals_of_run(context.store, run.job_id, run.attempt)
     if not before:
         return ()
     if before[-1].until - time.time() > EARLY_SECONDS:

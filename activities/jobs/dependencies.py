@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from activities.git import branches
+from activities.git import git_branches
 from activities.git.merges.task_line import Part
 from activities.host.context import Context
-from activities.store import branches as branch_events
-from activities.store import jobs as stored
+from activities.store import branch_rows, job_rows
 from workflows.model.event_payloads import BranchEventKind
 from workflows.model.jobs import JobRun, Work
 
@@ -17,22 +16,22 @@ def needed(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
 
     A missing branch counts by its last commit, unless a person dropped it without merging: then its work is not wanted.
     """
-    if all(branches.tip(repo, branch) for branch in run.branch_deps):
+    if all(git_branches.tip(repo, branch) for branch in run.branch_deps):
         return run.branch_deps
     known, unwanted = heads(context, run), _unwanted(context, run)
     revisions = []
     for branch in run.branch_deps:
-        if branches.tip(repo, branch):
+        if git_branches.tip(repo, branch):
             revisions.append(branch)
         elif branch not in unwanted:
             head = known.get(branch)
-            revisions.append((head and branches.commit(repo, head)) or branch)
+            revisions.append((head and git_branches.commit(repo, head)) or branch)
     return tuple(revisions)
 
 
 def parts_of(context: Context, repo: Path, run: JobRun, works: Sequence[Work]) -> list[Part]:
     """Return the parts of the line, without dropped work; a branch counts as its job left it, without later changes."""
-    tips = {each.branch: branches.tip(repo, each.branch) for each in works}
+    tips = {each.branch: git_branches.tip(repo, each.branch) for each in works}
     unwanted = set() if all(tips.values()) else _unwanted(context, run)
     return [
         Part(each.leg, each.job_id, each.branch, each.head or tips[each.branch] or "")
@@ -43,13 +42,13 @@ def parts_of(context: Context, repo: Path, run: JobRun, works: Sequence[Work]) -
 
 def heads(context: Context, run: JobRun) -> dict[str, str | None]:
     """Return the last commit of each branch of the tree."""
-    return {job.branch: job.head_sha for job in stored.tree(context.store, run.root_job_id) if job.branch}
+    return {job.branch: job.head_sha for job in job_rows.tree(context.store, run.root_job_id) if job.branch}
 
 
 def _unwanted(context: Context, run: JobRun) -> set[str]:
     """Return the branches that a person dropped without merging them."""
     return {
         event.branch
-        for kind, _, event in branch_events.recorded(context.store, run.root_job_id)
+        for kind, _, event in branch_rows.recorded(context.store, run.root_job_id)
         if kind is BranchEventKind.DROPPED and not event.merged
     }

@@ -28,7 +28,7 @@ from activities.runs.regular_files import NotRegularError
 from activities.runs.run_folders import ready
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
-from activities.store import usage
+from activities.store import usage_rows
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.contract.parse import Accepted, Rejected, read_result
 from workflows.contract.size_limits import storable, too_long
@@ -245,7 +245,7 @@ class Execution:
         match fault:
             case ModelRefused():
                 model = f"the model {asked.model}" if asked.model else "its default model"
-                taken = ", ".join(usage.models_taken(self.context.store, runtime)) or "none"
+                taken = ", ".join(usage_rows.models_taken(self.context.store, runtime)) or "none"
                 advice = "name one of those, or leave `model` out"
                 return f"{runtime} refuses {model} ({fault.message}); it took lately: {taken}; {advice}"
             case ContextFull():
@@ -269,7 +269,7 @@ class Execution:
         fresh = call.session is None
         runtime, turn = self.run.assignment.worker.runtime, call.run_dir.name
         session = storable(report.session)
-        return usage.of_turn(self.context.store, runtime, session, turn, report.usage, fresh=fresh)
+        return usage_rows.of_turn(self.context.store, runtime, session, turn, report.usage, fresh=fresh)
 
 
 def shown(context: Context, run: JobRun) -> JobRun:

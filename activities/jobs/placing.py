@@ -4,7 +4,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.host.context import Context
-from activities.store import permanent_errors, pipeline_runs, placements
+from activities.store import permanent_errors, placements, run_rows
 from activities.store.placements import Asks
 from workflows.policy import placement
 from workflows.policy.placement import RUNTIME, Need, Placement
@@ -59,7 +59,7 @@ class Placer:
         context, offer = self._context, attempt.offer
         if attempt.stage:
             words = f"{reason}: {what_next}" if what_next else reason
-            pipeline_runs.stage_waits(context.store, attempt.root, attempt.stage, words)
+            run_rows.stage_waits(context.store, attempt.root, attempt.stage, words)
             return
         held = HeldUp(job_id=offer.job_id, attempt=offer.attempt, offer=offer.offer, reason=reason, next=what_next)
         context.reports.waits_for_host(attempt.root, held)

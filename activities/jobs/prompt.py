@@ -7,7 +7,7 @@ from activities.jobs.surroundings import surroundings_of
 from activities.jobs.workspace import Workspace
 from activities.runtimes.table import program_of
 from activities.sealing import seal_key
-from activities.store.registry import agents
+from activities.store.registry import agent_rows
 from workflows.contract.explain import Form, explain_contract
 from workflows.contract.models import Action, ServiceResult
 from workflows.model.briefs import ContinuationBrief, Correction
@@ -104,7 +104,7 @@ def _ending(context: Context, run: JobRun) -> str:
         return explain_contract(form)
     judged = not run.brief and bool(run.rules)
     installed = [_installed(context, name) for name in context.settings.configured_runtimes]
-    there = agents.routable(context.store, run.repo)
+    there = agent_rows.routable(context.store, run.repo)
     team = render_team(
         there,
         installed,
@@ -137,7 +137,7 @@ def _template(context: Context, worker: Worker) -> str | None:
         return context.artifacts.get(worker.template_digest).decode()
     if not worker.ephemeral or not worker.template:
         return worker.template
-    agent = agents.get(context.store, worker.template)
+    agent = agent_rows.get(context.store, worker.template)
     return agent.worker.template if agent else None
 
 

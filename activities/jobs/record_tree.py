@@ -7,7 +7,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.jobs.why_closed import how_it_closed
-from activities.store import attempts, jobs, moves, permanent_errors, trees
+from activities.store import attempt_rows, job_rows, moves, permanent_errors, tree_rows
 from workflows.model.rows import Records, Written
 from workflows.temporal.calls import CallOff, Claim, Offer
 from workflows.temporal.moving import GivenUp, GiveUp
@@ -49,27 +49,27 @@ class TreeRecorder:
         """Write one step of a tree."""
         info = activity.info()
         store, root, run_id = self._context.store, info.workflow_id or "", info.workflow_run_id or ""
-        return permanent_errors.written(lambda: jobs.write_as(store, records, root, run_id))
+        return permanent_errors.written(lambda: job_rows.write_as(store, records, root, run_id))
 
     @activity.defn(name="take_back")
     def take_back(self, offer: Offer) -> Claim:
         """Take back an offer, unless its host has begun it."""
-        offered = attempts.Offered(offer.job_id, offer.attempt, offer.offer)
-        return Claim(begun_at=permanent_errors.written(lambda: attempts.take_back(self._context.store, offered)))
+        offered = attempt_rows.Offered(offer.job_id, offer.attempt, offer.offer)
+        return Claim(begun_at=permanent_errors.written(lambda: attempt_rows.take_back(self._context.store, offered)))
 
     @activity.defn(name="call_off")
     def call_off(self, order: CallOff) -> Claim:
         """Take back an offer; if its host has begun it, order the host to stop it."""
         offered, store = (
-            attempts.Offered(order.offer.job_id, order.offer.attempt, order.offer.offer),
+            attempt_rows.Offered(order.offer.job_id, order.offer.attempt, order.offer.offer),
             self._context.store,
         )
-        return Claim(begun_at=permanent_errors.written(lambda: attempts.call_off(store, offered, order.why)))
+        return Claim(begun_at=permanent_errors.written(lambda: attempt_rows.call_off(store, offered, order.why)))
 
     @activity.defn(name="give_up")
     def give_up(self, order: GiveUp) -> GivenUp:
         """Decide whether an attempt moves from its lost or drained host."""
-        offered = attempts.Offered(order.offer.job_id, order.offer.attempt, order.offer.offer)
+        offered = attempt_rows.Offered(order.offer.job_id, order.offer.attempt, order.offer.offer)
         store = self._context.store
         return GivenUp(outcome=permanent_errors.written(lambda: moves.give_up(store, offered, order.move)))
 
@@ -77,4 +77,4 @@ class TreeRecorder:
     def keep_tree(self, state: TreeState) -> None:
         """Store a closed tree's state."""
         context, run_id = self._context, activity.info().workflow_run_id or ""
-        permanent_errors.written(lambda: trees.keep(context.store, state, context.host, run_id))
+        permanent_errors.written(lambda: tree_rows.keep(context.store, state, context.host, run_id))

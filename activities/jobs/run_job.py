@@ -26,8 +26,8 @@ from activities.jobs.snapshots import Snapshots
 from activities.jobs.verdict import Failure, Settled, as_failure, held_to_evidence, judge
 from activities.jobs.workspace import Workspace
 from activities.redaction.redact import redacted
-from activities.store import attempts
-from activities.store.attempts import AttemptRow, Deferral, Offered
+from activities.store import attempt_rows
+from activities.store.attempt_rows import AttemptRow, Deferral, Offered
 from workflows.contract.parse import Accepted, Rejected
 from workflows.contract.repair import repair_prompt, same_output
 from workflows.contract.size_limits import storable_value
@@ -72,7 +72,7 @@ class JobAttempt:
         return row.recorded
 
     def run_dir(self, row: AttemptRow) -> Path:
-        return deferral.try_dir(row, attempts.deferrals_of_run(self.context.store, row.job_id, row.attempt))
+        return deferral.try_dir(row, attempt_rows.deferrals_of_run(self.context.store, row.job_id, row.attempt))
 
     def taken_back(self) -> JobOutcome:
         reason = "taken back before it began"
@@ -189,7 +189,7 @@ class JobAttempt:
         outcome = attempt_outcome.travelling(outcome)
         payload = attempt_outcome.payload(self.context, verdict, evidence)
         diagnostics = attempt_outcome.diagnostics(verdict, runs, evidence) | {"start_sha": folder.worktree.base}
-        attempts.close(self.context.store, self._row, outcome, payload, diagnostics)
+        attempt_rows.close(self.context.store, self._row, outcome, payload, diagnostics)
         snapshots.remove(folder.repo)
         workspace.dispose(folder, self.run, evidence)
         return outcome
@@ -197,7 +197,7 @@ class JobAttempt:
     def _moved(self) -> JobOutcome | None:
         """Return the outcome of an attempt that was taken from this host; its work is kept elsewhere (ruling Q5)."""
         can_move = self._execution.snapshots.through is not None
-        row = attempts.get(self.context.store, *self._row.key) if can_move else None
+        row = attempt_rows.get(self.context.store, *self._row.key) if can_move else None
         recorded = row.recorded if row is not None else None
         return recorded if recorded is not None and recorded.moved else None
 
@@ -219,7 +219,7 @@ class JobAttempt:
         facts = {"error": storable_value(fault.message)}
         if conflict:
             facts["conflict"] = storable_value(conflict.facts)
-        attempts.close(self.context.store, row, outcome, {}, facts)
+        attempt_rows.close(self.context.store, row, outcome, {}, facts)
         return outcome
 
 

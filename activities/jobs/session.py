@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.host.context import Context
-from activities.store import attempts
-from activities.store.attempts import AttemptRow
+from activities.store import attempt_rows
+from activities.store.attempt_rows import AttemptRow
 from workflows.model.jobs import JobRun
 from workflows.model.states import Continuation
 from workflows.model.workers import SessionScope
@@ -30,7 +30,7 @@ def earlier_session(context: Context, run: JobRun, row: AttemptRow) -> EarlierSe
         return EarlierSession()
     if run.attempt > 1:
         return EarlierSession(why_not="another attempt of a job begins afresh")
-    before = attempts.of_job(context.store, run.parent_job_id)[-1:]
+    before = attempt_rows.of_job(context.store, run.parent_job_id)[-1:]
     session = before[0].recorded.session if before and before[0].recorded else None
     if not session or before[0].worktree is None:
         return EarlierSession(why_not=f"{run.parent_job_id} left no session")

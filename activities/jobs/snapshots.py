@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.git import branches, hub
+from activities.git import git_branches, hub
 from activities.git.hub import Hub
 from activities.git.work_folder import work_in_progress
 from activities.git.work_folder.service_git_dir import side_of
@@ -47,13 +47,13 @@ def handed_over(repo: Path, through: Hub, run: JobRun, branch: str) -> tuple[str
     """
     with out_of_turn():
         commit = latest(repo, through, run.job_id, run.moved_from)
-    base = branches.commit(repo, f"{commit}^") if commit else None
+    base = git_branches.commit(repo, f"{commit}^") if commit else None
     if commit is None or base is None:
         return None
-    if (tip := branches.tip(repo, branch)) not in (None, base):
-        if not branches.contains(repo, base, tip or ""):
+    if (tip := git_branches.tip(repo, branch)) not in (None, base):
+        if not git_branches.contains(repo, base, tip or ""):
             return None
-        branches.move(repo, branch, base, tip, "service: goes on from a snapshot")
+        git_branches.move(repo, branch, base, tip, "service: goes on from a snapshot")
     with out_of_turn():
         hub.overwrite(repo, through, commit, name_of(run.job_id, run.attempt))
     return commit, base

@@ -4,9 +4,9 @@ import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git import branches, hub
-from activities.git.branches import ref_part
+from activities.git import git_branches, hub
 from activities.git.command import all_printable
+from activities.git.git_branches import ref_part
 from activities.git.library import kept_open
 from activities.git.merges import begun_merge
 from activities.git.merges.into_worktree import MergeConflict, merge
@@ -25,11 +25,10 @@ from activities.host.slots import out_of_turn
 from activities.jobs import snapshots
 from activities.jobs.dependencies import heads, needed, parts_of
 from activities.runs.supervised_run import Claim
-from activities.store import attempts, trees
-from activities.store import branches as branch_events
-from activities.store.attempts import AttemptRow
-from activities.store.registry import repos
-from activities.store.registry.repos import Repo
+from activities.store import attempt_rows, branch_rows, tree_rows
+from activities.store.attempt_rows import AttemptRow
+from activities.store.registry import repo_rows
+from activities.store.registry.repo_rows import Repo
 from workflows.contract.models import Action, ServiceResult
 from workflows.model.errors import RefusedError, ServiceError
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
@@ -89,7 +88,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
 
     A run that resumes a session gets the session's `folder`.
     """
-    registered = repos.registered(context.store, run.repo)
+    registered = repo_rows.registered(context.store, run.repo)
     with out_of_turn():  # its mirror may have to be made
         repo = checkouts.path_of(context, registered)
     through = checkouts.hub_of(context, registered)
@@ -137,7 +136,7 @@ def _made(
     left_out = tuple(each for each in line.left_out if each not in merging)
     merged = Workspace(repo, worktree, lent(repo), replace(line, left_out=left_out), merging)
     if run.branch_deps:
-        attempts.give(context.store, row, given)
+        attempt_rows.give(context.store, row, given)
     return _going_on(merged, snapshot) if snapshot else merged
 
 
@@ -178,7 +177,7 @@ def _fetch(context: Context, run: JobRun, repo: Repo) -> None:
 
 def _record(context: Context, run: JobRun, row: AttemptRow, path: Path, base: str) -> None:
     branch, alone = branch_name(run), not run.branch_deps
-    attempts.record_worktree(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=alone)
+    attempt_rows.record_worktree(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=alone)
 
 
 def _onto(worktree: Worktree, line: Line) -> tuple[Worktree, Line]:
@@ -302,11 +301,11 @@ def publish(context: Context, run: JobRun, workspace: Workspace, evidence: Evide
     through, branch = workspace.through, workspace.worktree.branch
     if through is None:
         return evidence
-    row = attempts.get(context.store, run.job_id, run.attempt)
+    row = attempt_rows.get(context.store, run.job_id, run.attempt)
     commit = evidence.head_sha or (row.base_sha if row else None)
     if commit is None:
         return evidence
-    repo = repos.registered(context.store, run.repo)
+    repo = repo_rows.registered(context.store, run.repo)
     with out_of_turn():
         if not (evidence.head_sha and branch):
             line = f"{hub.LINES}{run.job_id}"
@@ -340,7 +339,7 @@ def abandon(context: Context, run: JobRun, row: AttemptRow) -> None:
     """Remove the worktree of a run that never began, ignoring errors."""
     if Claim.read(Path(row.run_dir)) is None:
         with contextlib.suppress(ServiceError, OSError):
-            placed = attempts.get(context.store, run.job_id, run.attempt) or row
+            placed = attempt_rows.get(context.store, run.job_id, run.attempt) or row
             own = worktrees.place(context.home.worktrees, _name(run))
             path = own.with_name(Path(placed.worktree).name) if placed.worktree else own
             worktrees.dispose(checkouts.path_by_name(context, run.repo), path)
@@ -364,11 +363,14 @@ def _name(run: JobRun) -> str:
 
 def _line(context: Context, repo: Path, run: JobRun, registered: Repo) -> Line:
     """Draw the line that the job begins from, with the names for its repository (rulings O2 to O4)."""
-    base, merged = _base(context, repo, run, registered), None if run.at_base else branches.tip(repo, task_branch(run))
+    base, merged = (
+        _base(context, repo, run, registered),
+        None if run.at_base else git_branches.tip(repo, task_branch(run)),
+    )
     start = _start(context, run, merged) if merged else base
     parts, given = parts_of(context, repo, run, run.line), parts_of(context, repo, run, run.deps)
     line = apart(FILL_SECONDS, draw, repo, base, start, parts, given) if parts or given else Line(base, start)
-    return replace(line, people=bool(merged) and branches.contains(repo, start, merged or start))
+    return replace(line, people=bool(merged) and git_branches.contains(repo, start, merged or start))
 
 
 def _base(context: Context, repo: Path, run: JobRun, registered: Repo) -> str:
@@ -378,7 +380,7 @@ def _base(context: Context, repo: Path, run: JobRun, registered: Repo) -> str:
     base = _resolved_base(context, run)
     if base == UNRESOLVED:
         with out_of_turn():
-            base = trees.resolve_base(context.store, run.root_job_id, checkouts.newest(context, registered))
+            base = tree_rows.resolve_base(context.store, run.root_job_id, checkouts.newest(context, registered))
     return worktrees.begun_from(repo, base, context.host, f"service job retry {run.job_id}")
 
 
@@ -386,7 +388,7 @@ def _resolved_base(context: Context, run: JobRun) -> str:
     base = run.assignment.base
     if base != UNRESOLVED:
         return base
-    known, _ = trees.base_of(context.store, run.root_job_id)
+    known, _ = tree_rows.base_of(context.store, run.root_job_id)
     return known or base
 
 
@@ -404,14 +406,14 @@ def _parents_base(context: Context, run: JobRun) -> list[str]:
     """Return the commit that the job of a leg's coordinator began from, if it has begun."""
     if not run.delegation_id or not run.parent_job_id:
         return []
-    return [each.base_sha for each in attempts.of_job(context.store, run.parent_job_id)[-1:] if each.base_sha]
+    return [each.base_sha for each in attempt_rows.of_job(context.store, run.parent_job_id)[-1:] if each.base_sha]
 
 
 def _without_merged(repo: Path, line: Line, given: list[str]) -> Line:
     """Remove the conflicts of branches that one of the job's dependencies has merged already."""
 
     def is_merged(each: LeftOut) -> bool:
-        return bool(each.files) and any(branches.contains(repo, end, each.commit) for end in given)
+        return bool(each.files) and any(git_branches.contains(repo, end, each.commit) for end in given)
 
     return replace(line, left_out=tuple(each for each in line.left_out if not is_merged(each)))
 
@@ -433,4 +435,4 @@ def _tell_left_out(context: Context, run: JobRun, line: Line) -> None:
             files=list(each.files),
         )
         message = f"{who} ({each.branch}) is not on the line: {why}"
-        branch_events.record(context.store, BranchEventKind.LINE_CONFLICT, run.job_id, event, message)
+        branch_rows.record(context.store, BranchEventKind.LINE_CONFLICT, run.job_id, event, message)

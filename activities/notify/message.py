@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sqlalchemy import Engine
 
-from activities.store import jobs, rounds, trees
+from activities.store import job_rows, round_rows, tree_rows
 from activities.store.outbox import Notification
 from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.settings import Bounds
@@ -24,15 +24,15 @@ _BADLY = frozenset({JobState.FAILED, JobState.BLOCKED})
 
 def complete(store: Engine, told: Notification, dashboard: str = "") -> Notification:
     """Add to the notification all that a person needs who sees nothing else, as of now."""
-    task = jobs.task_of(store, told.root_job_id)
+    task = job_rows.task_of(store, told.root_job_id)
     if task is None:
         typed = (way_to_move(told.job_id),) if told.kind == HOST_UNSEEN else ()
         return replace(told, text="\n".join(map(one_line, (told.message, *typed))), commands=typed)
-    known = jobs.tree(store, told.root_job_id)
+    known = job_rows.tree(store, told.root_job_id)
     used = ledger_of(task, known, told.at)
     waiting = _round(store, told)
     failing = [] if waiting else [job for job in known if job.state in _BADLY][:MOST_FAILING]
-    kept = trees.get(store, told.root_job_id)
+    kept = tree_rows.get(store, told.root_job_id)
     cost = spend(kept.start.settings.bounds if kept else Bounds(), used)
     going_on = (task.next,) if task.waits_for in _SOMEBODY else ()
     commands = going_on if waiting is None else waiting.commands  # empty once the wait has ended
@@ -62,7 +62,7 @@ def _round(store: Engine, told: Notification) -> RoundRecord | None:
     """Return the coordinator's last round before the notification."""
     if not told.kind.startswith("round_"):
         return None
-    mine = [each for each in rounds.of_tree(store, told.root_job_id) if each.coordinator_id == told.job_id]
+    mine = [each for each in round_rows.of_tree(store, told.root_job_id) if each.coordinator_id == told.job_id]
     before = [each for each in mine if each.opened_at <= told.at]
     return (before or mine)[-1] if mine else None
 

@@ -9,9 +9,9 @@ from sqlalchemy import Engine
 from activities.host.belongs_to import Bound, based, bound
 from activities.settings.model import Settings
 from activities.store.artifacts import Artifacts
-from activities.store.registry import agents, pipelines, repos
-from activities.store.registry.pipelines import Pipeline
-from activities.store.registry.repos import Repo
+from activities.store.registry import agent_rows, pipeline_rows, repo_rows
+from activities.store.registry.pipeline_rows import Pipeline
+from activities.store.registry.repo_rows import Repo
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, with_nearest
 from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.definition import AgentStage, Definition, ShellStage
@@ -117,9 +117,9 @@ def _belonging(stage: PlannedShell | PlannedAgent, own: Bound, runs: Bound) -> P
 
 def get(store: Engine, name: str) -> Pipeline:
     """Return a pipeline; raise NotFoundError with the known names if it is missing."""
-    pipeline = pipelines.get(store, name)
+    pipeline = pipeline_rows.get(store, name)
     if pipeline is None:
-        names = [each.name for each in pipelines.every(store)]
+        names = [each.name for each in pipeline_rows.every(store)]
         missing = NotFoundError(f"no pipeline {name}; known: {', '.join(names) or 'none'}", "service pipeline add FILE")
         raise with_nearest(missing, name, names)
     return pipeline
@@ -131,7 +131,7 @@ def _repo(store: Engine, pipeline: Pipeline) -> Repo:
     if pipeline.repo is None:
         hint = "add `repo: OWNER/NAME` to its file, then: service pipeline add FILE"
         raise NotRunnableError(f"the pipeline {pipeline.name} has no repo", hint)
-    repo = repos.get(store, pipeline.repo)
+    repo = repo_rows.get(store, pipeline.repo)
     if repo is None:
         hint = f"service repo add {pipeline.repo} PATH"
         raise NotRunnableError(f"the pipeline {pipeline.name} has no repo: {pipeline.repo} is not registered", hint)
@@ -187,13 +187,13 @@ def _worker(store: Engine, settings: Settings, definition: Definition, stage: Ag
     where = f"stage {stage.id} of {definition.name}"
     if stage.ephemeral is not None:
         template = stage.ephemeral.template
-        if template and template not in agents.templates(store):
+        if template and template not in agent_rows.templates(store):
             raise NotRunnableError(f"{where}: no registered agent {template} with a template", "service agent list")
         if stage.ephemeral.runtime not in settings.configured_runtimes:
             raise NotRunnableError(f"{where}: {stage.ephemeral.runtime} is not configured here", "service config show")
         return ephemeral_worker(stage.id, stage.ephemeral)
     name = stage.agent or ""
-    agent = agents.get(store, name)
+    agent = agent_rows.get(store, name)
     if agent is None:
         if name in {*RUNTIME_NAMES, *PROGRAM_NAMES, *settings.runtimes}:
             raise NotRunnableError(f"{where}: {name} {NO_AGENT}", f"service agent add NAME --runtime {name}")

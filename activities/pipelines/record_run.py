@@ -10,10 +10,10 @@ from temporalio.exceptions import ApplicationError
 from activities.host import checkouts
 from activities.host.context import Context
 from activities.pipelines.plan import plan
-from activities.store import jobs, permanent_errors, pipeline_runs, trees
+from activities.store import job_rows, permanent_errors, run_rows, tree_rows
 from activities.store.artifacts import Artifacts
-from activities.store.pipeline_runs import Begun
-from activities.store.registry import pipelines
+from activities.store.registry import pipeline_rows
+from activities.store.run_rows import Begun
 from workflows.model import ids
 from workflows.model.errors import ServiceError
 from workflows.model.long_texts import Text
@@ -42,9 +42,9 @@ class RunRecorder:
         with permanent_errors.translated():
             if start is not None and records.run.state in OPEN_RUNS:
                 self._first_of_its_id(start)
-            pipeline_runs.write(context.store, records, begun(context.artifacts, start) if start else None)
+            run_rows.write(context.store, records, begun(context.artifacts, start) if start else None)
             for tree in records.trees:
-                trees.begin(context.store, tree, records.host)
+                tree_rows.begin(context.store, tree, records.host)
             for stage in records.stages:
                 self._supersede(records.run, stage)
 
@@ -53,9 +53,9 @@ class RunRecorder:
         if stage.kind is not StageKind.AGENT or stage.state is not StageState.RUNNING or stage.attempt < 2:
             return
         earlier = ids.tree_id(run.run_id, run.started_at, stage.number, stage.attempt - 1)
-        task = jobs.task_of(self._context.store, earlier)
+        task = job_rows.task_of(self._context.store, earlier)
         if task is not None and task.state is TaskState.BLOCKED:
-            jobs.dismiss(
+            job_rows.dismiss(
                 self._context.store, task, f"attempt {stage.attempt} of stage {stage.stage_id} of {run.run_id}"
             )
 
@@ -80,13 +80,13 @@ class RunRecorder:
 
     def _first_of_its_id(self, start: RunInput) -> None:
         """Refuse a second run with the same id: the caller has repeated its request just after the first run ended."""
-        known = pipeline_runs.get(self._context.store, start.run_id)
+        known = run_rows.get(self._context.store, start.run_id)
         if known is None or known.record.state in OPEN_RUNS or known.record.started_at == start.created_at:
             return
         raise ApplicationError(f"{start.run_id} is over: {known.record.state}", type="RunIsOver", non_retryable=True)
 
     def _never(self, firing: Firing) -> RunInput:
-        known = pipelines.get(self._context.store, firing.pipeline)
+        known = pipeline_rows.get(self._context.store, firing.pipeline)
         return RunInput(
             run_id=firing.run_id,
             pipeline=firing.pipeline,

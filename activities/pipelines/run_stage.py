@@ -31,9 +31,9 @@ from activities.runs.output import last_line, last_lines
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
 from activities.runtimes.table import SHELL
-from activities.store import attempts, pipeline_runs
-from activities.store.attempts import AttemptRow, Offered
-from activities.store.registry import repos
+from activities.store import attempt_rows, run_rows
+from activities.store.attempt_rows import AttemptRow, Offered
+from activities.store.registry import repo_rows
 from workflows.contract.size_limits import storable, storable_model
 from workflows.model.errors import ServiceError
 from workflows.model.long_texts import Text
@@ -79,8 +79,8 @@ class StageAttempt:
     def begin(self, row: AttemptRow, beat: Heartbeat) -> None:
         """Make a worktree at the run's commit, recorded first, with the work it needs; start the command."""
         context, run, self._row, self._on_progress = self.context, self.run, row, beat.see
-        pipeline_runs.stage_begins(context.store, run.row)
-        known = repos.registered(context.store, run.repo)
+        run_rows.stage_begins(context.store, run.row)
+        known = repo_rows.registered(context.store, run.repo)
         with until_hub(lambda reason, hint: self._waits(f"{reason}; {hint}")):
             repo = self._repo = checkouts.path_of(context, known)
             if Claim.read(Path(row.run_dir)) is None:
@@ -90,7 +90,7 @@ class StageAttempt:
         base = row.base_sha or worktrees.begun_from(
             repo, run.base, context.host, f"service pipeline run {run.pipeline}"
         )
-        attempts.record_worktree(context.store, row, worktree=str(self._worktree), branch=None, base_sha=base)
+        attempt_rows.record_worktree(context.store, row, worktree=str(self._worktree), branch=None, base_sha=base)
         if not Claim.read(Path(row.run_dir)):
             worktree = apart(FILL_SECONDS, worktrees.add_detached, repo, self._worktree, base)
             if run.branch_deps:
@@ -105,7 +105,7 @@ class StageAttempt:
             self._started.set_exception(error)
 
     def _waits(self, reason: str) -> None:
-        pipeline_runs.stage_waits(self.context.store, self.run.run_id, self.run.stage_id, reason)
+        run_rows.stage_waits(self.context.store, self.run.run_id, self.run.stage_id, reason)
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> StageOutcome:
         with contextlib.suppress(ServiceError, OSError):
@@ -116,7 +116,7 @@ class StageAttempt:
             reason=storable(redacted(conflict or with_way_out(fault.message, fault.hint))),
         )
         facts = {"error": storable(fault.message)}
-        attempts.close(self.context.store, row, outcome, {}, facts)
+        attempt_rows.close(self.context.store, row, outcome, {}, facts)
         return outcome
 
     @property
@@ -164,8 +164,8 @@ class StageAttempt:
             "end": end.kind.value,
             "box": boxing.told(self._box),
         }
-        pipeline_runs.stage_ends(self.context.store, self.run.row, outcome)
-        attempts.close(self.context.store, self._row, outcome, {}, output)
+        run_rows.stage_ends(self.context.store, self.run.row, outcome)
+        attempt_rows.close(self.context.store, self._row, outcome, {}, output)
         worktrees.dispose(self._repo, self._worktree, later=True)
         return outcome
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, Engine, Select, String, case, cast, func, select
 
-from activities.store import schema, stalls
+from activities.store import schema, stall_rows
 from activities.store.placements import is_unplaced
 from activities.store.queries import clock, now, one, rows
 from workflows.model.event_kinds import EventKind
@@ -115,7 +115,7 @@ def read(engine: Engine) -> Figures:
                 .group_by(deliveries.channel),
             ),
             _quota(connection),
-            Counter(stall.kind for stall in stalls.every(connection)),
+            Counter(stall.kind for stall in stall_rows.every(connection)),
         )
 
 

@@ -26,8 +26,8 @@ from sqlalchemy import (
     update,
 )
 
-from activities.store import attempts, schema
-from activities.store.attempts import Offered
+from activities.store import attempt_rows, schema
+from activities.store.attempt_rows import Offered
 from activities.store.queries import insert_new, now, rows, scalar, write
 from workflows.model.ids import workflow_id
 from workflows.model.jobs import JobOutcome
@@ -47,19 +47,19 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
     """Return the outcome of the attempt: moved, or recorded by its host. None if the host keeps it. Idempotent."""
     with engine.begin() as connection:
         seen_at = scalar(connection, select(schema.hosts.c.seen_at).where(schema.hosts.c.name == move.host))
-        row = attempts.get(connection, *offered.key)
+        row = attempt_rows.get(connection, *offered.key)
         if not leaves(move, row.host if row else None, seen_at):
             return None
         if row is None:
-            begun_meanwhile = attempts.settle(connection, offered, begun_at=None).begun_at is not None
+            begun_meanwhile = attempt_rows.settle(connection, offered, begun_at=None).begun_at is not None
             return None if begun_meanwhile else _moved(connection, offered, move, None).model_dump(mode="json")
         if row.outcome is not None:
             return row.outcome
         outcome, at = _moved(connection, offered, move, row.started_at), now(connection)
-        if not attempts.close(connection, row, outcome, {}, {}):
-            first = attempts.get(connection, *offered.key)
+        if not attempt_rows.close(connection, row, outcome, {}, {}):
+            first = attempt_rows.get(connection, *offered.key)
             return first.outcome if first else None
-        attempts.order_stop(connection, offered, StopReason.MOVED)
+        attempt_rows.order_stop(connection, offered, StopReason.MOVED)
         moved = {"job_id": offered.job_id, "attempt": offered.attempt, "host": move.host}
         insert_new(connection, schema.moves, moved | {"reason": move.reason, "at": at})
         return outcome.model_dump(mode="json")
@@ -69,7 +69,7 @@ def _moved(connection: Connection, offered: Offered, move: Move, begun_at: float
     """Return the outcome of an attempt that moves, with the tokens that its deferred tries have recorded."""
     used = schema.deferrals.c
     query = select(func.sum(used.input_tokens), func.sum(used.output_tokens))
-    [(read, written)] = rows(connection, query.where(attempts.is_of(schema.deferrals, offered)))
+    [(read, written)] = rows(connection, query.where(attempt_rows.is_of(schema.deferrals, offered)))
     return JobOutcome(
         job_id=offered.job_id,
         attempt=offered.attempt,
@@ -172,5 +172,5 @@ def to_keep(engine: Engine, host: str) -> list[tuple[str, int]]:
 
 def keep(engine: Engine, key: tuple[str, int], ref: str) -> None:
     """Record where the work of a moved attempt is kept; empty if it had none."""
-    mine = attempts.is_of(schema.moves, Offered(*key))
+    mine = attempt_rows.is_of(schema.moves, Offered(*key))
     write(engine, update(schema.moves).where(mine).values(kept=ref))

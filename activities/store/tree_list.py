@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Engine, Row, Select, Table, and_, func, or_, select, tuple_
 
 from activities.store import schema
-from activities.store.jobs import WorkFilter, job_of
+from activities.store.job_rows import WorkFilter, job_of
 from activities.store.placements import host_of
 from activities.store.queries import clock, rows
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord

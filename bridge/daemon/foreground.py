@@ -14,7 +14,7 @@ from pathlib import Path
 from activities.runs import service_process
 from activities.settings.home import Home
 from activities.settings.ready import beat_of, keep_beating, pid_of
-from activities.store.registry.hosts import release
+from activities.store.registry.host_rows import release
 from bridge.daemon import logs, replace_seal_key
 from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_said, diagnose_server
 from bridge.daemon.member import Member, until

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from activities.runs.regular_files import write_private
 from activities.sealing import seal_key
 from activities.settings.home import Home
-from activities.store.pipeline_runs import under_way
+from activities.store.run_rows import under_way
 from bridge.operations.home.seal_keys import renew
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError

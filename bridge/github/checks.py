@@ -10,7 +10,7 @@ from typing import Any
 
 from activities.github import api
 from activities.github.client import DeclinedError
-from activities.store import jobs
+from activities.store import job_rows
 from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
@@ -92,7 +92,7 @@ def _fact(thread: Thread, sha: str) -> FactRow:
 
 def _decides(session: Session, thread: Thread) -> bool:
     mine = (each.root_job_id for each in threads.of_number(session.store, thread.github, thread.number))
-    trees = ((root, [job.action for job in jobs.tree(session.store, root)]) for root in mine)
+    trees = ((root, [job.action for job in job_rows.tree(session.store, root)]) for root in mine)
     return thread.root_job_id == deciding_tree(trees)
 
 
@@ -165,5 +165,5 @@ def _said(session: Session, thread: Thread, fact: FactRow, verdict: Verdict) -> 
 
 def _notes(session: Session, root: str) -> list[Annotation]:
     """Return the findings of the tree that name a file and a line, as annotations."""
-    results = (result_of(session.service, job) for job in jobs.tree(session.store, root))
+    results = (result_of(session.service, job) for job in job_rows.tree(session.store, root))
     return [each for result in results if result for each in texts.annotations(result.findings)]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from activities.github import api
 from activities.github.models import Comment as ReadComment
-from activities.store import jobs as stored_jobs
+from activities.store import job_rows
 from activities.store.github import threads
 from activities.store.github.threads import CommentRow, Thread
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.github.session import Session
 from bridge.operations.jobs import rounds
 from bridge.operations.orders import new_jobs, trees
@@ -142,7 +142,7 @@ async def _meant(session: Session, asked: Asked, said: Resume) -> tuple[str, int
         raise NotOursError
     roots = [thread.root_job_id for thread in here]
     found = await _open_then(session, asked.row, roots)
-    tasks = await asyncio.to_thread(stored_jobs.tasks_of, session.store, roots)
+    tasks = await asyncio.to_thread(job_rows.tasks_of, session.store, roots)
     if not (found.mine or found.others) and tasks and all(task.state.closed for task in tasks.values()):
         over = ", ".join(f"{root} is {task.state}" for root, task in tasks.items())
         raise RefusedError(f"nothing on #{asked.row.number} waits for a person any more: {over}")
@@ -199,7 +199,7 @@ async def _job(session: Session, asked: Asked, job_id: str) -> str:
     here = {each.root_job_id for each in await asyncio.to_thread(_threads, session, asked.row)}
     if root in here:
         return job_id
-    task = await asyncio.to_thread(stored_jobs.task_of, session.store, root) if root else None
+    task = await asyncio.to_thread(job_rows.task_of, session.store, root) if root else None
     if task is not None:
         raise RefusedError(f"{job_id} is discussed elsewhere, not on #{asked.row.number}")
     if root and await _is_anothers(session, asked, root):
@@ -240,7 +240,7 @@ async def _only_tree(session: Session, asked: Asked) -> str:
     here = await asyncio.to_thread(_threads, session, asked.row)
     if not here:
         raise NotOursError
-    tasks = await asyncio.to_thread(stored_jobs.tasks_of, session.store, [each.root_job_id for each in here])
+    tasks = await asyncio.to_thread(job_rows.tasks_of, session.store, [each.root_job_id for each in here])
     going_on = [root for root, task in tasks.items() if not task.state.closed]
     if len(going_on) == 1:
         return going_on[0]
@@ -257,7 +257,7 @@ def _threads(session: Session, row: CommentRow) -> list[Thread]:
 
 def _repo_of(session: Session, github: str) -> str:
     served = session.settings.repos
-    found = [each.name for each in repos.every(session.store) if each.github == github]
+    found = [each.name for each in repo_rows.every(session.store) if each.github == github]
     found = [name for name in found if not served or name in served]
     if not found:
         raise NotOursError
@@ -291,7 +291,7 @@ def _judged(session: Session, row: CommentRow, roots: list[str], told: dict[str,
         found[1]
         for mark, comment in told.items()
         if (found := _PAUSE.fullmatch(mark)) and _told_as_open(found[1], comment, row)
-        if stored_jobs.task_of(session.store, found[1]) is None
+        if job_rows.task_of(session.store, found[1]) is None
     )
     read = [each for each in mine if pause_id(each.round_id) in told]
     now = tuple(each for each in every if each.end is None)

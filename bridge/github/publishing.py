@@ -16,11 +16,11 @@ from activities.github import api
 from activities.github.client import AwayError, DeclinedError, LimitedError
 from activities.github.models import Pull
 from activities.host import checkouts
-from activities.store import jobs
+from activities.store import job_rows
 from activities.store.github import account, facts
 from activities.store.github.facts import FactRow
-from activities.store.registry import repos
-from activities.store.registry.repos import Repo
+from activities.store.registry import repo_rows
+from activities.store.registry.repo_rows import Repo
 from bridge.github.session import APART, Later, Never, Session, Wrote
 from bridge.operations.branches.publish import NothingToPublishError, Work, publication, work_of
 from bridge.operations.github.tree import result_of
@@ -67,7 +67,7 @@ def _served(session: Session) -> list[Repo]:
     if session.settings.publish != "on_success":
         return []
     wanted = session.settings.repos
-    known = (checkouts.seen_here(session.service, repo) for repo in repos.every(session.store))
+    known = (checkouts.seen_here(session.service, repo) for repo in repo_rows.every(session.store))
     return [repo for repo in known if repo.github and (not wanted or repo.name in wanted)]
 
 
@@ -106,8 +106,8 @@ def pusher(session: Session, fact: FactRow) -> str:
     """Return the host that pushes: that of the checkout; for a repository with a remote, this one, which surely has the
     account.
     """
-    task = jobs.task_of(session.store, fact.root_job_id)
-    repo = repos.get(session.store, task.repo) if task else None
+    task = job_rows.task_of(session.store, fact.root_job_id)
+    repo = repo_rows.get(session.store, task.repo) if task else None
     here = session.service.settings.host
     if repo is None or not repo.remote or fact.host == here:
         return fact.host
@@ -151,8 +151,8 @@ def _here(session: Session, fact: FactRow) -> Repo | None:
     """Return the fact's repository if its checkout is on this host; else assign the fact to that host and
     return None.
     """
-    task = jobs.task_of(session.store, fact.root_job_id)
-    repo = repos.get(session.store, task.repo) if task else None
+    task = job_rows.task_of(session.store, fact.root_job_id)
+    repo = repo_rows.get(session.store, task.repo) if task else None
     if repo is None:
         raise NotFoundError(f"the repository of {fact.root_job_id} is not registered", "service repo list")
     if repo.is_on(session.service.settings.host):
@@ -165,7 +165,7 @@ def _here(session: Session, fact: FactRow) -> Repo | None:
 def _work(session: Session, fact: FactRow) -> Work:
     """Return the branch and commit to publish now; if the branch is gone, the commit pushed before."""
     was = publication(fact)
-    job = jobs.get(session.store, was.job_id)
+    job = job_rows.get(session.store, was.job_id)
     if job is None:
         raise NotFoundError(f"there is no job {was.job_id}", "service job list")
     try:
@@ -314,10 +314,10 @@ def _again(session: Session, fact: FactRow) -> Publication:
 
 def _told(session: Session, fact: FactRow, what: Publication) -> Told:
     store = session.store
-    task, job = jobs.task_of(store, fact.root_job_id), jobs.get(store, what.job_id)
+    task, job = job_rows.task_of(store, fact.root_job_id), job_rows.get(store, what.job_id)
     if task is None or job is None:
         raise Never(f"the rows of {what.job_id} are gone")
-    tree = BoundTree(task, tuple(jobs.tree(store, fact.root_job_id)))
+    tree = BoundTree(task, tuple(job_rows.tree(store, fact.root_job_id)))
     last = last_job(tree) if job.job_id == fact.root_job_id else job
     address = session.service.settings.bridge.url  # an address of this machine only is of no use there
     page = f"{address}/ui/trees/{fact.root_job_id}" if address else ""

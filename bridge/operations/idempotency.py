@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
-from activities.store import idempotency as stored
+from activities.store import idempotency_rows
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 
@@ -57,7 +57,7 @@ async def once(
 
 
 async def _once(service: Service, key: str, digest: str, new_id: Callable[[], str], act: Act) -> Answer:
-    kept = stored.reserve(service.store, key, digest, new_id())
+    kept = idempotency_rows.reserve(service.store, key, digest, new_id())
     if kept.digest != digest:
         raise KeyReusedError("this Idempotency-Key was sent with another call; use a new key for a new call")
     if kept.answer is not None:
@@ -65,7 +65,7 @@ async def _once(service: Service, key: str, digest: str, new_id: Callable[[], st
     try:
         answer = await act(kept.subject)
     except (UsageError, RefusedError, NotFoundError):
-        stored.release(service.store, key)
+        idempotency_rows.release(service.store, key)
         raise
-    stored.settle(service.store, key, answer)
+    idempotency_rows.settle(service.store, key, answer)
     return answer

@@ -9,8 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from activities.runs.ancestry import Agent
 from activities.settings.home import Home
-from activities.store import events
-from activities.store import jobs as stored_jobs
+from activities.store import event_rows, job_rows
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError, ServiceError
 from workflows.model.event_kinds import EventKind
@@ -46,9 +45,9 @@ def refuse(agent: Agent, what: str, instead: str, home: Service) -> NoReturn:
 
 
 def _record(service: Service, job_id: str, what: str, message: str) -> None:
-    if stored_jobs.get(service.store, job_id) is None:
+    if job_rows.get(service.store, job_id) is None:
         return
-    events.tell(service.store, [event_of(job_id, what, message, time.time())])
+    event_rows.tell(service.store, [event_of(job_id, what, message, time.time())])
 
 
 def event_of(job_id: str, what: str, message: str, now: float) -> EventRecord:

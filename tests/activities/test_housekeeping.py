@@ -29,11 +29,11 @@ from activities.runs.os_processes import marked
 from activities.runs.supervised_run import RunRequest, mark_of, run, stop
 from activities.settings.home import Home
 from activities.settings.model import Fleet, Settings
-from activities.store import attempts, jobs, pipeline_runs, schema
-from activities.store.attempts import Offered
+from activities.store import attempt_rows, job_rows, run_rows, schema
+from activities.store.attempt_rows import Offered
 from activities.store.database import open_store
-from activities.store.pipeline_runs import Over
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
+from activities.store.run_rows import Over
 from tests.bridge import seeds
 from tests.waiting import PATIENCE, soon, until
 from workflows.model.jobs import JobOutcome
@@ -49,14 +49,14 @@ def context(home: Home) -> Context:
     return Context(home, settings, open_store(home))
 
 
-def row(context: Context, job: str, *, recorded: float | None = None) -> attempts.AttemptRow:
+def row(context: Context, job: str, *, recorded: float | None = None) -> attempt_rows.AttemptRow:
     """Insert a run's row, with an outcome recorded so many seconds ago."""
     run_dir = str(context.home.runs / f"{job}.1")
-    opened = attempts.begin(context.store, Offered(job, 1), host=context.host, run_dir=run_dir)
+    opened = attempt_rows.begin(context.store, Offered(job, 1), host=context.host, run_dir=run_dir)
     assert opened is not None
     if recorded is not None:
         outcome = JobOutcome(job_id=job, attempt=1, state=JobState.SUCCEEDED)
-        attempts.close(context.store, opened, outcome, {}, {})
+        attempt_rows.close(context.store, opened, outcome, {}, {})
         with context.store.begin() as connection:
             ago = update(schema.attempts).where(schema.attempts.c.job_id == job)
             connection.execute(ago.values(ended_at=time.time() - recorded))
@@ -116,7 +116,7 @@ async def test_the_output_of_old_recorded_runs_is_removed_and_their_record_stays
     assert housekeeping.tidy(context) == 1
     assert housekeeping.tidy(context) == 0
     assert {path.name for path in context.home.runs.iterdir()} == {"job-young.1", "job-open.1"}
-    old = attempts.get(context.store, "job-old", 1)
+    old = attempt_rows.get(context.store, "job-old", 1)
     assert old is not None
     assert old.recorded is not None
 
@@ -141,10 +141,10 @@ async def test_a_worker_says_again_and_again_that_it_is_there_and_that_it_stops(
 ) -> None:
     monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.02)
     async with housekeeping.seen(context, "service"):
-        [first] = hosts.every(context.store)
+        [first] = host_rows.every(context.store)
         assert (first.name, first.slots, first.stopped_at) == (context.host, 8, None)
-        await until(lambda: hosts.every(context.store)[0].seen_at != first.seen_at)
-    assert hosts.every(context.store)[0].stopped_at
+        await until(lambda: host_rows.every(context.store)[0].seen_at != first.seen_at)
+    assert host_rows.every(context.store)[0].stopped_at
 
 
 @pytest.mark.ruling("engine:hosts")
@@ -247,14 +247,14 @@ async def test_a_worker_whose_name_another_machine_has_taken_stops(
             connection.execute(update(schema.hosts).values(machine="another", started_at=2.0))
         await soon(stopped.wait())
     asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
-    [host] = hosts.every(context.store)
+    [host] = host_rows.every(context.store)
     assert (host.machine, host.stopped_at) == ("another", None)
 
 
 def tell(context: Context, job: str, *, ended: float | None, attempt: int = 1) -> None:
     """Write the job's row: ended so many seconds ago, or still open."""
     over = {"state": JobState.CANCELLED, "ended_at": time.time() - ended} if ended is not None else {}
-    jobs.write(context.store, Records(jobs=(seeds.job(job, attempt=attempt, **over),)))
+    job_rows.write(context.store, Records(jobs=(seeds.job(job, attempt=attempt, **over),)))
 
 
 @pytest.mark.ruling("engine:outside", "G2")
@@ -267,7 +267,7 @@ async def test_the_agent_of_a_job_that_ended_without_it_is_ended_and_its_run_clo
     assert marked(mark_of(going_on["job-done"])), "it is recorded: the start of a worker looks after it"
     (line,) = context.home.orphans.read_text().splitlines()
     assert json.loads(line)["run_dir"] == str(going_on["job-open"])
-    closed = attempts.get(context.store, "job-open", 1)
+    closed = attempt_rows.get(context.store, "job-open", 1)
     assert closed is not None
     assert closed.recorded is not None
     assert closed.recorded.state is JobState.CANCELLED
@@ -284,7 +284,7 @@ async def test_an_agent_that_somebody_may_still_come_back_to_is_left(
     tell(context, "job-open", ended=ended, attempt=attempt)
     assert await ended_outside.end_abandoned(context) == 0
     assert marked(mark_of(going_on["job-open"]))
-    left = attempts.get(context.store, "job-open", 1)
+    left = attempt_rows.get(context.store, "job-open", 1)
     assert left is not None
     assert left.ended_at is None
 
@@ -309,7 +309,7 @@ def test_what_a_killed_worker_was_about_to_delete_is_deleted_by_the_next(context
 def test_sessions_of_trees_that_were_over_long_ago_are_removed(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline_runs, "over", lambda *_: Over(frozenset({"job-old"}), None, 1))
+    monkeypatch.setattr(run_rows, "over", lambda *_: Over(frozenset({"job-old"}), None, 1))
     for tree in ("job-old", "job-open"):
         (context.home.programs / tree / "runtime_b" / "work" / "projects").mkdir(parents=True)
     housekeeping.tidy(context)
@@ -323,11 +323,11 @@ async def test_a_drained_host_starts_nothing_over_a_restart_until_that_is_undone
     monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.01)
     async with housekeeping.seen(context, "service"):
         assert context.room.held == ""
-        hosts.drain(context.store, context.host)
+        host_rows.drain(context.store, context.host)
         await until(lambda: context.room.held == "it is drained")
     again = Context(context.home, context.settings, context.store)
     async with housekeeping.seen(again, "service"):
         assert again.room.held == "it is drained"
         again.room.hold("the disk is full")
-        hosts.drain(context.store, context.host, undo=True)
+        host_rows.drain(context.store, context.host, undo=True)
         await until(lambda: again.room.held == "the disk is full")

@@ -12,12 +12,12 @@ from activities.moving import HostWatch
 from activities.notify import message
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempts, jobs, outbox, schema
-from activities.store.attempts import Offered
+from activities.store import attempt_rows, job_rows, outbox, schema
+from activities.store.attempt_rows import Offered
 from activities.store.database import open_store
 from activities.store.leader import Chore, Leader
-from activities.store.registry import hosts, repos
-from activities.store.registry.repos import Remote
+from activities.store.registry import host_rows, repo_rows
+from activities.store.registry.repo_rows import Remote
 from tests.moves import Server
 from tests.rows import ROOT, job, task
 from workflows.model.jobs import JobOutcome
@@ -33,12 +33,12 @@ def store(home: Home) -> Engine:
     """Return a store in which the host a has begun a root job and its leg."""
     engine = open_store(home)
     remote = Remote("https://git.example/shop", "main", "refs/service")
-    repos.put(engine, "acme/shop", "", "", remote=remote)
-    jobs.write(engine, Records(task=task(), jobs=(running(ROOT), running(LEG, delegation_id="a"))))
+    repo_rows.put(engine, "acme/shop", "", "", remote=remote)
+    job_rows.write(engine, Records(task=task(), jobs=(running(ROOT), running(LEG, delegation_id="a"))))
     for job_id in (ROOT, LEG):
-        attempts.begin(engine, Offered(job_id, 1), host="a", run_dir=f"/runs/{job_id}")
+        attempt_rows.begin(engine, Offered(job_id, 1), host="a", run_dir=f"/runs/{job_id}")
     for name in ("a", "b"):
-        hosts.see(engine, name, slots=4, started_at=1.0)
+        host_rows.see(engine, name, slots=4, started_at=1.0)
     return engine
 
 
@@ -63,7 +63,7 @@ def away(store: Engine, seconds: float, host: str = "a") -> None:
     """Let the host have been seen for the last time so many seconds ago."""
     with store.begin() as connection:
         table = schema.hosts
-        ago = hosts.every(store)[0].now - seconds
+        ago = host_rows.every(store)[0].now - seconds
         connection.execute(update(table).where(table.c.name == host).values(seen_at=ago, stopped_at=None))
 
 
@@ -82,7 +82,7 @@ async def test_people_hear_once_that_a_host_is_away_until_it_comes_back(store: E
     text = message.complete(store, notification).text
     assert text.startswith("the host a has no worker: not seen since ")
     assert text.endswith("\nservice host lost a")
-    hosts.see(store, "a", slots=4, started_at=2.0)
+    host_rows.see(store, "a", slots=4, started_at=2.0)
     await watching.check()
     away(store, 65)
     await watching.check()
@@ -93,7 +93,7 @@ async def test_people_hear_once_that_a_host_is_away_until_it_comes_back(store: E
 async def test_a_host_that_was_stopped_with_nothing_to_do_is_no_news(store: Engine, watch: Watch) -> None:
     server = Server()
     away(store, 70, "b")
-    hosts.stop(store, "b", started_at=1.0)
+    host_rows.stop(store, "b", started_at=1.0)
     await watch(server).check()
     assert server.started == []
 
@@ -104,20 +104,20 @@ async def test_after_a_while_what_it_had_begun_is_ordered_to_move_until_that_is_
     server = Server()
     away(store, 590)
     await watch(server).check()
-    assert (server.moves, hosts.every(store)[0].lost_at) == ([], None)
+    assert (server.moves, host_rows.every(store)[0].lost_at) == ([], None)
     away(store, 610)
     await watch(server).check()
     assert [(workflow_id, order.job_id) for workflow_id, order in server.moves] == [(ROOT, ROOT), (LEG, LEG)]
-    order, host = server.moves[0][1], hosts.every(store)[0]
+    order, host = server.moves[0][1], host_rows.every(store)[0]
     assert (order.attempt, order.host, order.begun, order.last_seen) == (1, "a", True, host.seen_at)
     assert order.reason.startswith("its host a is lost: not seen since ")
     assert host.lost_at is not None
-    jobs.write(store, Records(jobs=(running(LEG, delegation_id="a", attempt=2, revision=9),)))
+    job_rows.write(store, Records(jobs=(running(LEG, delegation_id="a", attempt=2, revision=9),)))
     await watch(server).check()
     assert [workflow_id for workflow_id, _ in server.moves[2:]] == [ROOT]
-    hosts.see(store, "a", slots=4, started_at=2.0)
+    host_rows.see(store, "a", slots=4, started_at=2.0)
     await watch(server).check()
-    assert (len(server.moves), hosts.every(store)[0].lost_at) == (3, None)
+    assert (len(server.moves), host_rows.every(store)[0].lost_at) == (3, None)
 
 
 async def test_a_workflow_that_takes_no_more_signals_holds_back_no_other(store: Engine, watch: Watch) -> None:
@@ -133,21 +133,21 @@ async def test_a_persons_word_counts_at_once(store: Engine, watch: Watch, move_a
     away(store, 610)
     await watch(server, move_after).check()
     assert server.moves == []
-    assert hosts.lose(store, hosts.every(store)[0].seen)
+    assert host_rows.lose(store, host_rows.every(store)[0].seen)
     await watch(server, move_after).check()
     assert len(server.moves) == 2
 
 
 async def test_on_a_plain_checkout_only_what_has_ended_is_fetched_from_there(store: Engine, watch: Watch) -> None:
     server = Server()
-    repos.remove(store, "acme/shop")
-    repos.put(store, "acme/shop", "/srv/shop", "a")
+    repo_rows.remove(store, "acme/shop")
+    repo_rows.put(store, "acme/shop", "/srv/shop", "a")
     away(store, 610)
     await watch(server).check()
     assert server.moves == []
-    row = attempts.get(store, LEG, 1)
+    row = attempt_rows.get(store, LEG, 1)
     assert row is not None
-    attempts.close(store, row, JobOutcome(job_id=LEG, state=JobState.SUCCEEDED, begun_at=1.0), {}, {})
+    attempt_rows.close(store, row, JobOutcome(job_id=LEG, state=JobState.SUCCEEDED, begun_at=1.0), {}, {})
     await watch(server).check()
     assert [workflow_id for workflow_id, _ in server.moves] == [LEG]
 
@@ -163,15 +163,15 @@ async def test_what_waits_at_a_drained_host_is_offered_elsewhere_and_what_it_has
     store: Engine, watch: Watch
 ) -> None:
     server, waiting = Server(), f"{ROOT}.2"
-    jobs.write(store, Records(jobs=(running(waiting, delegation_id="b", revision=1, queued=True),)))
+    job_rows.write(store, Records(jobs=(running(waiting, delegation_id="b", revision=1, queued=True),)))
     for job_id in (LEG, waiting):
         placed(store, job_id)
-    hosts.drain(store, "a")
+    host_rows.drain(store, "a")
     await watch(server).check()
     [(workflow_id, order)] = server.moves
     assert (workflow_id, order.begun, order.last_seen) == (waiting, False, None)
     assert order.reason == "its host a is drained"
-    hosts.drain(store, "a", undo=True)
+    host_rows.drain(store, "a", undo=True)
     away(store, 610)
     await watch(server).check()
     assert [order.job_id for _, order in server.moves[1:]] == [ROOT, LEG, waiting]
@@ -185,24 +185,24 @@ async def test_what_waits_at_a_full_host_goes_to_one_that_has_free_slots_twice_a
     watching = watch(server)
     waiting = [f"{ROOT}.{number}" for number in (2, 3, 4)]
     rows = [running(each, delegation_id=each, revision=1, queued=True) for each in waiting]
-    jobs.write(store, Records(jobs=tuple(rows)))
+    job_rows.write(store, Records(jobs=tuple(rows)))
     for job_id, labels in zip(waiting, ((), ("gpu",), ()), strict=True):
         placed(store, job_id, "a", *labels)
-    hosts.see(store, "a", slots=1, started_at=1.0, taken=4, labels=["gpu"])
-    hosts.see(store, "b", slots=1, started_at=2.0)
+    host_rows.see(store, "a", slots=1, started_at=1.0, taken=4, labels=["gpu"])
+    host_rows.see(store, "b", slots=1, started_at=2.0)
     await watching.check()
     assert server.moves == [], "b may have queues that it does not report yet"
     await watching.check()
     [(workflow_id, order)] = server.moves
     assert (workflow_id, order.host, order.begun) == (waiting[0], "a", False)
     assert order.reason == "its host a is full, and b has a free slot"
-    hosts.see(store, "b", slots=2, started_at=2.0, taken=1, labels=["gpu"])
+    host_rows.see(store, "b", slots=2, started_at=2.0, taken=1, labels=["gpu"])
     placed(store, "coming", "b")
     with store.begin() as connection:
         connection.execute(update(schema.placements).where(schema.placements.c.host == "b").values(at=2e12))
     await watching.check()
     assert len(server.moves) == 1, "b will have no free slot"
-    hosts.see(store, "b", slots=9, started_at=2.0, taken=1, labels=["gpu"])
+    host_rows.see(store, "b", slots=9, started_at=2.0, taken=1, labels=["gpu"])
     away(store, 70)
     await watching.check()
     await watching.check()
@@ -218,7 +218,7 @@ async def test_after_an_outage_of_the_store_nobody_is_away_until_all_had_a_minut
     watching.reached_at -= 46
     await watching.check()
     await watching.check()
-    assert (server.moves, server.started, hosts.every(store)[0].lost_at) == ([], [], None)
+    assert (server.moves, server.started, host_rows.every(store)[0].lost_at) == ([], [], None)
     watching.reached_since -= 60
     await watching.check()
     assert len(server.moves) == 2

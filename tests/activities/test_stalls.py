@@ -15,9 +15,8 @@ from activities.runs.supervised_run import RunRequest, run
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.stalls import StallWatch
-from activities.store import attempts, jobs
-from activities.store import stalls as stored
-from activities.store.attempts import Offered
+from activities.store import attempt_rows, job_rows, stall_rows
+from activities.store.attempt_rows import Offered
 from activities.store.database import open_store
 from tests.bridge import seeds
 from tests.waiting import until
@@ -47,7 +46,7 @@ def context(home: Home) -> Context:
 
 def recorded(context: Context) -> list[Stall]:
     with context.store.connect() as connection:
-        return stored.every(connection)
+        return stall_rows.every(connection)
 
 
 @pytest.fixture
@@ -83,10 +82,10 @@ async def test_a_step_beyond_its_usual_attempts_stands_still_until_it_succeeds(
 
 async def test_an_end_that_is_not_recorded_stands_still_until_it_is(context: Context, watch: StallWatch) -> None:
     job = seeds.job(state=JobState.RUNNING)
-    jobs.write(context.store, Records(task=seeds.task(), jobs=(job,)))
+    job_rows.write(context.store, Records(task=seeds.task(), jobs=(job,)))
     run_dir = context.home.runs / f"{job.job_id}.1"
     offered = Offered(job.job_id, job.attempt)
-    row = attempts.begin(context.store, offered, host=context.host, run_dir=str(run_dir))
+    row = attempt_rows.begin(context.store, offered, host=context.host, run_dir=str(run_dir))
     assert row is not None
     await watch.check(leads=False)
     assert recorded(context) == [], "its program has not begun"
@@ -95,11 +94,11 @@ async def test_an_end_that_is_not_recorded_stands_still_until_it_is(context: Con
     (stall,) = recorded(context)
     assert (stall.kind, stall.what, stall.host) == (StallKind.END, job.job_id, context.host)
     outcome = JobOutcome(job_id=job.job_id, attempt=job.attempt, state=JobState.SUCCEEDED)
-    attempts.close(context.store, row, outcome, {}, {})
+    attempt_rows.close(context.store, row, outcome, {}, {})
     await watch.check(leads=False)
     assert [each.since for each in recorded(context)] == [stall.since], "its tree has not heard of it"
     ended = job.model_copy(update={"state": JobState.SUCCEEDED, "revision": job.revision + 1})
-    jobs.write(context.store, Records(task=seeds.task(), jobs=(ended,)))
+    job_rows.write(context.store, Records(task=seeds.task(), jobs=(ended,)))
     await watch.check(leads=False)
     assert recorded(context) == []
 
@@ -108,9 +107,9 @@ async def test_what_stands_still_for_less_than_a_minute_is_not_shown(
     context: Context, watch: StallWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = seeds.job(state=JobState.RUNNING)
-    jobs.write(context.store, Records(task=seeds.task(), jobs=(job,)))
+    job_rows.write(context.store, Records(task=seeds.task(), jobs=(job,)))
     run_dir = context.home.runs / f"{job.job_id}.1"
-    attempts.begin(context.store, Offered(job.job_id, job.attempt), host=context.host, run_dir=str(run_dir))
+    attempt_rows.begin(context.store, Offered(job.job_id, job.attempt), host=context.host, run_dir=str(run_dir))
     await run(RunRequest(run_dir, ("true",), Path(context.home.root), {"PATH": os.environ["PATH"]}))
     monkeypatch.setattr(stalls, "STALL_SECONDS", 60.0)
     await watch.check(leads=False)

@@ -26,7 +26,7 @@ from temporalio.client import Client
 
 from activities.settings.home import Home
 from activities.store import schema
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.daemon.server import NAMESPACE
 from bridge.machine import token
 from bridge.operations.service import Service
@@ -236,7 +236,7 @@ async def main(count: int) -> None:
             home.config.write_text(f"[bridge]\nrequests_per_minute = 100000000\n{temporal}")
             service = Service(home)
             scout(service)
-            repos.put(service.store, "acme/shop", str(checkout(folder)), service.settings.host)
+            repo_rows.put(service.store, "acme/shop", str(checkout(folder)), service.settings.host)
             token.ensure(home)
             port = free_port()
             serve = ("-P", "-m", "cli.main", "bridge", "serve", "--addr", f"127.0.0.1:{port}")

@@ -20,8 +20,8 @@ from sqlalchemy import Engine, insert
 from activities.settings.home import Home
 from activities.store import schema
 from activities.store.database import open_store
-from activities.store.registry import memory
-from activities.store.registry.memory import Written
+from activities.store.registry import memory_rows
+from activities.store.registry.memory_rows import Written
 from workflows.policy.memory import MemoryState
 
 SIZES = (1_000, 10_000, 100_000)
@@ -40,7 +40,7 @@ def fill(store: Engine, size: int) -> None:
     for number in range(size):
         text = " ".join(chance.choices(WORDS, WEIGHTS, k=30))
         owner = (None, "scout", "builder")[number % 3]
-        row = memory._row(Written(owner, "acme/shop", f"key {number}", text, "bench"))
+        row = memory_rows._row(Written(owner, "acme/shop", f"key {number}", text, "bench"))
         rows.append(row | {"state": MemoryState.CONFIRMED})
     with store.begin() as connection:
         connection.execute(insert(schema.memory), rows)
@@ -76,7 +76,7 @@ def rows(size: int) -> list[str]:
             for what, query in QUERIES.items():
 
                 def ours(query: str, agent: str | None = agent) -> object:
-                    return memory.recall(store, query, agent=agent, shared=False, repo="acme/shop", limit=LIMIT)
+                    return memory_rows.recall(store, query, agent=agent, shared=False, repo="acme/shop", limit=LIMIT)
 
                 took, floor = compared(ours, alone, query)
                 lines.append(f"{size:>8,} entries  {whose:15} {what:16} {took / floor:6.1f} x the bare query")

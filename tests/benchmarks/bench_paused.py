@@ -31,7 +31,7 @@ from activities.sealing import seal_check
 from activities.sealing.seal_check import gated
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import rounds
+from activities.store import round_rows
 from activities.store.database import open_store
 from activities.temporal import data_converter
 from activities.worker import CACHED_TREES, STICKY_TIMEOUT, TREE_STEPS, WRITING
@@ -130,7 +130,7 @@ class Stage:
 
     async def pause(self, count: int) -> list[str]:
         """Start so many trees, a few at a time, and wait until all of them wait for a person."""
-        gate, before = asyncio.Semaphore(AT_ONCE), len(rounds.open_rounds(self.store))
+        gate, before = asyncio.Semaphore(AT_ONCE), len(round_rows.open_rounds(self.store))
 
         async def one() -> str:
             goal = an_input()
@@ -144,7 +144,7 @@ class Stage:
             return str(handle.id)
 
         names = list(await asyncio.gather(*(one() for _ in range(count))))
-        while (waiting := len(rounds.open_rounds(self.store)) - before) < count:
+        while (waiting := len(round_rows.open_rounds(self.store)) - before) < count:
             print(f"  {waiting} of {count} wait", file=sys.stderr, flush=True)
             await asyncio.sleep(2)
         await self.until_told()

@@ -27,7 +27,7 @@ from activities.sealing import seal_check
 from activities.sealing.seal_check import gated
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import pipeline_runs
+from activities.store import run_rows
 from activities.store.database import open_store
 from tests.benchmarks.bare import BareChain, nothing
 from tests.benchmarks.bench_tree import server
@@ -53,8 +53,8 @@ async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
     async def run_stage(run: StageRun) -> StageOutcome:
         """End at once, with the rows of a real stage."""
         outcome = StageOutcome(state=StageState.SUCCEEDED, summary=run.stage_id)
-        await asyncio.to_thread(pipeline_runs.stage_begins, context.store, run.row)
-        await asyncio.to_thread(pipeline_runs.stage_ends, context.store, run.row, outcome)
+        await asyncio.to_thread(run_rows.stage_begins, context.store, run.row)
+        await asyncio.to_thread(run_rows.stage_ends, context.store, run.row, outcome)
         return outcome
 
     runs = Worker(
@@ -73,7 +73,7 @@ async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
             update={"run_id": f"prun-{uuid4().hex}", "host": "ours", "created_at": time.time()}
         )
         closed = await client.execute_workflow(PipelineRun.run, start, id=name, task_queue="ours")
-        rows = pipeline_runs.stages_of(context.store, closed.run_id)
+        rows = run_rows.stages_of(context.store, closed.run_id)
         assert [row.state for row in rows] == [StageState.SUCCEEDED] * length, "it is the real thing that is measured"
         return name
 

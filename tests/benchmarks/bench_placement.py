@@ -46,18 +46,18 @@ def measure(url: str, size: int) -> None:
     from activities.settings.home import Home
     from activities.settings.model import Settings
     from activities.store.database import open_store
-    from activities.store.registry import hosts, repos
-    from activities.store.registry.repos import Remote
+    from activities.store.registry import host_rows, repo_rows
+    from activities.store.registry.repo_rows import Remote
     from workflows.temporal.calls import Offer
     from workflows.temporal.placing import Unplaced
 
     home = Home.locate()
     store = open_store(home, url)
-    repos.put(store, "acme/shop", "", "a", remote=Remote("https://git.example/shop", "main", "refs/service/"))
+    repo_rows.put(store, "acme/shop", "", "a", remote=Remote("https://git.example/shop", "main", "refs/service/"))
     for number in range(size):
         name = f"host-{number}"
         labels = ("runtime:shell", "os:linux", f"host:{name}", *(["gpu"] if number % 10 == 0 else []))
-        hosts.see(store, name, slots=8, started_at=1.0, labels=labels, taken=number % 9)
+        host_rows.see(store, name, slots=8, started_at=1.0, labels=labels, taken=number % 9)
     with store.begin() as connection:
         connection.execute(text("UPDATE hosts SET seen_at = (SELECT max(seen_at) FROM hosts)"))  # it took its time
         connection.execute(text("ANALYZE"))

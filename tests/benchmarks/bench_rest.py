@@ -146,20 +146,20 @@ def start(agent: str, count: int) -> None:
     """Start trees of this host, and wait until its agents are at work or wait for people."""
     import asyncio
 
-    from activities.store import rounds
+    from activities.store import round_rows
     from bridge.operations.orders import new_jobs
     from bridge.operations.service import Service
 
     service = Service.locate()
     host = service.settings.host
-    before = len(rounds.open_rounds(service.store))
+    before = len(round_rows.open_rounds(service.store))
 
     async def all_of_them() -> None:
         for _ in range(count):
             await new_jobs.start(service, new_jobs.NewJob(f"{agent}-{host}", "ask", "which?", f"acme/{host}"))
 
     asyncio.run(all_of_them())
-    while agent == "asks" and len(rounds.open_rounds(service.store)) < before + count:
+    while agent == "asks" and len(round_rows.open_rounds(service.store)) < before + count:
         time.sleep(0.5)
 
 

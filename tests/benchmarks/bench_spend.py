@@ -11,7 +11,7 @@ from sqlalchemy import Engine, insert, text
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from activities.settings.home import Home
-from activities.store import jobs, schema
+from activities.store import job_rows, schema
 from activities.store.database import open_store
 from bridge.operations.jobs import spend
 from bridge.operations.service import Service
@@ -51,7 +51,7 @@ def writing(store: Engine, first: int) -> float:
         used = {"usage": Usage(input_tokens=1000, output_tokens=50), "cost_usd": 0.01, "ended_at": time.time()}
         over = running.model_copy(update=used | {"state": JobState.SUCCEEDED, "revision": 3})
         for each in (job, running, over):
-            jobs.write(store, Records(jobs=(each,)))
+            job_rows.write(store, Records(jobs=(each,)))
     return (time.perf_counter() - began) / most * 1000
 
 

@@ -36,7 +36,7 @@ from activities.sealing import seal_check
 from activities.sealing.seal_check import gated
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import jobs as stored
+from activities.store import job_rows
 from activities.store.database import open_store
 from activities.temporal import data_converter
 from bridge.daemon.server import NAMESPACE, server_command, server_environment
@@ -113,7 +113,7 @@ async def ours(client: Client, home: Home, queue: str = "ours") -> AsyncIterator
         return tree.id
 
     async with trees, Worker(client, task_queue=agents_queue(queue), activities=[run_job]):
-        rows = stored.tree(context.store, await play(3))
+        rows = job_rows.tree(context.store, await play(3))
         assert [row.state for row in rows] == [JobState.SUCCEEDED] * 5, "it is the real thing that is measured"
         yield play
 

@@ -10,10 +10,8 @@ from typing import Any
 from sqlalchemy import update
 
 from activities.git.merges.task_line import Part, draw
-from activities.store import jobs as stored_jobs
-from activities.store import schema
-from activities.store import trees as stored_trees
-from activities.store.registry import repos
+from activities.store import job_rows, schema, tree_rows
+from activities.store.registry import repo_rows
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_on, make_repository, run_git
 from tests.bridge import seeds
@@ -70,7 +68,7 @@ class Grown:
         run_git(self.repo, "merge", "-q", "-X", "theirs", "--no-edit", commit)
         self.heads[leg] = head = run_git(self.repo, "rev-parse", branch)
         run_git(self.repo, "checkout", "-q", "main")
-        row = stored_jobs.get(self.service.store, job_id)
+        row = job_rows.get(self.service.store, job_id)
         assert row is not None
         seeds.write(self.service, row.model_copy(update={"head_sha": head, "revision": 2}))
         self.ends(job_id, head, joined=[commit], **diagnostics)
@@ -99,7 +97,7 @@ class Grown:
 def started(service: Service, where: Path, **task: Any) -> Grown:
     """Return a done tree of which only the root ran."""
     repo = make_repository(where / "shop")
-    repos.put(service.store, "acme/shop", str(repo), service.settings.host, "acme/shop")
+    repo_rows.put(service.store, "acme/shop", str(repo), service.settings.host, "acme/shop")
     made = Grown(service, repo, run_git(repo, "rev-parse", "HEAD"), {})
     over: dict[str, Any] = {
         "state": TaskState.DONE,
@@ -120,7 +118,7 @@ def started(service: Service, where: Path, **task: Any) -> Grown:
         created_at=1.0,
         settings=service.settings.snapshot(),
     )
-    stored_trees.begin(service.store, start, "here")
+    tree_rows.begin(service.store, start, "here")
     return made
 
 

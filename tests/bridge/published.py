@@ -12,7 +12,7 @@ from activities.github.credentials import Credentials
 from activities.settings.home import Home
 from activities.store.github import facts
 from activities.store.github.facts import FactRow
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.github.session import Session
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git
@@ -93,5 +93,5 @@ def scene(home: Home, folder: Path, publish: str = "never") -> Iterator[Scene]:
         run_git(repo, "clone", "-q", "--bare", str(repo), str(bare))
         run_git(repo, "remote", "add", "origin", str(bare))
         service = Service(home)
-        repos.put(service.store, SHOP, str(repo), service.settings.host, SHOP)
+        repo_rows.put(service.store, SHOP, str(repo), service.settings.host, SHOP)
         yield Scene(service, repo, bare, hub)

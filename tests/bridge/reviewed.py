@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from activities.git.merges.task_branch import Contribution, merge_all
 from activities.store import schema
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.bridge import seeds
@@ -79,7 +79,7 @@ def ended(job_id: str, head: str) -> dict[str, Any]:
 def reviewed(service: Service, where: Path, **fields: Any) -> Reviewed:
     """Seed the tree, with nothing merged; fields of the task, or of a leg, by name."""
     repo = make_repository(where / "shop")
-    repos.put(service.store, "acme/shop", str(repo), service.settings.host, "acme/shop")
+    repo_rows.put(service.store, "acme/shop", str(repo), service.settings.host, "acme/shop")
     base, heads = run_git(repo, "rev-parse", "HEAD"), dict[str, str]()
     for job_id, name in ((A, "a"), (B, "b")):
         run_git(repo, "checkout", "-q", "-b", f"service/{job_id}-{name}", base)

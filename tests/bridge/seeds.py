@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from activities.store import jobs, schema
-from activities.store.registry import pipelines, repos
+from activities.store import job_rows, schema
+from activities.store.registry import pipeline_rows, repo_rows
 from bridge.operations.service import Service
 from tests.rows import ROOT, TASK, event, job, round_, task
 from tests.sealed import seal
@@ -24,7 +24,7 @@ def write(service: Service, *rows: JobRecord | TaskRecord | EventRecord | RoundR
         events=tuple(each for each in rows if isinstance(each, EventRecord)),
         rounds=tuple(each for each in rows if isinstance(each, RoundRecord)),
     )
-    jobs.write(service.store, records)
+    job_rows.write(service.store, records)
 
 
 def paused(service: Service, root: str = ROOT, **fields: Any) -> RoundRecord:
@@ -43,7 +43,7 @@ def payload(service: Service, job_id: str, told: dict[str, Any], **fields: Any) 
 
 
 def repo(service: Service, path: str = "/srv/checkouts/shop", host: str = "here", github: str = "") -> None:
-    repos.put(service.store, "acme/shop", path, host, github)
+    repo_rows.put(service.store, "acme/shop", path, host, github)
 
 
 RUN = "/v1/pipelines/{}/run"
@@ -60,5 +60,5 @@ stages:
 
 def register(service: Service, name: str = "nightly", more: str = "repo: acme/shop") -> str:
     text = TEXT.format(name=name, more=more)
-    pipelines.put(service.store, read(text, Format.YAML), text, Format.YAML)
+    pipeline_rows.put(service.store, read(text, Format.YAML), text, Format.YAML)
     return RUN.format(name)

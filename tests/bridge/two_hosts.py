@@ -8,8 +8,8 @@ from sqlalchemy import select
 from activities.git.hub import SERVICE
 from activities.settings.home import Home
 from activities.store import schema
-from activities.store.registry import hosts, repos
-from activities.store.registry.repos import Remote
+from activities.store.registry import host_rows, repo_rows
+from activities.store.registry.repo_rows import Remote
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
 from tests.bridge.conftest import Live
@@ -31,7 +31,7 @@ def joined(home: Home, folder: Path, *, settings: str = "") -> tuple[Service, Se
 
 def seen(service: Service, address: str) -> None:
     """Record the service's host with the address of its bridge, as its worker does."""
-    hosts.see(service.store, service.settings.host, slots=4, started_at=1.0, address=address)
+    host_rows.see(service.store, service.settings.host, slots=4, started_at=1.0, address=address)
 
 
 def reachable(live: Live) -> Live:
@@ -50,7 +50,7 @@ def at_hub(service: Service, repo: Path, folder: Path) -> Path:
     for job_id, base in rows:
         if base:
             run_git(repo, "push", "-q", str(bare), f"{base}:refs/service/line/{job_id}")
-    repos.remove(service.store, "acme/shop")
-    repos.put(service.store, "acme/shop", "", "", "acme/shop", Remote(str(bare), "main", SERVICE))
+    repo_rows.remove(service.store, "acme/shop")
+    repo_rows.put(service.store, "acme/shop", "", "", "acme/shop", Remote(str(bare), "main", SERVICE))
     shutil.rmtree(repo)
     return bare

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 from activities.settings.in_use import Change, File, Told
-from activities.store.registry import hosts
-from activities.store.waiting import Counts
+from activities.store.registry import host_rows
+from activities.store.waiting_rows import Counts
 from bridge.daemon import background
 from bridge.daemon.options import DaemonOptions
 from bridge.machine.daemon_state import RESTART, VIEWS, ChildPhase, ChildState, DaemonState, Phase
@@ -177,7 +177,7 @@ def test_status_fits_a_screen_of_80_by_24_and_lists_are_links(running: Home) -> 
         service, seeds.task(state=TaskState.BLOCKED, waits_for="retry"), seeds.job(state="failed", ended_at=1.0)
     )
     for name in ("a", "b"):
-        hosts.see(service.store, name, slots=8, started_at=1.0)
+        host_rows.see(service.store, name, slots=8, started_at=1.0)
     service.store.dispose()
     running.config.write_text("[worker]\nmax_parallel_jobs = 3\n")
     with seated(("daemon", "status")) as seat:

@@ -10,10 +10,10 @@ import pytest
 
 from activities.settings import ready
 from activities.settings.home import Home
-from activities.store import branches
+from activities.store import branch_rows
 from activities.store.github import account, facts, threads
 from activities.store.github.threads import CommentRow
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.operations.github import account as github
 from bridge.operations.github import tree as github_tree
 from bridge.operations.service import Service
@@ -146,7 +146,7 @@ def test_a_sync_without_the_process_is_refused_and_changes_nothing(
 
 
 def test_a_repository_of_which_nothing_is_read_is_said(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
-    repos.put(service.store, "mine/other", "/srv/other", "here", "acme/other")
+    repo_rows.put(service.store, "mine/other", "/srv/other", "here", "acme/other")
     assert main(["github", "sync", "mine/other"]) == 3
     assert "nothing of acme/other is read now" in capsys.readouterr().err
     assert main(["github", "sync", "acme/unknown"]) == 4
@@ -191,7 +191,7 @@ def test_the_end_shows_the_result_and_what_was_merged(home: Home) -> None:
     leg = seeds.job(f"{seeds.ROOT}.1", delegation_id="one", branch="service/one", action="implement", **done)
     merged = BranchEvent(actor="ann", branch="service/one", head_sha="a" * 40, task_branch="service/t", merged=True)
     seeds.write(service, seeds.task(state=TaskState.DONE, ended_at=6.0), seeds.job(**done), leg)
-    branches.record(service.store, BranchEventKind.MERGED, leg.job_id, merged, "merged")
+    branch_rows.record(service.store, BranchEventKind.MERGED, leg.job_id, merged, "merged")
     seeds.payload(service, seeds.ROOT, {"service_result": {"decision": "approved", "summary": "All is well."}})
     tree = github_tree.bound_tree(service, seeds.ROOT)
     assert tree is not None

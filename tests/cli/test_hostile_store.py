@@ -324,7 +324,7 @@ def read_json(text: str, words: Words) -> None:
 
 
 def reviews_of(service: Service) -> Any:
-    from activities.store.registry.reviews import ReviewFilter
+    from activities.store.registry.review_rows import ReviewFilter
     from bridge.operations.registry import reviews
 
     found = reviews.find(service, ReviewFilter(None, None, 50))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import attempts, queries, schema, trees
+from activities.store import attempt_rows, queries, schema, tree_rows
 from bridge.operations.service import Service
 from cli.main import main
 from tests.bridge import seeds
@@ -48,7 +48,7 @@ def test_the_request_to_correct_a_result_is_below_the_prompt(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A program that was started again with an equal prompt adds nothing."""
-    run_dir = Path(attempts.of_job(service.store, JOB)[0].run_dir)
+    run_dir = Path(attempt_rows.of_job(service.store, JOB)[0].run_dir)
     prompt = (run_dir / "prompt").read_text()
     for suffix, text in (("", prompt), (".again", prompt), (".repair", "Your result was refused")):
         folder = run_dir.with_name(run_dir.name + suffix)
@@ -67,7 +67,7 @@ def test_the_task_of_its_tree_comes_as_it_was_ordered_and_starts_it_anew(
     """A message that fits into no line is piped from here into the same command."""
     prompt = service.artifacts.text(task)
     start = tree_input(prompt=prompt).model_copy(update={"root_job_id": seeds.ROOT, "task_id": "task-1"})
-    trees.begin(service.store, start, service.settings.host)
+    tree_rows.begin(service.store, start, service.settings.host)
     words = start.anew.split(" | ")[0].split()[3:]
     assert words == [seeds.ROOT, "--task"]
     assert printed(capsys, *words).removesuffix("\n") == task
@@ -98,7 +98,7 @@ def test_what_cannot_be_shown_says_why(
 
 
 def test_a_prompt_that_is_gone_or_elsewhere_says_so(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
-    first, second = attempts.of_job(service.store, JOB)
+    first, second = attempt_rows.of_job(service.store, JOB)
     (Path(second.run_dir) / "prompt.md").unlink()
     assert main(["job", "prompt", JOB]) == 4
     assert "the prompt of attempt 2 is not kept any more" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from activities.settings.home import Home
-from activities.store import jobs
+from activities.store import job_rows
 from bridge.operations.service import Service
 from cli.main import main
 from tests.activities.store.rows import ROOT, job
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.ruling("K2", "K6")
 @pytest.fixture
 def run(home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> "Run":
     monkeypatch.delenv("SERVICE_JOB_ID", raising=False)
-    jobs.write(Service(home).store, Records(jobs=(job(),)))
+    job_rows.write(Service(home).store, Records(jobs=(job(),)))
     return Run(capsys)
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from activities.pipelines.plan import plan
 from activities.pipelines.record_run import begun
-from activities.store import pipeline_runs
+from activities.store import run_rows
 from activities.store.artifacts import Artifacts
-from activities.store.registry import pipelines
+from activities.store.registry import pipeline_rows
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
@@ -55,12 +55,12 @@ _TEXT = "name: nightly\nrepo: acme/shop\nstages:\n" + "".join(
 def begin_run(service: Service) -> RunRecords:
     """Begin the run: its first stage is the tree."""
     seeds.repo(service)
-    pipelines.put(service.store, read(_TEXT, Format.YAML), _TEXT, Format.YAML)
+    pipeline_rows.put(service.store, read(_TEXT, Format.YAML), _TEXT, Format.YAML)
     artifacts = Artifacts(service.home.artifacts)
     asked: dict[str, Any] = {"name": "nightly", "run_id": RUN, "trigger": Trigger.CLI, "payload": {}}
     start = plan(service.store, service.settings, artifacts, **asked)
     rows = first_rows(start)
-    pipeline_runs.write(service.store, rows, begun(artifacts, start))
+    run_rows.write(service.store, rows, begun(artifacts, start))
     first = {"state": StageState.RUNNING, "job_id": ROOT, "started_at": time.time(), "revision": 1}
     stages = (rows.stages[0].model_copy(update=first), *rows.stages[1:])
     return change_run(service, rows.model_copy(update={"stages": stages}), state=RunState.RUNNING, revision=1)
@@ -69,7 +69,7 @@ def begin_run(service: Service) -> RunRecords:
 def change_run(service: Service, rows: RunRecords, **fields: object) -> RunRecords:
     """Write the run with these fields."""
     changed = rows.model_copy(update={"run": rows.run.model_copy(update=fields), "begins": None})
-    pipeline_runs.write(service.store, changed)
+    run_rows.write(service.store, changed)
     return changed
 
 

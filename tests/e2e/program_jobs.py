@@ -21,9 +21,9 @@ from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
 from activities.settings.home import Home
 from activities.settings.load import load_settings
-from activities.store import attempts
+from activities.store import attempt_rows
 from activities.store.database import open_store
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from tests import keys
 from tests.e2e.as_account import account
 from tests.e2e.programs import PROGRAMS, ROOT
@@ -110,13 +110,13 @@ async def _play(place: Place, jobs: dict[str, Job]) -> dict[str, dict[str, Any]]
     home.config.write_text(place.settings)
     settings = load_settings(home)
     context = Context(home, settings, open_store(home))
-    repos.put(context.store, "acme/shop", str(place.folder / "shop"), context.host)
+    repo_rows.put(context.store, "acme/shop", str(place.folder / "shop"), context.host)
     runner = Jobs(context, adapters_of(settings, os.environ), Slots(settings))
     runs = [_run(number, *each) for number, each in enumerate(jobs.items())]
     outcomes = await asyncio.gather(*(ActivityEnvironment().run(runner.run_job, run) for run in runs))
     ended = {}
     for name, outcome in zip(jobs, outcomes, strict=True):
-        row = attempts.get(context.store, outcome.job_id, 1)
+        row = attempt_rows.get(context.store, outcome.job_id, 1)
         ended[name] = outcome.model_dump(mode="json") | {"box": (row.diagnostics or {}).get("box") if row else None}
     return ended
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from activities.store import rounds
+from activities.store import round_rows
 from tests.cli.warm.conftest import AS_TYPED, FRESH, NOT_TAKEN, ONLY_HANDED
 from tests.cli.warm.warming import warmed
 from tests.e2e.bridge import client
@@ -177,7 +177,7 @@ def ask(service: Installed, name: str) -> str:
 def paused(service: Installed, name: str = "asker") -> str:
     """Return a tree that waits for a person."""
     job = ask(service, name)
-    service.wait_for(lambda: rounds.open_rounds(service.seen.store, root=job))
+    service.wait_for(lambda: round_rows.open_rounds(service.seen.store, root=job))
     return job
 
 
@@ -245,7 +245,7 @@ def test_nothing_was_decided_and_people_see_who_tried(
     service: Installed, attacked: tuple[str, str, dict[str, Any]]
 ) -> None:
     target, attacker, _ = attacked
-    assert rounds.open_rounds(service.seen.store, root=target), "it still waits"
+    assert round_rows.open_rounds(service.seen.store, root=target), "it still waits"
     assert {each["state"] for each in service.json("memory", "list")} == {"pending"}
     assert {each["author"] for each in service.json("memory", "list")} == {"attacker"}
     tried = [each for each in service.json("job", "events", attacker) if each["kind"] == "agent_refused"]

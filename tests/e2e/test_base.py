@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.store import attempts
+from activities.store import attempt_rows
 from tests.activities.git.conftest import commit_file, run_git
 from tests.e2e.conflicts import writes
 from tests.e2e.script import Script, leg, played
@@ -42,7 +42,7 @@ def bases(script: Script, root: str) -> dict[str, str | None]:
     """Return the commit that each job of a tree began from."""
     store = script.service.seen.store
     jobs = (job["job_id"] for job in script.tree(root)["jobs"])
-    return {job: run.base_sha for job in jobs for run in attempts.of_job(store, job)}
+    return {job: run.base_sha for job in jobs for run in attempt_rows.of_job(store, job)}
 
 
 def test_what_the_operator_does_in_mid_tree_reaches_no_job_and_no_branch(script: Script, repo: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from activities.runs.os_processes import marks
 from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
-from activities.store import attempts
+from activities.store import attempt_rows
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import new_jobs
 from bridge.operations.orders.new_jobs import NewJob
@@ -61,6 +61,6 @@ async def test_twenty_kills_at_random_moments(tmp_path: Path, monkeypatch: pytes
         record = jobs.get(service, job)
         assert (record.state, record.summary) == (JobState.SUCCEEDED, "survived"), record.reason
         assert (tmp_path / f"proof.{job}").read_text() == "ran\n"
-        assert [run.ended_at is not None for run in attempts.of_job(service.store, job)] == [True]
+        assert [run.ended_at is not None for run in attempt_rows.of_job(service.store, job)] == [True]
     ours = home_mark(Home(installed.home).runs)
     assert not [pid for pid, mark in marks() if mark.endswith(f"@{ours}")]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from activities.store import events
+from activities.store import event_rows
 from tests.e2e.conftest import Installed
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("B5", "C8.limits")]
@@ -58,7 +58,7 @@ class Wide:
 
     def settled(self, job: str, state: str) -> bool:
         """Return whether each leg has begun or is taken back for good; a freed slot may have gone to one more."""
-        told = events.of_tree(self.service.seen.store, job)
+        told = event_rows.of_tree(self.service.seen.store, job)
         back = {event.job_id for event in told if event.kind == "job_taken_back"}
         jobs = [each for each in self.service.tree(job)["jobs"] if each["delegation_id"]]
         assert not {each["delegation_id"] for each in jobs if each["job_id"] in back} & set(self.begun)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import jobs as stored
+from activities.store import job_rows
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.orders.new_jobs import NewJob
@@ -72,7 +72,7 @@ class Running:
         return self.installed.tmp / f"proof.{job}"
 
     def legs(self, root: str) -> list[JobRecord]:
-        return [job for job in stored.tree(self.service.store, root) if job.delegation_id]
+        return [job for job in job_rows.tree(self.service.store, root) if job.delegation_id]
 
     def began(self, job: JobRecord) -> bool:
         return self.proof(job.job_id).exists()

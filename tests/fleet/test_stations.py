@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from activities.store import attempts
+from activities.store import attempt_rows
 from tests.fleet.machines import Fleet, Machine
 from tests.fleet.play import Play, over
 from tests.waiting import wait_for
@@ -49,7 +49,7 @@ def began(play: Play, job: str) -> list[tuple[str, str]]:
 
 def ended(machine: Machine, job: str) -> bool:
     """Return whether the end of a job's first attempt is recorded."""
-    row = attempts.get(machine.seen.store, job, 1)
+    row = attempt_rows.get(machine.seen.store, job, 1)
     return row is not None and row.ended_at is not None
 
 

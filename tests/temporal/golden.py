@@ -17,7 +17,7 @@ from uuid import uuid4
 from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import TimeSkipper, TimeSkippingConfig
 
-from activities.store.registry.hosts import release
+from activities.store.registry.host_rows import release
 from tests.temporal import golden_pipelines
 from tests.temporal.books import Books
 from tests.temporal.github_office import Office, at_desk

@@ -20,9 +20,9 @@ from activities.jobs.record_tree import TreeRecorder
 from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import pipeline_runs
+from activities.store import run_rows
 from activities.store.database import open_store
-from activities.store.registry import pipelines, repos
+from activities.store.registry import pipeline_rows, repo_rows
 from tests.pipeline.plans import agent, an_input, shell
 from tests.temporal.mortal_worker import answer
 from tests.waiting import until
@@ -55,7 +55,7 @@ class Stages:
         if run.stage_id != "held":
             state = StageState.FAILED if run.stage_id == "bad" else StageState.SUCCEEDED
             outcome = StageOutcome(state=state, summary=f"{run.stage_id} ran")
-            pipeline_runs.stage_ends(self.store, run.row, outcome)
+            run_rows.stage_ends(self.store, run.row, outcome)
             return outcome
         self.held.set()
         try:
@@ -98,8 +98,8 @@ class Host:
 
     async def fire(self) -> Handle:
         text = f"name: {self.name}\nrepo: {REPO}\nstages:\n  - {{id: a, kind: shell, command: 'true'}}\n"
-        pipelines.put(self.store, read(text, Format.YAML), text, Format.YAML)
-        repos.put(self.store, REPO, "/nowhere", "another-host")
+        pipeline_rows.put(self.store, read(text, Format.YAML), text, Format.YAML)
+        repo_rows.put(self.store, REPO, "/nowhere", "another-host")
         firing = Firing(pipeline=self.name)
         handle = await self.client.start_workflow(
             PipelineFiring.run, firing, id=f"firing-{self.name}", task_queue=self.queue
@@ -112,7 +112,7 @@ class Host:
         await run.signal(PipelineRun.cancel, Cancel(run_id=f"prun-{self.queue}", actor="ann"))
 
     async def until(self, state: RunState) -> None:
-        await until(lambda: pipeline_runs.find(self.store, states=(state,)))
+        await until(lambda: run_rows.find(self.store, states=(state,)))
 
 
 @asynccontextmanager

@@ -25,9 +25,8 @@ from activities.jobs.record_tree import TreeRecorder, request_cancel
 from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempts, pipeline_runs, trees
-from activities.store import jobs as stored
-from activities.store.attempts import AttemptRow, Offered
+from activities.store import attempt_rows, job_rows, run_rows, tree_rows
+from activities.store.attempt_rows import AttemptRow, Offered
 from activities.store.database import open_store
 from activities.temporal import data_converter
 from tests.temporal.server import runs
@@ -107,13 +106,13 @@ class MortalHost:
 
     def record(self, records: Records) -> None:
         self.passes()
-        stored.write(self.store, records)
+        job_rows.write(self.store, records)
         self.passes()
 
     @activity.defn(name="keep_tree")
     def keep_tree(self, state: TreeState) -> None:
         self.passes()
-        trees.keep(self.store, state, "here")
+        tree_rows.keep(self.store, state, "here")
         self.passes()
 
     @activity.defn(name="request_cancel")
@@ -142,7 +141,7 @@ class MortalHost:
 
     def claimed(self, offered: Offered) -> AttemptRow | None:
         self.passes()
-        return attempts.begin(self.store, offered, host="here", run_dir="/nowhere")
+        return attempt_rows.begin(self.store, offered, host="here", run_dir="/nowhere")
 
     @activity.defn(name="take_back")
     def take_back(self, offer: calls.Offer) -> calls.Claim:
@@ -162,10 +161,10 @@ class MortalHost:
     def run_stage(self, run: StageRun) -> StageOutcome:
         if self.claimed(Offered(run.job_id, run.attempt)) is None:
             return StageOutcome(state=StageState.CANCELLED)
-        pipeline_runs.stage_begins(self.store, run.row)
+        run_rows.stage_begins(self.store, run.row)
         said = self.once((run.job_id, run.attempt), lambda: stage_answer(run).model_dump_json())
         outcome = StageOutcome.model_validate_json(said)
-        pipeline_runs.stage_ends(self.store, run.row, outcome)
+        run_rows.stage_ends(self.store, run.row, outcome)
         return outcome
 
     def once(self, key: tuple[str, int], said: Callable[[], str]) -> str:

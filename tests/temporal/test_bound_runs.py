@@ -8,8 +8,8 @@ import pytest_asyncio
 from temporalio.client import Client
 
 from activities.settings.home import Home
-from activities.store import jobs as stored_jobs
-from activities.store.registry import repos as stored_repos
+from activities.store import job_rows
+from activities.store.registry import repo_rows
 from bridge.operations.orders import new_jobs
 from bridge.operations.pipelines import definitions
 from tests.activities.git.conftest import commit_file, make_repository, run_git
@@ -39,7 +39,7 @@ async def host(
     run_git(hub, "reset", "-q", "--hard", "FETCH_HEAD")
     run_git(made.repo, "remote", "add", "origin", str(hub))
     host_name = made.service.settings.host
-    stored_repos.put(made.service.store, "acme/shop", str(made.repo), host_name, "acme/web")
+    repo_rows.put(made.service.store, "acme/shop", str(made.repo), host_name, "acme/web")
     yield made
 
 
@@ -60,7 +60,7 @@ async def test_every_stage_of_a_run_starts_from_the_head(host: PipelineHost) -> 
     assert "This work belongs to pull request #7 of acme/web." in (host.folder / "prompt").read_text()
     root = shown.stages[1].job_id
     assert root is not None
-    job = stored_jobs.get(host.service.store, root)
+    job = job_rows.get(host.service.store, root)
     assert job is not None
     assert (job.pull_request, job.issue) == (7, None)
     assert job.branch is not None
@@ -77,7 +77,7 @@ async def test_a_job_starts_from_the_head_and_its_agent_is_told(host: PipelineHo
         new = new_jobs.NewJob("dev", "implement", "Make it", "acme/shop", pull_request=7)
         root = await new_jobs.start(host.service, new)
         await until(lambda: _ended(host, root))
-    job = stored_jobs.get(host.service.store, root)
+    job = job_rows.get(host.service.store, root)
     assert job is not None
     assert job.branch is not None
     assert run_git(host.repo, "rev-parse", f"{job.branch}~1") == head
@@ -96,5 +96,5 @@ async def test_a_run_of_an_issue_tells_its_stages_the_issue(host: PipelineHost) 
 
 
 def _ended(host: PipelineHost, root: str) -> bool:
-    job = stored_jobs.get(host.service.store, root)
+    job = job_rows.get(host.service.store, root)
     return job is not None and job.ended_at is not None

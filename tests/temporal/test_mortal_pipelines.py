@@ -12,8 +12,7 @@ from sqlalchemy import Engine
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.settings.home import Home
-from activities.store import jobs as stored_jobs
-from activities.store import pipeline_runs
+from activities.store import job_rows, run_rows
 from activities.store.database import open_store
 from tests import keys
 from tests.pipeline.plans import agent, an_input, shell
@@ -64,7 +63,7 @@ def attempts(store: Engine, stage: StageRecord) -> list[tuple[str, int]]:
     if stage.kind is StageKind.SHELL:
         return [(f"{stage.run_id}.{stage.number}", number) for number in range(1, stage.attempt + 1)]
     assert stage.job_id is not None
-    assert [job.state for job in stored_jobs.tree(store, stage.job_id)] == ["succeeded"]
+    assert [job.state for job in job_rows.tree(store, stage.job_id)] == ["succeeded"]
     return [(stage.job_id, 1)]
 
 
@@ -94,8 +93,8 @@ async def test_whenever_the_worker_dies_every_stage_acts_once(client: Client, qu
     closed, states, halts = dict(zip(runs, ends, strict=True)), {}, {}
     expected: list[tuple[str, int]] = []
     for shape, run_id in closed.items():
-        kept = pipeline_runs.get(store, run_id)
-        stages = pipeline_runs.stages_of(store, run_id)
+        kept = run_rows.get(store, run_id)
+        stages = run_rows.stages_of(store, run_id)
         assert kept is not None
         states[shape], halts[shape] = kept.record.state, kept.record.halt_stage
         assert kept.record.finished_at is not None
@@ -115,6 +114,6 @@ async def test_whenever_the_worker_dies_every_stage_acts_once(client: Client, qu
     others = [each for each in begun if not each[0].startswith("prun-cancelled")]
     assert sorted(others) == sorted(expected)
     acted = {job for job, _ in begun if job.startswith("prun-cancelled")}
-    ran = [stage for stage in pipeline_runs.stages_of(store, closed["cancelled"]) if stage.state is DONE]
+    ran = [stage for stage in run_rows.stages_of(store, closed["cancelled"]) if stage.state is DONE]
     assert {f"{stage.run_id}.{stage.number}" for stage in ran} <= acted
     assert len(acted) <= len(ran) + 1, "at most the stage that was running when the order came"

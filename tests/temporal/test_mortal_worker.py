@@ -13,9 +13,7 @@ from sqlalchemy import Engine
 from temporalio.client import Client
 
 from activities.settings.home import Home
-from activities.store import events, rounds
-from activities.store import jobs as stored
-from activities.store import trees as kept
+from activities.store import event_rows, job_rows, round_rows, tree_rows
 from activities.store.database import open_store
 from tests import keys
 from tests.depth import cases
@@ -49,10 +47,10 @@ async def a_tree(client: Client, queue: str, shape: str) -> Handle:
 def books(store: Engine, root: str) -> Books:
     """Return the stored rows of a tree."""
     rows = Records(
-        task=stored.task_of(store, root),
-        jobs=tuple(stored.tree(store, root)),
-        events=tuple(events.of_tree(store, root)),
-        rounds=tuple(rounds.of_tree(store, root)),
+        task=job_rows.task_of(store, root),
+        jobs=tuple(job_rows.tree(store, root)),
+        events=tuple(event_rows.of_tree(store, root)),
+        rounds=tuple(round_rows.of_tree(store, root)),
     )
     return Books([rows])
 
@@ -112,7 +110,7 @@ async def test_whenever_the_worker_dies_what_people_said_counts_once(
         told.check([], Bounds())
         assert set(ran.values()) == {1}, "every attempt acted once"
         assert len(ran) == 5, "the root, a leg twice, a leg, the continuation"
-        ends = sorted(str(each.end) for each in rounds.of_tree(store, root))
+        ends = sorted(str(each.end) for each in round_rows.of_tree(store, root))
         assert ends == ["answered", "retried"]
         assert told.kinds().count("resume_accepted") == 2
 
@@ -121,7 +119,7 @@ async def answer_everything(store: Engine, trees: Mapping[str, Handle]) -> None:
     """Answer like a person who sends everything twice by mistake, and never waits for a result."""
     done: set[str] = set()
     while True:
-        for each in rounds.open_rounds(store):
+        for each in round_rows.open_rounds(store):
             if each.round_id not in done:
                 verb = "answer" if each.kind is RoundKind.ASK else "retry"
                 said = order(each.coordinator_id, verb, "red", request_id=each.round_id, round=each.number)
@@ -132,7 +130,7 @@ async def answer_everything(store: Engine, trees: Mapping[str, Handle]) -> None:
 
 
 async def reopen(client: Client, queue: str, store: Engine, tree: Handle) -> CloseTree:
-    found = kept.get(store, tree.id)
+    found = tree_rows.get(store, tree.id)
     assert found is not None
     assert found.state is not None
     state = found.state

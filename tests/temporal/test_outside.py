@@ -20,10 +20,7 @@ from activities.host.context import Context
 from activities.sealing import seal_key
 from activities.sealing.converter import sealed
 from activities.settings.home import Home
-from activities.store import attempts as stored_runs
-from activities.store import events as stored_events
-from activities.store import jobs as stored_jobs
-from activities.store import outbox, rounds, schema, writers
+from activities.store import attempt_rows, event_rows, job_rows, outbox, round_rows, schema, writers
 from activities.store.leader import Chore, Leader
 from bridge.daemon.server import find_program
 from bridge.operations.home import seal_keys
@@ -73,7 +70,7 @@ def answer(root: str) -> ResumeOrder:
 
 
 def task(host: PipelineHost, root: str) -> TaskRecord:
-    found = stored_jobs.task_of(host.service.store, root)
+    found = job_rows.task_of(host.service.store, root)
     assert found is not None
     return found
 
@@ -96,7 +93,7 @@ async def until_seen(host: PipelineHost, root: str) -> None:
 
     async def closed() -> bool:
         await seen.check()
-        return root not in stored_jobs.open_trees(host.service.store)
+        return root not in job_rows.open_trees(host.service.store)
 
     await until(closed)
 
@@ -109,29 +106,29 @@ async def test_a_terminated_tree_is_found_told_and_goes_on(host: PipelineHost) -
         await host.until(lambda: host.there("held"))
         await temporal(host, "terminate", root, "--reason", REASON)
         await until_seen(host, root)
-        ended, job = task(host, root), stored_jobs.get(host.service.store, root)
+        ended, job = task(host, root), job_rows.get(host.service.store, root)
         assert job is not None
         assert ended.state is TaskState.BLOCKED
         assert ended.reason.startswith("terminated from outside by ")
         assert REASON in ended.reason
         assert ended.next == job.next == f"service job retry {root}"
         assert (job.state, job.reason) == (JobState.CANCELLED, ended.reason)
-        told = stored_events.of_tree(host.service.store, root)[-1]
+        told = event_rows.of_tree(host.service.store, root)[-1]
         assert told.kind == "tree_lost"
         assert outbox.get(host.service.store, told.event_id) is not None
         log = host.service.home.root / "notifications.jsonl"
         await host.until(lambda: log.exists() and "tree_lost" in log.read_text())
         # Its agent ends at the next heartbeat, since no workflow waits for it.
-        await host.until(lambda: stored_runs.get(host.service.store, root, 1).ended_at is not None)  # type: ignore[union-attr]
+        await host.until(lambda: attempt_rows.get(host.service.store, root, 1).ended_at is not None)  # type: ignore[union-attr]
 
         host.touch("go")
         retried = await trees.retry(host.service, root, actor="ann")
         assert retried.reopened
         done = await until_state(host, root, TaskState.DONE)
-    again = stored_jobs.get(host.service.store, root)
+    again = job_rows.get(host.service.store, root)
     assert again is not None
     assert (done.state, again.state, again.attempt) == (TaskState.DONE, JobState.SUCCEEDED, 2)
-    kinds = [event.kind for event in stored_events.of_tree(host.service.store, root)]
+    kinds = [event.kind for event in event_rows.of_tree(host.service.store, root)]
     assert kinds.count("tree_lost") == kinds.count("tree_taken_up") == 1
     assert attention.find(host.service).blocked == ()
 
@@ -146,10 +143,10 @@ async def test_a_paused_tree_that_was_terminated_asks_again_when_it_is_taken_up(
         with pytest.raises(RefusedError, match=REASON) as refused:
             await resume.resume(host.service, answer(root))
         assert refused.value.hint == f"service job retry {root}"
-        assert rounds.open_rounds(host.service.store, root=root) == []
+        assert round_rows.open_rounds(host.service.store, root=root) == []
         await trees.retry(host.service, root, actor="ann")
         await until_state(host, root, TaskState.AWAITING_HUMAN)
-        await host.until(lambda: bool(rounds.open_rounds(host.service.store, root=root)))
+        await host.until(lambda: bool(round_rows.open_rounds(host.service.store, root=root)))
         await resume.resume(host.service, answer(root))
         await until_state(host, root, TaskState.DONE)
 
@@ -219,21 +216,21 @@ async def test_a_reset_tree_goes_on_and_its_rows_with_it(host: PipelineHost, whi
     async with host.working():
         root = await ask(host, "ask a person")
         await until_state(host, root, TaskState.AWAITING_HUMAN)
-        events = len(stored_events.of_tree(host.service.store, root))
+        events = len(event_rows.of_tree(host.service.store, root))
         if not while_paused:
             await resume.resume(host.service, answer(root))
             await until_state(host, root, TaskState.DONE)
         await temporal(host, "reset", root, "--type", "FirstWorkflowTask", "--reason", REASON)
         # The recorded outcome of its first run is found again; then it asks again.
-        await host.until(lambda: len(stored_events.of_tree(host.service.store, root)) > events + (not while_paused))
+        await host.until(lambda: len(event_rows.of_tree(host.service.store, root)) > events + (not while_paused))
         await until_state(host, root, TaskState.AWAITING_HUMAN)
-        waiting = rounds.open_rounds(host.service.store, root=root)
+        waiting = round_rows.open_rounds(host.service.store, root=root)
         assert [each.number for each in waiting] == [1]
         await resume.resume(host.service, answer(root))
         done = await until_state(host, root, TaskState.DONE)
-        jobs = stored_jobs.tree(host.service.store, root)
+        jobs = job_rows.tree(host.service.store, root)
     assert {job.state for job in jobs} == {JobState.SUCCEEDED}
-    told = stored_events.of_tree(host.service.store, root)
+    told = event_rows.of_tree(host.service.store, root)
     assert len({event.event_id for event in told}) == len(told)
     assert [event.kind for event in told].count("round_opened") == 2
     assert done.ended_at is not None
@@ -250,7 +247,7 @@ async def test_a_root_job_that_runs_while_its_tree_is_reset_goes_on(host: Pipeli
         await until(lambda: waited_for(host, root))
         host.touch("go")
         await until_state(host, root, TaskState.DONE)
-    job, run = stored_jobs.get(host.service.store, root), stored_runs.get(host.service.store, root, 1)
+    job, run = job_rows.get(host.service.store, root), attempt_rows.get(host.service.store, root, 1)
     assert job is not None
     assert run is not None
     assert (job.state, job.attempt, run.outcome and run.outcome["state"]) == (JobState.SUCCEEDED, 1, "succeeded")
@@ -298,7 +295,7 @@ async def test_the_tree_of_a_stage_is_taken_up_by_a_reset_pipeline_run(host: Pip
     assert last.run_id == first.run_id, "the tree was started once"
     ended = "cancelled" if cancelled else "succeeded"
     assert (shown.state, host.states(run_id)) == (ended, {"think": ended, "after": ended})
-    assert {job.attempt for job in stored_jobs.tree(host.service.store, root)} == {1}
+    assert {job.attempt for job in job_rows.tree(host.service.store, root)} == {1}
 
 
 async def paused(run: WorkflowHandle[Any, Any]) -> bool:
@@ -369,7 +366,7 @@ async def test_a_tree_whose_rows_are_of_another_course_is_told_once_to_write_the
             connection.execute(update(schema.writers).values(run_id="a course that was given up"))
             connection.execute(update(schema.tasks).values(state=TaskState.OPEN, reason="of that course"))
             left = seeds.job(f"{root}.7", reason="nobody works on it")
-            stored_jobs.write(connection, Records(jobs=(left,)))
+            job_rows.write(connection, Records(jobs=(left,)))
         seen = lookout(host)
 
         async def looked() -> int:
@@ -379,7 +376,7 @@ async def test_a_tree_whose_rows_are_of_another_course_is_told_once_to_write_the
         await until(looked)
         await host.until(lambda: writer().run_id == mine)
         assert task(host, root).state is TaskState.AWAITING_HUMAN
-        given_up = stored_jobs.get(host.service.store, left.job_id)
+        given_up = job_rows.get(host.service.store, left.job_id)
         assert given_up is not None
         assert (given_up.state, given_up.reason[:8]) == (JobState.CANCELLED, "given up")
         with host.service.store.begin() as connection:

@@ -16,10 +16,8 @@ from temporalio.common import RawValue, RetryPolicy
 from activities.pipelines import plan as planning
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempts as stored_runs
-from activities.store import jobs as stored_jobs
-from activities.store import trees as stored_trees
-from activities.store.registry import hosts
+from activities.store import attempt_rows, job_rows, tree_rows
+from activities.store.registry import host_rows
 from bridge.operations.orders import resume, trees
 from bridge.operations.pipelines import definitions, runs, workflows
 from bridge.operations.pipelines.runs import ActiveRunError, RunFilter, RunView
@@ -87,8 +85,8 @@ async def test_a_run_from_end_to_end(host: PipelineHost) -> None:
     assert "PYTEST" not in variables
     assert ">\na b\nc\n</data-" in (host.folder / "prompt").read_text()
     assert make.job_id is not None
-    assert [job.state for job in stored_jobs.tree(host.service.store, make.job_id)] == ["succeeded"]
-    tree = stored_trees.get(host.service.store, make.job_id)
+    assert [job.state for job in job_rows.tree(host.service.store, make.job_id)] == ["succeeded"]
+    tree = tree_rows.get(host.service.store, make.job_id)
     assert tree is not None
     assert tree.host == host.service.settings.host
     assert not list(host.service.home.worktrees.glob("*check*")), "worktrees are disposed of"
@@ -193,7 +191,7 @@ async def test_a_caller_that_asks_again_just_as_its_run_ends_starts_nothing_twic
             await host.client.get_workflow_handle(ids.workflow_id(host.name)).result()
         assert "prun-again is over: succeeded" in str(over.value.cause)
         assert host.show("prun-again") == before
-        assert len(stored_jobs.find(host.service.store, stored_jobs.JobFilter())) == 1
+        assert len(job_rows.find(host.service.store, job_rows.JobFilter())) == 1
         await host.until_over(await host.run())
 
 
@@ -218,7 +216,7 @@ async def test_every_stage_of_a_run_starts_from_the_commit_it_was_started_on(hos
     first = shown["a"].summary
     assert first != later
     assert shown["b"].summary == first
-    attempts = [stored_runs.get(host.service.store, shown[stage].job_id or "", 1) for stage in ("look", "make")]
+    attempts = [attempt_rows.get(host.service.store, shown[stage].job_id or "", 1) for stage in ("look", "make")]
     assert [attempt and attempt.base_sha for attempt in attempts] == [first, first]
     assert shown["c"].summary == "made.txt"
     assert runs.stage_output(host.service, run_id, "c").output == "made.txt\n"
@@ -301,7 +299,7 @@ async def test_a_cancel_stops_commands_and_agents(host: PipelineHost) -> None:
     assert host.states(run_id) == dict.fromkeys(("loop", "think", "later"), "cancelled")
     job = shown.stages[1].job_id
     assert job is not None
-    assert [each.state for each in stored_jobs.tree(host.service.store, job)] == ["cancelled"]
+    assert [each.state for each in job_rows.tree(host.service.store, job)] == ["cancelled"]
     with pytest.raises(RefusedError, match="has ended"):
         await definitions.cancel(host.service, run_id, actor="ann")
 
@@ -362,7 +360,7 @@ async def test_a_failed_stage_is_tried_again_and_a_decision_that_is_no_success_h
     assert (by_id["none"].state, by_id["none"].decision) == ("succeeded", "skipped")
     assert (by_id["deploy"].state, by_id["deploy"].summary) == ("skipped", "it needs gate, which failed")
     assert shown.state == "failed"
-    first = stored_runs.get(host.service.store, f"{run_id}.1", 1)
+    first = attempt_rows.get(host.service.store, f"{run_id}.1", 1)
     assert first is not None
     assert first.diagnostics is not None
     assert first.diagnostics["stderr"] == "oh no\n"
@@ -603,7 +601,7 @@ async def test_a_retry_inside_a_blocked_tree_moves_its_stage_and_the_run_on(host
     shown = host.show(run_id)
     assert {each.id: each.state for each in shown.stages} == dict.fromkeys(("gate", "slow", "deploy"), "succeeded")
     assert (shown.stages[0].job_id, shown.stages[0].attempt, shown.halt_stage) == (job, 1, None)
-    task = stored_jobs.task_of(host.service.store, job)
+    task = job_rows.task_of(host.service.store, job)
     assert task is not None
     assert task.state is TaskState.DONE
 
@@ -635,7 +633,7 @@ async def test_a_stage_waits_for_a_host_with_its_label_and_says_so(
     quick = RetryPolicy(initial_interval=timedelta(milliseconds=20), maximum_interval=timedelta(milliseconds=50))
     monkeypatch.setattr(placing, "PLACE_RETRIES", quick)
     monkeypatch.setattr(Settings, "is_fleet", property(lambda _: True))
-    see = partial(hosts.see, host.service.store, host.service.settings.host, slots=2, started_at=1.0)
+    see = partial(host_rows.see, host.service.store, host.service.settings.host, slots=2, started_at=1.0)
     see(labels=("runtime:shell",))
     agent = "  - {id: make, kind: agent, agent: dev, action: ask, prompt: Look, needs: [lint], require: [gpu]}\n"
     await host.add(f"{HEAD}stages:\n" + shell("lint", "echo fine", require="[gpu]") + agent)

@@ -17,7 +17,7 @@ from activities.jobs.placing import Placer
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store.database import open_store
-from activities.store.registry import hosts, repos
+from activities.store.registry import host_rows, repo_rows
 from tests.temporal.books import Books
 from tests.temporal.host import Host, an_input, ended, script, serving, start
 from tests.tree.simulator import delegation
@@ -92,8 +92,8 @@ async def test_a_wait_for_a_host_is_told_once_however_often_it_is_looked_at(
     monkeypatch.setattr(placing, "PLACE_RETRIES", quick)
     context = Context(home, Settings(), open_store(home))
     placer, looks = Placer(context), list[Unplaced]()
-    repos.put(context.store, "repo", "/shop", queue, require=("gpu",))
-    see = partial(hosts.see, context.store, queue, slots=1, started_at=1.0)
+    repo_rows.put(context.store, "repo", "/shop", queue, require=("gpu",))
+    see = partial(host_rows.see, context.store, queue, slots=1, started_at=1.0)
     see(labels=("runtime:runtime_b",))
 
     class Looking(Host):

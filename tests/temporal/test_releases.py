@@ -15,7 +15,7 @@ from activities.releases import NoDeploymentsError
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store.database import open_store
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from tests.temporal.host import Handle, Host, ended, serving, start
 from tests.temporal.people import asking, order, say, waits
 from tests.waiting import soon
@@ -43,14 +43,14 @@ async def working(
     client: Client, queue: str, script: Host, host: Context, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[None]:
     """Run the workers of a host on a release, as at their start."""
-    monkeypatch.setattr(hosts, "release", lambda: release)
-    hosts.see(host.store, host.host, slots=1, started_at=1.0)
+    monkeypatch.setattr(host_rows, "release", lambda: release)
+    host_rows.see(host.store, host.host, slots=1, started_at=1.0)
     config = await releases.config(client, host.settings)
     assert config is not None
     async with serving(client, queue, script, deployment_config=config):
         assert await releases.make_current(client, host)
         yield
-    hosts.stop(host.store, host.host, started_at=1.0)
+    host_rows.stop(host.store, host.host, started_at=1.0)
 
 
 async def current(client: Client, host: Context) -> str:
@@ -83,7 +83,7 @@ async def test_an_older_release_takes_no_steps_until_the_newer_one_has_no_host(
     script, one, two = Host(asking({}, "root")), fleet("one"), fleet("two")
     async with working(client, queue, script, one, "0.3.0", monkeypatch):
         tree = await paused(client, queue, script)
-        monkeypatch.setattr(hosts, "release", lambda: "0.2.0")
+        monkeypatch.setattr(host_rows, "release", lambda: "0.2.0")
         assert await releases.make_current(client, two)
         assert await current(client, two) == "0.3.0"
     async with working(client, queue, script, two, "0.2.0", monkeypatch):

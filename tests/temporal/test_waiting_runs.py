@@ -21,9 +21,9 @@ from activities.jobs import deferral as deferral
 from activities.jobs.record_tree import TreeRecorder
 from activities.jobs.run_job import Jobs
 from activities.settings.home import Home
-from activities.store import attempts
+from activities.store import attempt_rows
 from activities.store.database import open_store
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from tests.activities.jobs.programs import PRELUDE, calls
 from tests.temporal.server import runs
 from tests.unboxed import unboxed
@@ -58,7 +58,7 @@ def context(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: 
     section = {"command": [sys.executable, str(program)], "rate_limit_backoff": "4s"}
     settings = unboxed({"runtimes": {"runtime_b": section}, "worker": {"host": queue}})
     context = Context(home, settings, open_store(home))
-    repos.put(context.store, "acme/shop", str(repo), queue)
+    repo_rows.put(context.store, "acme/shop", str(repo), queue)
     return context
 
 
@@ -115,7 +115,7 @@ async def start(client: Client, queue: str, run: JobRun) -> Leg:
 
 
 async def until_put_off(context: Context, run: JobRun) -> None:
-    await until(lambda: attempts.deferrals_of_run(context.store, run.job_id, 1))
+    await until(lambda: attempt_rows.deferrals_of_run(context.store, run.job_id, 1))
 
 
 async def ends_cancelled(leg: Leg) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from activities.git.branches import contains, faults_said
 from activities.git.command import printable
+from activities.git.git_branches import contains, faults_said
 from activities.git.library import let_go, library, opened
 from activities.git.merges.commits import Conflict, commit_merge, merged_tree
 from activities.git.merges.task_line import LeftOut, name_of

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from activities.git.branches import reading
 from activities.git.command import GitError, answer, paths
+from activities.git.git_branches import reading
 from activities.git.library import library, signature
 from activities.git.registered_repository import common_directory
 from activities.git.work_folder.service_git_dir import lend

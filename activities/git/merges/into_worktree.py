@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from activities.git.branches import changes, contains, merge_base, move, tip
 from activities.git.command import all_printable
+from activities.git.git_branches import changes, contains, merge_base, move, tip
 from activities.git.locks import clear_ref_lock
 from activities.git.merges.commits import Conflict, commit_merge, merged_tree
 from activities.git.registered_repository import common_directory

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.git import branches
+from activities.git import git_branches
 from activities.git.command import all_printable, printable
 from activities.git.hub import HubBranch
 from activities.git.merges.commits import Conflict, commit_merge, merged_tree
@@ -70,20 +70,20 @@ def merge_all(
     A missing branch is made at `start`. Commits that the branch contains already are not merged again.
     """
     for _ in range(TRIES):
-        old = branches.tip(repo, branch)
+        old = git_branches.tip(repo, branch)
         head = _joined(repo, branch, old or start, at_hub)
         fresh: list[Contribution] = []
         for each in legs:
-            if not branches.contains(repo, head, each.commit):
+            if not git_branches.contains(repo, head, each.commit):
                 head = _merge_one(repo, branch, head, each, fresh)
                 fresh.append(each)
         merged, moves = Merged(branch, head, tuple(fresh)), head != (old or start)
-        if moves and (where := branches.checkout_of(repo, branch)):
+        if moves and (where := git_branches.checkout_of(repo, branch)):
             raise RefusedError(f"the branch {branch} is checked out in {where}: no checkout is changed from outside")
         if at_hub and (moves or old) and not at_hub.move(head):
             continue
         why = f"service job merge: {', '.join(each.job_id for each in fresh)}"
-        if not moves or branches.move(repo, branch, head, old, why) or branches.tip(repo, branch) == head:
+        if not moves or git_branches.move(repo, branch, head, old, why) or git_branches.tip(repo, branch) == head:
             return merged
     raise RefusedError(f"the branch {branch} is being changed by somebody else", "try again in a moment")
 
@@ -91,9 +91,9 @@ def merge_all(
 def _joined(repo: Path, branch: str, head: str, at_hub: HubBranch | None) -> str:
     """Return a commit that has this one and what other hosts have merged; the hub's where that has all of it."""
     there = at_hub.tip if at_hub else None
-    if at_hub is None or there is None or branches.contains(repo, head, there):
+    if at_hub is None or there is None or git_branches.contains(repo, head, there):
         return head
-    if branches.contains(repo, there, head):
+    if git_branches.contains(repo, there, head):
         return there
     tree = merged_tree(repo, there, head)
     if isinstance(tree, Conflict):
@@ -107,7 +107,7 @@ def _joined(repo: Path, branch: str, head: str, at_hub: HubBranch | None) -> str
 
 def _merge_one(repo: Path, branch: str, head: str, leg: Contribution, before: Sequence[Contribution]) -> str:
     """Make a merge commit for every leg: the first-parent history of the task branch is the list of legs."""
-    if leg.forwards and branches.contains(repo, leg.commit, head):
+    if leg.forwards and git_branches.contains(repo, leg.commit, head):
         return leg.commit
     tree = merged_tree(repo, head, leg.commit)
     if isinstance(tree, Conflict):

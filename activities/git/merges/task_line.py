@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.git.branches import commit as known
-from activities.git.branches import contains, ref_part
+from activities.git.git_branches import commit as known
+from activities.git.git_branches import contains, ref_part
 from activities.git.merges.into_worktree import MergeConflict, merge_one
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from activities.git.branches import faults_said
 from activities.git.command import printable
+from activities.git.git_branches import faults_said
 from activities.git.library import ObjectsError, RepositoryError, let_go, library, opened, opened_anew
 from activities.git.work_folder import agent_git_dir, service_git_dir
 from activities.git.work_folder.service_git_dir import SPARSE, side_of_submodule

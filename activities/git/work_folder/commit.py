@@ -6,9 +6,9 @@ from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from activities.git import branches
-from activities.git.branches import faults_said
+from activities.git import git_branches
 from activities.git.command import printable
+from activities.git.git_branches import faults_said
 from activities.git.library import let_go, library, opened, signature
 from activities.git.locks import clear_ref_lock
 from activities.git.work_folder import service_git_dir
@@ -60,7 +60,7 @@ def _committed(worktree: Worktree, seen: Seen, said: str) -> str:
         try:
             pygit2 = library()
             before = repository.revparse_single(seen.head).peel(pygit2.Commit)
-            merging = [each for each in seen.merging if not branches.holds_all(repository, seen.head, each)]
+            merging = [each for each in seen.merging if not git_branches.holds_all(repository, seen.head, each)]
             if str(before.tree_id) == seen.tree and not merging:
                 return seen.head
             parents, who = [before.id, *(pygit2.Oid(hex=each) for each in merging)], signature()
@@ -78,10 +78,10 @@ def _bring_home(worktree: Worktree, seen: Seen, head: str) -> None:
         return
     common, side = seen.common, side_of(worktree.path)
     if service_git_dir.joined(worktree.path) is None:
-        service_git_dir.keep_joined(worktree.path, branches.joined(side, common, head, worktree.base))
-    tip = branches.tip(common, worktree.branch) or worktree.base
+        service_git_dir.keep_joined(worktree.path, git_branches.joined(side, common, head, worktree.base))
+    tip = git_branches.tip(common, worktree.branch) or worktree.base
     for each in {tip, seen.own} - {head}:
-        if not branches.contains(side, head, each):
+        if not git_branches.contains(side, head, each):
             where = printable(str(worktree.path))
             raise RefusedError(
                 f"the job left {where} at {head}, which does not contain its branch {worktree.branch}",
@@ -89,8 +89,8 @@ def _bring_home(worktree: Worktree, seen: Seen, head: str) -> None:
             )
     hand_over(side, common, head)
     clear_ref_lock(common, worktree.branch)
-    old = branches.tip(common, worktree.branch)
-    if head != old and not branches.move(common, worktree.branch, head, old, "service: the work of a job"):
+    old = git_branches.tip(common, worktree.branch)
+    if head != old and not git_branches.move(common, worktree.branch, head, old, "service: the work of a job"):
         raise RefusedError(f"{worktree.branch} is being changed by somebody else", f"git log {worktree.branch}")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from activities.git import branches
+from activities.git import git_branches
 from activities.git.command import printable
 from activities.git.library import library
 from activities.git.locks import held, is_free
@@ -146,7 +146,7 @@ def references_of(repo: Path, besides: str = "refs/none/") -> list[str]:
 def _count_beyond(repository: Path, commit: str, ends: list[str]) -> int:
     """Count the commits reachable from `commit` but from none of the ends."""
     pygit2 = library()
-    with branches.reading(repository) as opened:
+    with git_branches.reading(repository) as opened:
         walk = opened.walk(pygit2.Oid(hex=commit))
         for each in set(ends):
             with contextlib.suppress(KeyError, ValueError, pygit2.GitError):
@@ -170,7 +170,7 @@ def _branches(ground: Ground) -> Iterator[Leftover]:
     for ref, commit in references(common_directory(ground.repo)).items():
         name = ref.removeprefix("refs/heads/")
         if ref.startswith(LEG_BRANCHES) and not ground.busy(name):
-            place = held_in.get(name) or branches.checkout_of(ground.repo, name)
+            place = held_in.get(name) or git_branches.checkout_of(ground.repo, name)
             yield Leftover(Kind.BRANCH, name, _unmerged(ground.repo, commit) or _held(ground, place), commit)
 
 
@@ -200,14 +200,14 @@ def _held(ground: Ground, path: Path | None) -> str:
 def _remove_branch(ground: Ground, leftover: Leftover) -> str:
     ground.sides.mkdir(mode=0o700, parents=True, exist_ok=True)
     with held(ground.sides / BRANCHES_LOCK):
-        place = holders(ground.worktrees).get(leftover.name) or branches.checkout_of(ground.repo, leftover.name)
+        place = holders(ground.worktrees).get(leftover.name) or git_branches.checkout_of(ground.repo, leftover.name)
         if place is not None and place.exists():
             return f"checked out in {printable(str(place))}"
         if ground.busy(leftover.name):
             return "a job works on it now"
         if reason := _unmerged(ground.repo, leftover.commit):
             return reason
-        branches.delete(ground.repo, leftover.name, leftover.commit)
+        git_branches.delete(ground.repo, leftover.name, leftover.commit)
     return ""
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from activities.git.branches import faults_said
+from activities.git.git_branches import faults_said
 from activities.git.library import let_go, library, opened, opened_anew, signature
 from activities.git.work_folder.agent_git_dir import read
 from activities.git.work_folder.commit import message

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from activities.git import branches
-from activities.git.branches import faults_said
+from activities.git import git_branches
 from activities.git.command import all_printable
+from activities.git.git_branches import faults_said
 from activities.git.library import ADDRESS, let_go, library, opened
 from activities.git.work_folder.agent_git_dir import AgentsSide, read
 from activities.git.work_folder.service_git_dir import place_at, side_of
@@ -142,7 +142,9 @@ def _text(repository: "Repository", difference: "Difference", limit: int) -> Dif
 
 def _shown(repository: "Repository", difference: "Difference", number: int, delta: "DiffDelta") -> bytes:
     """Format one file of a diff. A file that is too large is not read."""
-    if any(branches.size_of(repository, side) > branches.MOST_COMPARED for side in (delta.old_file, delta.new_file)):
+    if any(
+        git_branches.size_of(repository, side) > git_branches.MOST_COMPARED for side in (delta.old_file, delta.new_file)
+    ):
         old, new = (each.raw_path or b"" for each in (delta.old_file, delta.new_file))
         return b"diff --git a/%b b/%b\nBinary files a/%b and b/%b differ\n" % (old, new, old, new)
     patch = difference[number]
@@ -162,7 +164,7 @@ def _taken_over(
         Bounds(repository, known.odb).check([library().Oid(hex=each) for each in wanted])
         let_go(known)
         for each in wanted:
-            if branches.commit(side_of(worktree.path), each) is None:
+            if git_branches.commit(side_of(worktree.path), each) is None:
                 raise RefusedError(f"{each} is not a commit", f"git -C {worktree.path} log -1 {each}")
     except (ServiceError, OSError) as fault:
         refused = fault if isinstance(fault, ServiceError) else RefusedError(f"its commits cannot be read: {fault}")
@@ -172,8 +174,8 @@ def _taken_over(
 
 def _committed(repository: "Repository", worktree: Worktree, common: Path, head: str, tree: str) -> str:
     """Return the branch's tip if the service has committed it on top of the agent's head; else the head."""
-    kept = branches.tip(common, worktree.branch) if worktree.branch else None
-    if kept is None or kept == head or not branches.holds_all(repository, kept, head):
+    kept = git_branches.tip(common, worktree.branch) if worktree.branch else None
+    if kept is None or kept == head or not git_branches.holds_all(repository, kept, head):
         return head
     commit = repository.revparse_single(kept).peel(library().Commit)
     return kept if str(commit.tree_id) == tree or _only_ours(commit, head) else head

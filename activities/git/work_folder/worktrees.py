@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from activities.git import branches
+from activities.git import git_branches
 from activities.git.command import printable
 from activities.git.library import RepositoryError
 from activities.git.locks import clear_ref_lock, held
@@ -69,7 +69,7 @@ def worktree_prefix(repo: str) -> str:
 
 def add_branch(repo: Path, path: Path, branch: str, base: str, names: Mapping[str, str] = NONE) -> Worktree:
     """Make a work folder on the branch; a missing branch is made at `base` (ruling I1)."""
-    branches.check_name(repo, branch)
+    git_branches.check_name(repo, branch)
     with _at(repo, path) as common:
         if (there := _existing(repo, path, common)) is not None:
             return there
@@ -77,7 +77,7 @@ def add_branch(repo: Path, path: Path, branch: str, base: str, names: Mapping[st
             delete_later.in_background(*_put_away(path))
             _refuse_held(repo, path, branch)
             clear_ref_lock(common, branch)
-            start = branches.tip(repo, branch) or _started(repo, branch, base)
+            start = git_branches.tip(repo, branch) or _started(repo, branch, base)
             service_git_dir.begin(repo, side_of(path))
             (side_of(path) / "branch").write_text(branch)
         return _made(repo, common, Worktree(path, start, branch, dict(names)))
@@ -136,7 +136,7 @@ def mark_base(path: Path, names: Mapping[str, str] = NONE) -> Worktree:
     Refuse if the agent before left commits that were not taken over, so that they are not lost.
     """
     known = service_git_dir.place_at(path)
-    start = (branches.tip(known.repo, known.branch) if known.branch else None) or known.base
+    start = (git_branches.tip(known.repo, known.branch) if known.branch else None) or known.base
     if left := _only_there(known.repo, path, known.branch):
         where = printable(str(path))
         raise RefusedError(f"{where} holds the commit {left}, which was not taken over", f"git -C {where} log {left}")
@@ -148,7 +148,7 @@ def _only_there(repo: Path, path: Path, branch: str | None) -> str:
     """Return a commit that the agent's `.git` names and the repository lacks, or an empty text."""
     agents = agent_git_dir.read(path, branch)
     named = (each for each in (agents.head, agents.branch) if each)
-    return next((each for each in named if branches.commit(repo, each) is None), "")
+    return next((each for each in named if git_branches.commit(repo, each) is None), "")
 
 
 def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
@@ -158,7 +158,7 @@ def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
     common = common_directory(repo)
     side, branch, names = side_of(worktree.path), worktree.branch, dict(worktree.names)
     agent_git_dir.furnish(repo, common, worktree.path, side, commit, branch, names)
-    place = Place(repo, common, commit, branch, branches.tree_of(repo, commit), names)
+    place = Place(repo, common, commit, branch, git_branches.tree_of(repo, commit), names)
     service_git_dir.record(worktree.path, place)
     service_git_dir.keep_joined(worktree.path, None)
     return replace(worktree, base=commit)
@@ -166,9 +166,9 @@ def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
 
 def commit_of(repo: Path, revision: str) -> str:
     """Return the commit that a revision names; raise with the reason if it names none."""
-    if found := branches.commit(repo, revision):
+    if found := git_branches.commit(repo, revision):
         return found
-    if not branches.has_commits(repo):
+    if not git_branches.has_commits(repo):
         hint = f"git -C {printable(str(repo))} commit --allow-empty -m start"
         raise RepositoryError(f"the repository {printable(str(repo))} has no commit yet", hint)
     hint = f"git -C {printable(str(repo))} branch --all"
@@ -177,9 +177,9 @@ def commit_of(repo: Path, revision: str) -> str:
 
 def base_of(repo: Path, ref: str) -> str:
     """Return the commit that a person names as a base, which may be a tag."""
-    if found := branches.commit(repo, ref):
+    if found := git_branches.commit(repo, ref):
         return found
-    if kind := branches.kind_of(repo, ref):
+    if kind := git_branches.kind_of(repo, ref):
         hint = f"git -C {shlex.quote(printable(str(repo)))} show --stat {shlex.quote(ref)}"
         raise RefusedError(f"{ref!r} is a {kind} in {printable(str(repo))}, not a commit", hint)
     return commit_of(repo, ref)
@@ -191,7 +191,7 @@ def begun_from(repo: Path, base: str, host: str, again: str) -> str:
     """
     if not base:
         return commit_of(repo, "HEAD")
-    if found := branches.commit(repo, base):
+    if found := git_branches.commit(repo, base):
         return found
     fetch = f"git -C {shlex.quote(str(repo))} fetch {next(iter(remotes(repo)), 'WHERE_IT_IS')} {base}"
     where = f"{printable(str(repo))} on {host}"
@@ -230,7 +230,7 @@ def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
     if known.common != common:
         raise RefusedError(f"{printable(str(path))} is a worktree of another repository, {known.common}")
     if not os.path.lexists(path / ".git") or (moved and not _only_there(repo, path, there.branch)):
-        start = (branches.tip(repo, there.branch) if there.branch else None) or there.base
+        start = (git_branches.tip(repo, there.branch) if there.branch else None) or there.base
         agent_git_dir.furnish(repo, common, path, side_of(path), start, there.branch, there.names)
     return there
 
@@ -245,13 +245,13 @@ def _made(repo: Path, common: Path, worktree: Worktree) -> Worktree:
 
 def _started(repo: Path, branch: str, base: str) -> str:
     start = commit_of(repo, base)
-    branches.move(repo, branch, start, None, "service: a job begins")
+    git_branches.move(repo, branch, start, None, "service: a job begins")
     return start
 
 
 def _refuse_held(repo: Path, path: Path, branch: str) -> None:
     """Raise if the branch is checked out elsewhere. A missing work folder does not count."""
-    where = branches.checkout_of(repo, branch)
+    where = git_branches.checkout_of(repo, branch)
     hint = f"git -C {printable(str(repo))} worktree remove {printable(str(where))}"
     if where is None and (where := _holder(path, branch)) is not None:
         hint = "service repo sweep"

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from sqlalchemy.exc import DBAPIError
 
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from bridge.http.wire.authorization import FREE
 from bridge.http.wire.dependencies import of_app
 from bridge.http.wire.document import errors
@@ -44,7 +44,7 @@ class Readiness:
     async def _look(self) -> str:
         service = self._service
         try:
-            host = await asyncio.to_thread(hosts.get, service.store, service.settings.host)
+            host = await asyncio.to_thread(host_rows.get, service.store, service.settings.host)
             await client_of(service)
         except (DBAPIError, ServiceError):
             return AWAY

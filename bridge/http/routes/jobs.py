@@ -6,7 +6,7 @@ from secrets import token_hex
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from activities.store.jobs import JobFilter
+from activities.store.job_rows import JobFilter
 from activities.store.tree_list import TreeFilter
 from bridge.http.routes.event_stream import look, resumed_at, stream
 from bridge.http.wire import projections

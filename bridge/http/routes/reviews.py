@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from activities.store.registry.reviews import ReviewFilter
+from activities.store.registry.review_rows import ReviewFilter
 from bridge.http.wire.authorization import needs
 from bridge.http.wire.dependencies import ServiceDep
 from bridge.http.wire.document import errors

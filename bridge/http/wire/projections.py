@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from activities.store import attempts, rounds
-from activities.store.registry import repos as stored_repos
+from activities.store import attempt_rows, round_rows
+from activities.store.registry import repo_rows
 from bridge.http.wire.schemas import Job, Links
 from bridge.machine.daemon_state import DaemonState, read_state
 from bridge.machine.watched_file import WatchedFile
@@ -41,9 +41,9 @@ class WrittenJob:
 def job(service: Service, job_id: str) -> WrittenJob:
     """Return a job with its result, its observation, and its open round."""
     [record] = hosts.with_reasons(service, [jobs.get(service, job_id)])
-    run = attempts.get(service.store, job_id, record.attempt)
+    run = attempt_rows.get(service.store, job_id, record.attempt)
     payload = (run.payload if run else None) or {}
-    paused = rounds.open_rounds(service.store, root=record.root_job_id)
+    paused = round_rows.open_rounds(service.store, root=record.root_job_id)
     parts = {
         "result": payload.get("service_result"),
         "observation": payload.get("result_observation"),
@@ -51,7 +51,7 @@ def job(service: Service, job_id: str) -> WrittenJob:
         "links": _links(service, record),
     }
     text = Job.model_validate(record.__dict__ | parts, from_attributes=True).model_dump_json()
-    repo = stored_repos.get(service.store, record.repo)
+    repo = repo_rows.get(service.store, record.repo)
     text = _without(text, (str(service.home.root), *(repo.checkouts.values() if repo else ())))
     return WrittenJob(text.encode(), ended=record.ended_at is not None)
 
@@ -75,7 +75,7 @@ def shown(service: Service, view: type[M], found: object) -> M:
 
 def without_paths(service: Service, text: str) -> str:
     """Replace the paths of this home and of the registered checkouts in JSON text."""
-    checkouts = (path for repo in stored_repos.every(service.store) for path in repo.checkouts.values())
+    checkouts = (path for repo in repo_rows.every(service.store) for path in repo.checkouts.values())
     return _without(text, (str(service.home.root), *checkouts))
 
 

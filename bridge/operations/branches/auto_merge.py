@@ -7,10 +7,8 @@ import time
 from sqlalchemy.exc import SQLAlchemyError
 
 from activities.git.hub import HubAwayError
-from activities.store import branches as stored
-from activities.store import trees as stored_trees
-from activities.store.registry import hosts
-from activities.store.registry import repos as stored_repos
+from activities.store import branch_rows, tree_rows
+from activities.store.registry import host_rows, repo_rows
 from bridge.operations.branches import branches, merge_gate, merges, task_line
 from bridge.operations.branches.branches import Branches
 from bridge.operations.service import Service
@@ -42,7 +40,7 @@ class Finishing:
         Merging is idempotent, and repeats a record that was lost when the process was killed after the merge.
         """
         done = []
-        for root, repo, ended_at in stored_trees.to_merge(service.store, time.time() - REACHES_BACK):
+        for root, repo, ended_at in tree_rows.to_merge(service.store, time.time() - REACHES_BACK):
             end = root, ended_at
             if end in self._seen or time.monotonic() < self._again.get(end, 0.0) or not _is_ours(service, root, repo):
                 continue
@@ -78,10 +76,10 @@ def _is_ours(service: Service, root: str, name: str) -> bool:
     """Return whether this host merges the tree: it has the checkout; with a remote, the tree's host does it, and any
     other while that has no worker.
     """
-    here, repo = service.settings.host, stored_repos.get(service.store, name)
+    here, repo = service.settings.host, repo_rows.get(service.store, name)
     if repo is None or not repo.is_on(here) or not repo.remote:
         return repo is not None and repo.is_on(here)
-    host = hosts.of_trees(service.store, {root}).get(root)
+    host = host_rows.of_trees(service.store, {root}).get(root)
     return host is None or host.name == here or lacks_worker(host)
 
 
@@ -89,7 +87,7 @@ def _handled(service: Service, found: Branches) -> bool:
     """Return whether the tree needs no automatic merge: all its line is merged, or a person has dropped one of its
     branches.
     """
-    events = stored.recorded(service.store, found.root_job_id)
+    events = branch_rows.recorded(service.store, found.root_job_id)
     merged = {event.branch for kind, _, event in events if kind is BranchEventKind.MERGED}
     dropped = any(kind is BranchEventKind.DROPPED for kind, _, _ in events)
     return dropped or all(leg.branch in merged for leg in task_line.on_line(found))

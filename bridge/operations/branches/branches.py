@@ -12,16 +12,13 @@ from typing import Any
 from pydantic import computed_field
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from activities.git import branches as git
-from activities.git import hub
+from activities.git import git_branches, hub
 from activities.git.command import printable
 from activities.git.registered_repository import common_directory
 from activities.host import checkouts
-from activities.store import attempts as stored_runs
-from activities.store import branches as branch_events
-from activities.store import trees as stored_trees
-from activities.store.registry import repos as stored_repos
-from activities.store.registry.repos import Repo
+from activities.store import attempt_rows, branch_rows, tree_rows
+from activities.store.registry import repo_rows
+from activities.store.registry.repo_rows import Repo
 from bridge.operations.branches import hub_work
 from bridge.operations.branches.verdicts import Objections
 from bridge.operations.jobs import jobs
@@ -116,7 +113,7 @@ def checkout(service: Service, name: str, typed: str) -> Repo:
 
     That is the one that was typed, but on the host of the checkout, if that is another one.
     """
-    repo = stored_repos.registered(service.store, name)
+    repo = repo_rows.registered(service.store, name)
     repo.refuse_elsewhere(service.settings.host, typed)
     try:
         common_directory(checkouts.path_of(service, repo))
@@ -139,21 +136,21 @@ def of_tree(
     """
     tree = jobs.tree(service, job_id)
     root = tree.task.root_job_id
-    base, of_another = stored_trees.base_of(service.store, root)
+    base, of_another = tree_rows.base_of(service.store, root)
     name = of_another or f"service/{tree.task.task_id}"
     writers = [job for job in tree.jobs if job.action is Action.IMPLEMENT and only in (None, job.job_id)]
     unread = Branches(root, tree.task.repo, "", name, None, (), base=base, owns_task_branch=not of_another)
     try:
         repo, stale = _fetched(service, tree, typed or f"service job branches {root}", fresh=fresh)
         path = Path(repo.path)
-        head = git.tip(path, name)
+        head = git_branches.tip(path, name)
         look = _Look(service, tree, path, head)
         legs = tuple(look.at(job) for job in writers)
     except ServiceError as error:
         if fresh:
             raise
         look = _Look(service, tree, None, None)
-        known = stored_repos.get(service.store, tree.task.repo)
+        known = repo_rows.get(service.store, tree.task.repo)
         return replace(
             unread,
             path=checkouts.seen_here(service, known).path if known else "",
@@ -171,8 +168,10 @@ def of_tree(
 
 def with_work(service: Service, job: JobRecord) -> Path:
     """Return where the repository is, with the last commit of a job, which is fetched if it is missing here."""
-    repo = stored_repos.registered(service.store, job.repo)
-    here = checkouts.is_made(service, repo) and git.commit(checkouts.path_of(service, repo), job.head_sha or "")
+    repo = repo_rows.registered(service.store, job.repo)
+    here = checkouts.is_made(service, repo) and git_branches.commit(
+        checkouts.path_of(service, repo), job.head_sha or ""
+    )
     if not here and (fault := hub_work.look(service, repo, jobs.tree(service, job.job_id))):
         raise fault
     return Path(checkout(service, repo.name, f"service job diff {job.job_id}").path)
@@ -180,7 +179,7 @@ def with_work(service: Service, job: JobRecord) -> Path:
 
 def _fetched(service: Service, tree: Tree, typed: str, *, fresh: bool) -> tuple[Repo, str]:
     """Return the repository with the work of a tree, and why that may be out of date."""
-    repo, stale = stored_repos.registered(service.store, tree.task.repo), None
+    repo, stale = repo_rows.registered(service.store, tree.task.repo), None
     if fresh:
         hub_work.fetch(service, repo, tree)
     elif (stale := hub_work.look(service, repo, tree)) and not checkouts.is_made(service, repo):
@@ -193,10 +192,10 @@ def _line(service: Service, tree: Tree, repo: Path, base: str) -> str:
     last = chain_of(tree.jobs, tree.jobs[0]).jobs[-1]
     if not base or not tree.over or any(job.parent_job_id == last.job_id and job.delegation_id for job in tree.jobs):
         return ""
-    began = [run.base_sha for run in stored_runs.of_job(service.store, last.job_id)[-1:]]
+    began = [run.base_sha for run in attempt_rows.of_job(service.store, last.job_id)[-1:]]
     left = last.head_sha if last.state is JobState.SUCCEEDED else None
     line = left or next(iter(began), None)
-    return line if line and line != base and git.commit(repo, line) else ""
+    return line if line and line != base and git_branches.commit(repo, line) else ""
 
 
 class _Look:
@@ -205,12 +204,12 @@ class _Look:
     def __init__(self, service: Service, tree: Tree, repo: Path | None, head: str | None) -> None:
         self._service, self._repo, self._head = service, repo, head
         self._objections = Objections(service, tree.jobs)
-        events = branch_events.recorded(service.store, tree.task.root_job_id)
+        events = branch_rows.recorded(service.store, tree.task.root_job_id)
         self._merged = {(event.branch, event.head_sha) for kind, _, event in events if event.merged}
         self._dropped = {event.branch for kind, _, event in events if kind is BranchEventKind.DROPPED}
 
     def at(self, job: JobRecord) -> LegBranch:
-        runs = stored_runs.of_job(self._service.store, job.job_id)
+        runs = attempt_rows.of_job(self._service.store, job.job_id)
         run = next((run for run in reversed(runs) if run.branch and job.branch in (run.branch, None)), None)
         branch = job.branch or (run.branch if run else None) or ""
         base = run.base_sha if run else None
@@ -227,8 +226,8 @@ class _Look:
 
     def _seen(self, leg: LegBranch, recorded: str) -> LegBranch:
         repo = self._repo or Path()
-        tip = git.tip(repo, leg.branch)
-        head = tip or git.commit(repo, recorded)
+        tip = git_branches.tip(repo, leg.branch)
+        head = tip or git_branches.commit(repo, recorded)
         state = self._state(leg, tip, head)
         found: dict[str, Any] = {"state": state, "exists": tip is not None, "head_sha": head or recorded}
         if head is not None:
@@ -250,12 +249,12 @@ class _Look:
 @lru_cache(maxsize=1024)
 def _apart(repo: Path, head: str, other: str, base: str) -> dict[str, int]:
     """Count commits and files between two commits. Cached, because commits never change."""
-    return asdict(git.distance(repo, head, other)) | {"files": len(git.changes(repo, base, head))}
+    return asdict(git_branches.distance(repo, head, other)) | {"files": len(git_branches.changes(repo, base, head))}
 
 
 @lru_cache(maxsize=1024)
 def _contains(repo: Path, newer: str, older: str) -> bool:
-    return git.contains(repo, newer, older)
+    return git_branches.contains(repo, newer, older)
 
 
 @dataclass(frozen=True)
@@ -271,7 +270,7 @@ class WayOut:
 
 def ways_out(service: Service, roots: Collection[str]) -> Iterator[WayOut]:
     """Yield the conflicts that block these trees, without those whose legs have been merged meanwhile."""
-    for each in branch_events.conflicts(service.store, roots):
+    for each in branch_rows.conflicts(service.store, roots):
         tree = of_tree(service, each.root_job_id)
         names = (*each.against, each.branch)
         legs = [next((leg for leg in tree.legs if leg.branch == name), None) for name in names]
@@ -294,9 +293,9 @@ def _named(legs: Sequence[LegBranch]) -> Any:
 
 def touched(repo: Path, leg: LegBranch) -> set[str]:
     """Return the files that a leg's commits changed, as display texts."""
-    if not leg.base_sha or not leg.head_sha or git.commit(repo, leg.head_sha) is None:
+    if not leg.base_sha or not leg.head_sha or git_branches.commit(repo, leg.head_sha) is None:
         return set()
-    return {printable(each.path) for each in git.changes(repo, leg.base_sha, leg.head_sha)}
+    return {printable(each.path) for each in git_branches.changes(repo, leg.base_sha, leg.head_sha)}
 
 
 def by_hand(path: str, task_branch: str, branch: str) -> tuple[str, ...]:
@@ -306,7 +305,7 @@ def by_hand(path: str, task_branch: str, branch: str) -> tuple[str, ...]:
     """
     there = None
     with suppress(ServiceError):
-        there = git.checkout_of(Path(path), task_branch)
+        there = git_branches.checkout_of(Path(path), task_branch)
     repo, place = shlex.quote(path), shlex.quote(str(there or f"{path}-{task_branch.removeprefix('service/')}"))
     merges = (
         f"git -C {place} merge --no-ff {branch}   # resolve the files it names, `git add` them",

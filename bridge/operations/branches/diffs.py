@@ -9,15 +9,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from activities.git import branches as git
-from activities.git.branches import FileChange, changes_of, patch
+from activities.git import git_branches
 from activities.git.command import printable
+from activities.git.git_branches import FileChange, changes_of, patch
 from activities.git.merges.task_line import draw
 from activities.git.work_folder import worktrees
 from activities.git.work_folder.worktree_changes import capture_diff
 from activities.host.helper_process import apart
 from activities.redaction.redact import redacted
-from activities.store import attempts as stored_runs
+from activities.store import attempt_rows
 from bridge.operations.branches import branches, task_line
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.hosts import OtherHost
@@ -100,7 +100,7 @@ class JobDiff:
     @property
     def files(self) -> tuple[FileChange, ...]:
         """Return the changes by file."""
-        return git.changes(self.repo, self.base, self.head) if self.repo else changes_of(self.text)
+        return git_branches.changes(self.repo, self.base, self.head) if self.repo else changes_of(self.text)
 
     def pieces(self, *, binary: bool = False) -> Iterator[bytes]:
         """Yield the diff piece by piece, however large it is."""
@@ -112,7 +112,7 @@ class JobDiff:
 def of_job(service: Service, job_id: str) -> JobDiff:
     """Return the job's diff against the commit it started from."""
     job = jobs.get(service, job_id)
-    runs = stored_runs.of_job(service.store, job_id)
+    runs = attempt_rows.of_job(service.store, job_id)
     if job.state in {JobState.QUEUED, JobState.RUNNING}:
         if runs and runs[-1].host != service.settings.host:
             there = OtherHost(service, runs[-1].host, f"{job_id} runs", f"service job diff {job_id}")
@@ -126,7 +126,7 @@ def of_job(service: Service, job_id: str) -> JobDiff:
         repo, head = branches.with_work(service, job), job.head_sha
         run = next((run for run in reversed(runs) if run.branch == job.branch), None)
         base = ((run.diagnostics or {}).get("start_sha") or run.base_sha) if run else None
-        if base is None or git.commit(repo, head) is None or git.commit(repo, base) is None:
+        if base is None or git_branches.commit(repo, head) is None or git_branches.commit(repo, base) is None:
             raise NotFoundError(
                 f"the commits of {job_id} are no longer in {printable(str(repo))}: {job.branch} was at {head}",
                 f"service job branches {job_id}",

@@ -9,15 +9,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from activities.git import branches as git
-from activities.git import hub
+from activities.git import git_branches, hub
 from activities.git.command import line
 from activities.git.registered_repository import common_directory, references
 from activities.host import checkouts
-from activities.store import branches as stored
-from activities.store import jobs as stored_jobs
-from activities.store.registry import repos as stored_repos
-from activities.store.registry.repos import Repo
+from activities.store import branch_rows, job_rows
+from activities.store.registry import repo_rows
+from activities.store.registry.repo_rows import Repo
 from bridge.machine.progress import Step, unheard
 from bridge.operations.branches import branches, hub_work, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
@@ -158,7 +156,7 @@ def _drop_tree(service: Service, job_id: str, actor: str, force: bool) -> Gone:
     head = tree.head if tree.owns_task_branch else None
     if not legs and head is None:
         raise NotFoundError(f"{tree.root_job_id} has no branch (any more)", f"service job branches {tree.root_job_id}")
-    stays = "" if force or head is None or git.contains(path, "HEAD", head) else tree.task_branch
+    stays = "" if force or head is None or git_branches.contains(path, "HEAD", head) else tree.task_branch
     if not force:
         _refuse_lost(service, path, tree, legs, stays)
     head = None if stays else head
@@ -176,8 +174,10 @@ def _gone(tree: Branches, dropped: Sequence[Dropped], stays: str = "") -> Gone:
 
 
 def _refuse_lost(service: Service, path: Path, tree: Branches, legs: Sequence[LegBranch], stays: str) -> None:
-    lost = [leg for leg in legs if leg.state is BranchState.UNMERGED and not git.contains(path, "HEAD", leg.branch)]
-    if tree.line and tree.head and git.contains(path, tree.head, tree.line):  # the result was applied
+    lost = [
+        leg for leg in legs if leg.state is BranchState.UNMERGED and not git_branches.contains(path, "HEAD", leg.branch)
+    ]
+    if tree.line and tree.head and git_branches.contains(path, tree.head, tree.line):  # the result was applied
         lost = [leg for leg in lost if leg.job_state is JobState.SUCCEEDED]
     if not lost and (legs or not stays):
         return
@@ -197,7 +197,7 @@ def _refuse_lost(service: Service, path: Path, tree: Branches, legs: Sequence[Le
 
 
 def _refuse_in_use(path: Path, branch: str) -> None:
-    if where := git.checkout_of(path, branch):
+    if where := git_branches.checkout_of(path, branch):
         raise RefusedError(f"{branch} is checked out in {where}", branches.leave(where))
 
 
@@ -205,21 +205,21 @@ def _dropped(
     service: Service, tree: Branches, legs: Sequence[LegBranch], head: str | None, actor: str
 ) -> list[Dropped]:
     """Remove the branches of these legs, and the task's with its head: at the hub first, as other hosts fetch there."""
-    path, repo = Path(tree.path), stored_repos.registered(service.store, tree.repo)
+    path, repo = Path(tree.path), repo_rows.registered(service.store, tree.repo)
     dropping = [(leg.job_id, leg.branch, leg.head_sha or "", leg.state is not BranchState.UNMERGED) for leg in legs]
     dropping += [(tree.root_job_id, tree.task_branch, head, False)] if head else []
     gone = list[Dropped]()
     for job_id, branch, tip, is_merged in dropping:
-        merged = is_merged or git.contains(path, "HEAD", tip)
+        merged = is_merged or git_branches.contains(path, "HEAD", tip)
         back = hub_work.restore(service, repo, branch, tip) or branches.restore(tree.path, branch, tip)
         gone.append(Dropped(job_id, branch, tip, tree.path, merged, back))
         # Before it is done: a branch that vanishes without a record counts as lost.
         event = BranchEvent(actor=actor, branch=branch, head_sha=tip, task_branch=tree.task_branch, merged=merged)
         message = f"{actor} dropped {branch} ({'merged' if merged else 'not merged'}); it was at {tip}"
-        stored.record(service.store, BranchEventKind.DROPPED, job_id, event, message)
+        branch_rows.record(service.store, BranchEventKind.DROPPED, job_id, event, message)
     hub_work.remove(service, repo, [name for each in gone for name in (each.branch, f"{each.branch}{hub.AT_HOST}*")])
     for each in gone:
-        git.delete(path, each.branch, each.head_sha)
+        git_branches.delete(path, each.branch, each.head_sha)
     return gone
 
 
@@ -300,7 +300,7 @@ def _of_repository(service: Service, repo: Repo) -> Iterator[tuple[TaskRecord, d
     for ref, commit in found.items():
         if ours := _OURS.match(ref):
             of_trees.setdefault(f"job-{ours[1]}", {})[ref.removeprefix("refs/heads/")] = commit
-    for root, task in stored_jobs.tasks_of(service.store, of_trees).items():
+    for root, task in job_rows.tasks_of(service.store, of_trees).items():
         if task.repo == repo.name and _state_of(task) in DROPPABLE:
             yield task, of_trees[root]
 
@@ -308,7 +308,7 @@ def _of_repository(service: Service, repo: Repo) -> Iterator[tuple[TaskRecord, d
 def _measured(repo: Repo, task: TaskRecord, branches: dict[str, str]) -> Iterator[UnmergedWork]:
     """Yield the tree's work, if people's branches lack some of it."""
     path, tips = Path(repo.path), sorted(set(branches.values()))
-    if not git.has_commits(path):
+    if not git_branches.has_commits(path):
         return
     commits = int(line(path, "rev-list", "--count", *tips, *_PEOPLES))
     if commits:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from activities.git import hub
 from activities.git.hub import HubBranch
 from activities.host import checkouts
-from activities.store import trees as stored_trees
-from activities.store.registry.repos import Repo
+from activities.store import tree_rows
+from activities.store.registry.repo_rows import Repo
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UnreachableError
@@ -53,7 +53,7 @@ def fetch(service: Service, repo: Repo, tree: Tree) -> None:
     if not repo.remote:
         return
     root = tree.task.root_job_id
-    base, of_another = stored_trees.base_of(service.store, root)
+    base, of_another = tree_rows.base_of(service.store, root)
     checkouts.fetch(service, repo, (root, of_another), [base] if base else [])
 
 

@@ -4,14 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from activities.git import branches as git
-from activities.git import pull_requests
+from activities.git import git_branches, pull_requests
 from activities.git.reviewed_commits import holds, saw_all, unseen
-from activities.store import attempts
-from activities.store import branches as stored
-from activities.store import events as stored_events
-from activities.store import rounds as stored_rounds
-from activities.store.attempts import Given
+from activities.store import attempt_rows, branch_rows, event_rows, round_rows
+from activities.store.attempt_rows import Given
 from bridge.operations.branches import branches, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.task_line import ForeignCommitsError, refuse_foreign
@@ -52,9 +48,7 @@ def of_tree(
     """
     tree = jobs.tree(service, job_id)
     root = tree.task.root_job_id
-    rounds = tuple(
-        each for each in stored_rounds.of_tree(service.store, root) if each.end in {None, RoundEnd.CONTINUED}
-    )
+    rounds = tuple(each for each in round_rows.of_tree(service.store, root) if each.end in {None, RoundEnd.CONTINUED})
     if tree.task.state is not TaskState.DONE:
         return judge(Seen(tree.task, tree.jobs, Head(f"service/{tree.task.task_id}"), rounds))
     command = f"service job gate {root}"
@@ -66,7 +60,7 @@ def of_tree(
     else:
         bound = tree.jobs[0].pull_request
         head = _without_foreign(service, found, _head(replace(found, head=None) if at_line else found, bound))
-    given = attempts.given_in(service.store, root)
+    given = attempt_rows.given_in(service.store, root)
     seen = Seen(
         tree.task,
         tree.jobs,
@@ -83,7 +77,7 @@ def of_tree(
 
 def seen_by(service: Service, tree: Tree, job_id: str) -> tuple[str, ...]:
     """Return the commits a job was given, and its own; empty if they are unknown."""
-    given = attempts.given_in(service.store, tree.task.root_job_id).get(job_id)
+    given = attempt_rows.given_in(service.store, tree.task.root_job_id).get(job_id)
     job = next(each for each in tree.jobs if each.job_id == job_id)
     return _seen(job, given) if given else ()
 
@@ -97,13 +91,13 @@ def _seen(job: JobRecord, given: Given) -> tuple[str, ...]:
 
 def _later(service: Service, root: str, repo: Path, head: Head) -> LaterReview | None:
     """Return the last review that was asked for of what the tree's reviews have not seen, with its verdict."""
-    events = stored.recorded(service.store, root)
+    events = branch_rows.recorded(service.store, root)
     reviews = [event for kind, _, event in events if kind is BranchEventKind.REVIEW_ASKED]
     if not reviews:
         return None
     asked = reviews[-1]
     tree = jobs.tree(service, asked.review)
-    given = attempts.given_in(service.store, asked.review).get(asked.review)
+    given = attempt_rows.given_in(service.store, asked.review).get(asked.review)
     facts = _look(JobFacts(), repo, tree.jobs[0], head, given, None)
     last = chain_of(tree.jobs, tree.jobs[0]).jobs[-1]
     return LaterReview(last, tree.task.state.ended, asked.head_sha, facts)
@@ -163,7 +157,7 @@ def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, 
         if fetch:
             source = pull_requests.Source(repo, found.github, service.settings.github.web)
             return Head(name, pull_requests.heads(source, (number,), token)[number])
-        known = git.commit(repo, pull_requests.ref_of(number))
+        known = git_branches.commit(repo, pull_requests.ref_of(number))
     except ServiceError as error:
         return Head(name, None, f"the head of {name} cannot be seen: {error.message}", error.hint or again, hidden=True)
     return (
@@ -176,7 +170,7 @@ def _finalized(service: Service, tree: Tree) -> str:
     last = next((job for job in tree.jobs if job.continuation is Continuation.FINALIZE), None)
     if last is None:
         return ""
-    told = stored_events.of_tree(service.store, tree.task.root_job_id, job_id=last.job_id)
+    told = event_rows.of_tree(service.store, tree.task.root_job_id, job_id=last.job_id)
     asked = next((each for each in told if each.kind == EventKind.DELEGATION_FINALIZE_ENQUEUED), None)
     return f"{asked.data.get('reason')} ({asked.data.get('cause')})" if asked else ""
 
@@ -212,7 +206,7 @@ def _merging(found: Branches, leg: LegBranch) -> str:
     root = found.root_job_id
     if not found.line:
         return leg.merge or f"service job publish {root}"
-    if git.contains(Path(found.path), found.line, leg.head_sha or ""):
+    if git_branches.contains(Path(found.path), found.line, leg.head_sha or ""):
         return leg.insisting(f"service job merge {root}")
     return f"service job resolve {root}"
 

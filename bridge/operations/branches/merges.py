@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git import branches as git
 from activities.git import command as program
-from activities.git import hub
+from activities.git import git_branches, hub
 from activities.git.hub import Hub, HubRefusesError
 from activities.git.merges.commits import Conflict, commit_merge, merged_tree
 from activities.git.merges.task_branch import TRIES, Contribution, Merged, TaskBranchConflict, merge_all
 from activities.git.registered_repository import git_directory
 from activities.host import checkouts
-from activities.store import branches as stored
-from activities.store.registry import repos as stored_repos
-from activities.store.registry.repos import Repo
+from activities.store import branch_rows
+from activities.store.registry import repo_rows
+from activities.store.registry.repo_rows import Repo
 from bridge.operations.branches import branches, hub_work, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.task_line import LeftOut, refuse_foreign
@@ -201,7 +200,7 @@ def _tell(
         event = BranchEvent(
             actor=actor, branch=leg.branch, head_sha=at, task_branch=into, merged=True, anyway=objection
         )
-        stored.record(service.store, BranchEventKind.MERGED, leg.job_id, event, message)
+        branch_rows.record(service.store, BranchEventKind.MERGED, leg.job_id, event, message)
 
 
 def _answer(tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBranch], done: Merged | None) -> MergedLegs:
@@ -251,14 +250,14 @@ def _merge(service: Service, tree: Branches, legs: Sequence[LegBranch], parts: S
     if tree.head is None and not parts:
         return None
     path = Path(tree.path)
-    at_hub = hub_work.branch_of(service, stored_repos.registered(service.store, tree.repo), tree.task_branch)
+    at_hub = hub_work.branch_of(service, repo_rows.registered(service.store, tree.repo), tree.task_branch)
     try:
         start = tree.head or tree.base or next((leg.base_sha or leg.head_sha for leg in legs), None) or ""
         return merge_all(path, tree.task_branch, start, parts, at_hub)
     except TaskBranchConflict as conflict:
         raise _explained(path, tree, legs, conflict) from None
     except RefusedError as refused:
-        if refused.hint or not (where := git.checkout_of(path, tree.task_branch)):
+        if refused.hint or not (where := git_branches.checkout_of(path, tree.task_branch)):
             raise
         at = shlex.quote(str(where))
         by_hand = (f"git -C {at} merge --no-ff --no-edit {part.branch}" for part in parts)
@@ -389,10 +388,10 @@ def _into_default(service: Service, repo: Repo, tree: Branches) -> str:
     path, peoples = Path(repo.path), Hub(repo.remote, "refs/heads/")
     for _ in range(TRIES):
         checkouts.fresh(service, repo)
-        base, theirs = git.tip(path, repo.default_branch) or "", git.tip(path, tree.task_branch) or ""
-        if git.contains(path, base, theirs):
+        base, theirs = git_branches.tip(path, repo.default_branch) or "", git_branches.tip(path, tree.task_branch) or ""
+        if git_branches.contains(path, base, theirs):
             return "was there already"
-        head = theirs if git.contains(path, theirs, base) else _on_default(path, tree, base, theirs)
+        head = theirs if git_branches.contains(path, theirs, base) else _on_default(path, tree, base, theirs)
         try:
             if hub.push(path, peoples, head, repo.default_branch, expected=base):
                 checkouts.fresh(service, repo)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from activities.git import branches as git
+from activities.git import git_branches
 from activities.host import checkouts
 from activities.settings import ready
 from activities.store.github import account, facts
 from activities.store.github.facts import FactRow
-from activities.store.registry import repos as stored_repos
-from activities.store.registry.repos import Repo
+from activities.store.registry import repo_rows
+from activities.store.registry.repo_rows import Repo
 from bridge.operations.branches import branches, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.task_line import refuse_foreign
@@ -112,7 +112,7 @@ def served(service: Service, name: str) -> Repo:
     """Return the registered repository if the service can write its pull requests; else raise, with the command to
     type.
     """
-    settings, repo = service.settings.github, checkouts.seen_here(service, stored_repos.registered(service.store, name))
+    settings, repo = service.settings.github, checkouts.seen_here(service, repo_rows.registered(service.store, name))
     if not settings.configured and not (repo.remote and _is_served_elsewhere(service)):
         message = f"GitHub is not set up: {service.home.config} has no [github] with an account"
         raise RefusedError(message, "set [github].token_env there, then: service config check")
@@ -211,7 +211,7 @@ def work_of(service: Service, job: JobRecord) -> Work:
         task_line.refuse_foreign_on(service, tree, "; nothing was published")
     elif work.commit != tree.head:
         for leg in tree.legs:
-            if leg.branch and work.commit in (leg.head_sha, git.tip(path, leg.branch)):
+            if leg.branch and work.commit in (leg.head_sha, git_branches.tip(path, leg.branch)):
                 refuse_foreign(service, tree, replace(leg, head_sha=work.commit), "; nothing was published")
     return work
 
@@ -241,7 +241,7 @@ def _of_root(path: Path, tree: Branches) -> Work:
 def _so_far(path: Path, tree: Branches) -> str:
     """Return the commit that the running jobs have reached, if one of their branches has all of it."""
     running = [leg for leg in tree.legs if leg.state is BranchState.RUNNING]
-    tips = {leg.branch: tip for leg in running if (tip := git.tip(path, leg.branch)) and tip != leg.base_sha}
+    tips = {leg.branch: tip for leg in running if (tip := git_branches.tip(path, leg.branch)) and tip != leg.base_sha}
     if not tips:
         message = f"there is nothing to publish: no job of {tree.root_job_id} has left commits"
         hint = f"service job tree {tree.root_job_id} --watch" if running else f"service job branches {tree.root_job_id}"
@@ -255,7 +255,7 @@ def _so_far(path: Path, tree: Branches) -> str:
 
 def _whole(path: Path, commits: Sequence[str]) -> str | None:
     """Return the commit that contains all the others; None if there is no such commit."""
-    found = (each for each in commits if all(git.contains(path, each, other) for other in commits))
+    found = (each for each in commits if all(git_branches.contains(path, each, other) for other in commits))
     return next(found, None)
 
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from activities.git import branches as git
+from activities.git import git_branches
 from activities.git.command import all_printable, printable
 from activities.git.merges.commits import Conflict, merged_tree
 from activities.git.merges.task_line import Part
-from activities.store import attempts
-from activities.store import trees as stored_trees
-from activities.store.attempts import AttemptRow
+from activities.store import attempt_rows, tree_rows
+from activities.store.attempt_rows import AttemptRow
 from bridge.operations.branches import branches
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.verdicts import plans_of
@@ -63,7 +62,7 @@ def without(parts: Iterable[LeftOut]) -> str:
 
 def not_in_head(repo: Path, parts: Iterable[LeftOut]) -> list[LeftOut]:
     """Return the parts that the branch which is checked out lacks; of a mirror, the default branch."""
-    return [part for part in parts if not git.contains(repo, "HEAD", part.branch)]
+    return [part for part in parts if not git_branches.contains(repo, "HEAD", part.branch)]
 
 
 def not_approved(leg: LegBranch, order: str) -> LeftOut:
@@ -84,12 +83,12 @@ def on_line(tree: Branches) -> list[LegBranch]:
     """Return the legs whose commits the tree's line contains."""
     repo = Path(tree.path)
     written = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
-    return [leg for leg in written if git.contains(repo, tree.line, leg.head_sha or "")]
+    return [leg for leg in written if git_branches.contains(repo, tree.line, leg.head_sha or "")]
 
 
 def parts_of(service: Service, tree: Branches) -> list[Part]:
     """Return the work that a tree was started with, and what its legs wrote, in order of dispatch."""
-    known = stored_trees.get(service.store, tree.root_job_id)
+    known = tree_rows.get(service.store, tree.root_job_id)
     given = [Part(each.leg, each.job_id, each.branch, each.head) for each in (known.start.line if known else ())]
     legs = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
     legs = [leg for leg in legs if leg.state is not BranchState.DROPPED]
@@ -124,7 +123,7 @@ def objected(service: Service, tree: Tree, legs: Sequence[LegBranch]) -> list[Le
 
 
 def _readers(service: Service, tree: Tree) -> frozenset[str]:
-    plans = plans_of(service, tree.jobs, attempts.given_in(service.store, tree.task.root_job_id))
+    plans = plans_of(service, tree.jobs, attempt_rows.given_in(service.store, tree.task.root_job_id))
     return frozenset(
         job.job_id
         for job in tree.jobs
@@ -135,7 +134,7 @@ def _readers(service: Service, tree: Tree) -> frozenset[str]:
 
 def offer(service: Service, tree: Tree, found: Branches) -> Offer:
     """Return exactly what a merge of the root would take (ruling O7)."""
-    behind = bool(found.line) and not (found.head and git.contains(Path(found.path), found.head, found.line))
+    behind = bool(found.line) and not (found.head and git_branches.contains(Path(found.path), found.head, found.line))
     at = found.line if behind else found.head
     out = tuple(each for each in left_out(found, at) if each.files or found.line) if at else ()
     gone = {each.job_id for each in out}
@@ -170,7 +169,7 @@ def left_out(tree: Branches, head: str) -> Iterator[LeftOut]:
     """Yield the succeeded work that a head lacks, with its conflicts there and the commands that solve them."""
     repo, seen = Path(tree.path), replace(tree, head=head)
     for leg in unmerged(tree):
-        if not leg.exists or git.contains(repo, head, leg.head_sha or ""):
+        if not leg.exists or git_branches.contains(repo, head, leg.head_sha or ""):
             continue
         found = merged_tree(repo, head, leg.head_sha or "")
         files = all_printable(found.files) if isinstance(found, Conflict) else ()
@@ -180,7 +179,7 @@ def left_out(tree: Branches, head: str) -> Iterator[LeftOut]:
 def _against(tree: Branches, leg: LegBranch, files: tuple[str, ...]) -> str:
     repo = Path(tree.path)
     there = [each for each in tree.legs if each.branch != leg.branch and each.ahead is not None]
-    there = [each for each in there if git.contains(repo, tree.head or "", each.head_sha or "")]
+    there = [each for each in there if git_branches.contains(repo, tree.head or "", each.head_sha or "")]
     touching = [each for each in there if branches.touched(repo, each) & set(files)]
     return " and ".join(f"leg {each.leg} ({each.job_id})" for each in touching) or f"what is on {tree.task_branch}"
 
@@ -200,7 +199,7 @@ def refuse_foreign(service: Service, tree: Branches, leg: LegBranch, but: str) -
     commits = _foreign(service, tree, leg.head_sha) if tree.base and leg.head_sha else ()
     if not commits:
         return
-    told = git.subjects(Path(tree.path), commits[:MOST_NAMED])
+    told = git_branches.subjects(Path(tree.path), commits[:MOST_NAMED])
     named = ", ".join(f"{each[:SHORT]} {printable(subject[:LONGEST_SUBJECT])}" for each, subject in told)
     more = f" and {len(commits) - MOST_NAMED} more" if len(commits) > MOST_NAMED else ""
     holds = "a commit that is" if len(commits) == 1 else f"{len(commits)} commits that are"
@@ -217,7 +216,7 @@ def _without(service: Service, tree: Branches, leg: LegBranch) -> list[str]:
     left = heads[-1] if heads else None
     if left is None or left == leg.head_sha or _foreign(service, tree, left):
         return []
-    where = git.checkout_of(Path(tree.path), leg.branch)
+    where = git_branches.checkout_of(Path(tree.path), leg.branch)
     first = [f"git -C {shlex.quote(str(where))} checkout --detach"] if where else []
     return [*first, f"git -C {shlex.quote(tree.path)} branch -f {leg.branch} {left}   # leaves them out"]
 
@@ -228,7 +227,7 @@ def _with(tree: Branches, leg: LegBranch) -> list[str]:
     if tree.head is None:
         return [f"{repo} branch {tree.task_branch} {work}   # takes them in"]
     merge = f"merge --no-ff --no-edit {work}   # takes them in"
-    if where := git.checkout_of(Path(tree.path), tree.task_branch):
+    if where := git_branches.checkout_of(Path(tree.path), tree.task_branch):
         return [f"git -C {shlex.quote(str(where))} {merge}"]
     place = shlex.quote(f"{tree.path}-{tree.task_branch.removeprefix('service/')}")
     return [
@@ -240,8 +239,8 @@ def _with(tree: Branches, leg: LegBranch) -> list[str]:
 
 def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
     """Return the commits of a head that are not the base's, the tree's or the task branch's, newest first."""
-    rows = attempts.of_tree(service.store, tree.root_job_id)
-    start = stored_trees.get(service.store, tree.root_job_id)
+    rows = attempt_rows.of_tree(service.store, tree.root_job_id)
+    start = tree_rows.get(service.store, tree.root_job_id)
     of_run = len(start.start.branch_deps) if start else 0
     given = {commit for row in rows for commit in (row.given or ())[:of_run]}
     given |= {each.head for each in start.start.line} if start else set()
@@ -268,7 +267,7 @@ def _own(repo: Path, row: AttemptRow, rows: Sequence[AttemptRow]) -> tuple[str, 
     """Return the commits an attempt added: its own, and the merges made on its branch before it began."""
     head, known = _head(row), row.diagnostics or {}
     if row.ended_at is None and row.branch:
-        head = git.tip(repo, row.branch)
+        head = git_branches.tip(repo, row.branch)
     if not head or not row.base_sha:
         return ()
     start = known.get("start_sha", row.base_sha)
@@ -292,12 +291,12 @@ def _reached(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _walked(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
-    found = git.reached(repo, head, hidden)
-    if not found and git.commit(repo, head) is None:
+    found = git_branches.reached(repo, head, hidden)
+    if not found and git_branches.commit(repo, head) is None:
         raise LookupError(head)  # it may be fetched later, so nothing is cached
     return found
 
 
 @lru_cache(maxsize=1024)
 def _merges_on_top(repo: Path, head: str, merged: frozenset[str]) -> tuple[str, ...]:
-    return git.merges_on_top(repo, head, merged)
+    return git_branches.merges_on_top(repo, head, merged)

@@ -5,9 +5,8 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
-from activities.store import attempts
-from activities.store import trees as stored
-from activities.store.attempts import Given
+from activities.store import attempt_rows, tree_rows
+from activities.store.attempt_rows import Given
 from bridge.operations.service import Service
 from workflows.contract.graph import twins
 from workflows.contract.models import Action, Decision, Delegation, SynthesisRule
@@ -23,7 +22,7 @@ def plans_of(service: Service, jobs: Sequence[JobRecord], given: Mapping[str, Gi
     if not jobs:
         return {}
     root = jobs[0].root_job_id
-    kept = stored.get(service.store, root) if root not in given else None
+    kept = tree_rows.get(service.store, root) if root not in given else None
     sets = {root: kept.start.legs if kept else ()} | {job_id: _read(each) for job_id, each in given.items()}
     plans = {(parent, leg): plan for parent, legs in sets.items() for leg, plan in _plans(legs)}
     mine = {job.job_id: plans.get((job.parent_job_id or "", job.delegation_id or "")) for job in jobs}
@@ -56,7 +55,7 @@ class Objections:
 
     def __init__(self, service: Service, jobs: Sequence[JobRecord]) -> None:
         self._jobs = jobs
-        given = attempts.given_in(service.store, jobs[0].root_job_id) if jobs else {}
+        given = attempt_rows.given_in(service.store, jobs[0].root_job_id) if jobs else {}
         plans = plans_of(service, jobs, given)
         self._readers = [
             (job, given[job.job_id].given or ())

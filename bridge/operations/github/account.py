@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 
 from activities.settings import ready
-from activities.store import jobs as stored_jobs
+from activities.store import job_rows
 from activities.store.github import account, facts, threads
 from activities.store.github.account import Account, Hour, Reading
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import CommentRow, Thread
-from activities.store.registry import repos
-from activities.store.waiting import ACCOUNT
+from activities.store.registry import repo_rows
+from activities.store.waiting_rows import ACCOUNT
 from bridge.machine.progress import Step, unheard
 from bridge.operations.github.polling import of_interest
 from bridge.operations.service import Service
@@ -100,7 +100,7 @@ def status(service: Service) -> Status:
     hours = account.hours(store, now - DAY)
     interest = of_interest(service)
     bound = threads.open_ones(store)
-    tasks = stored_jobs.tasks_of(store, {each.root_job_id for each in bound})
+    tasks = job_rows.tasks_of(store, {each.root_job_id for each in bound})
     titles = {root: task.title for root, task in tasks.items()}
     return Status(
         account=account.read(store),
@@ -227,7 +227,7 @@ def _readings(service: Service, github: str) -> list[Reading]:
 def _named(service: Service, name: str) -> str:
     """Return the GitHub name of a repository, given that name or the name it is registered under."""
     known = {each.github for each in account.readings(service.store)}
-    registered = {repo.name: repo.github for repo in repos.every(service.store) if repo.github}
+    registered = {repo.name: repo.github for repo in repo_rows.every(service.store) if repo.github}
     if name in known | {*registered.values()}:
         return name
     if name in registered:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
 from activities.store.github import account, threads
-from activities.store.registry import repos
-from activities.store.registry.repos import Repo
+from activities.store.registry import repo_rows
+from activities.store.registry.repo_rows import Repo
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 
@@ -28,7 +28,7 @@ _EVENT = re.compile(r"[a-z0-9_]{1,60}")
 def served(service: Service) -> list[Repo]:
     """Return the registered repositories that have a GitHub name which `[github].repos` allows."""
     wanted = service.settings.github.repos
-    return [repo for repo in repos.every(service.store) if repo.github and (not wanted or repo.name in wanted)]
+    return [repo for repo in repo_rows.every(service.store) if repo.github and (not wanted or repo.name in wanted)]
 
 
 def of_interest(service: Service) -> set[str]:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from activities.store import attempts, branches, events, jobs, rounds, trees
+from activities.store import attempt_rows, branch_rows, event_rows, job_rows, round_rows, tree_rows
 from activities.store.github import facts
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.operations.jobs.jobs import get
 from bridge.operations.service import Service
 from workflows.contract.locate import KEY
@@ -23,22 +23,22 @@ def bound_tree(service: Service, root: str) -> BoundTree | None:
     It links the dashboard only if the settings give an address: the local one is of no use to others.
     """
     store = service.store
-    task, kept = jobs.task_of(store, root), trees.get(store, root)
+    task, kept = job_rows.task_of(store, root), tree_rows.get(store, root)
     if task is None:
         return None
     settings = kept.start.settings if kept else service.settings.snapshot()
-    repo = repos.get(store, task.repo)
+    repo = repo_rows.get(store, task.repo)
     tree = BoundTree(
         task=task,
-        jobs=tuple(jobs.tree(store, root)),
-        rounds=tuple(rounds.of_tree(store, root)),
-        events=tuple(events.of_tree(store, root)),
+        jobs=tuple(job_rows.tree(store, root)),
+        rounds=tuple(round_rows.of_tree(store, root)),
+        events=tuple(event_rows.of_tree(store, root)),
         bounds=settings.bounds,
         handle=settings.escalation_handle or "",
         owner=repo.github.partition("/")[0] if repo else "",
         dashboard=service.settings.bridge.url,
         merged=frozenset(
-            event.branch for kind, _, event in branches.recorded(store, root) if kind is BranchEventKind.MERGED
+            event.branch for kind, _, event in branch_rows.recorded(store, root) if kind is BranchEventKind.MERGED
         ),
     )
     published = [each.url for each in facts.of_root(store, root) if each.kind == FactKind.PUBLISH and each.url]
@@ -54,7 +54,7 @@ def last_event(tree: BoundTree) -> int:
 
 def result_of(service: Service, job: JobRecord) -> ServiceResult | None:
     """Return the result of a job, from its attempt's row."""
-    runs = attempts.of_job(service.store, job.job_id)
+    runs = attempt_rows.of_job(service.store, job.job_id)
     told = (runs[-1].payload or {}).get(KEY) if runs else None
     return ServiceResult.model_validate(told) if told else None
 

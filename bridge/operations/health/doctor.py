@@ -116,12 +116,12 @@ def repositories(service: Service) -> Iterator[Finding]:
     """Report each problem with a repository of this host; nothing without a store, which another check reports."""
     from activities.git.unsupported import limits
     from activities.host import checkouts
-    from activities.store.registry import repos
+    from activities.store.registry import repo_rows
 
     if not service.settings.store.url and not service.home.store.exists():
         return
     try:
-        here, known = checkouts.every_here(service), repos.every(service.store)
+        here, known = checkouts.every_here(service), repo_rows.every(service.store)
     except Exception:
         return
     for repo in here:
@@ -208,7 +208,7 @@ def store(service: Service) -> Iterator[Finding]:
 def fleet(service: Service) -> Iterator[Finding]:
     """Check that this host may work for its store, with its key, namespace and name (ruling Q1)."""
     from activities.host import admission
-    from activities.store.registry import hosts
+    from activities.store.registry import host_rows
     from bridge.operations.temporal import candidate
     from workflows.policy.host_availability import lacks_worker
 
@@ -216,7 +216,7 @@ def fleet(service: Service) -> Iterator[Finding]:
         return
     admission.check(candidate(service))
     if service.settings.store.url:
-        every = hosts.every(service.store)
+        every = host_rows.every(service.store)
         working = [host.name for host in every if not lacks_worker(host.seen)]
         says = f"{len(working)} of {len(every)} hosts work now"
         yield Finding("fleet", Level.OK, f"{says}: {', '.join(working)}" if working else says)
@@ -314,11 +314,11 @@ def daemon(service: Service) -> Iterator[Finding]:
 
 def stalls(service: Service) -> Iterator[Finding]:
     """Report what stands still, as the workers found it."""
-    from activities.store import stalls as stored
+    from activities.store import stall_rows
 
     if not service.settings.store.url and not service.home.store.exists():
         return
-    for stall in stored.every(service.store):
+    for stall in stall_rows.every(service.store):
         yield Finding("stalled", Level.WRONG, f"{stall.what}: {stall.says}", "; ".join(WAYS))
 
 

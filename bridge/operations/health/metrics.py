@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from activities.store import figures
 from activities.store.figures import Figures, ModelUsage
-from activities.store.registry.hosts import release
+from activities.store.registry.host_rows import release
 from bridge.operations.service import Service
 from workflows.model.states import JobState, TaskState
 from workflows.policy.host_availability import lacks_worker, unseen

@@ -10,7 +10,7 @@ from temporalio.client import Client
 from activities import releases
 from activities.releases import NoDeploymentsError
 from activities.store import connections
-from activities.store.registry.hosts import Host
+from activities.store.registry.host_rows import Host
 from activities.temporal import RPC_TIMEOUT, connect_to_look
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.jobs import hosts

@@ -21,7 +21,7 @@ from activities.redaction.kept_secrets import KeptSecrets
 from activities.runs.regular_files import created, opened, private_folder
 from activities.sealing import seal_key
 from activities.settings.home import Home
-from activities.store.registry.hosts import release
+from activities.store.registry.host_rows import release
 from activities.temporal import external_config
 from bridge.machine.locks import holder
 from bridge.machine.progress import Step, megabytes, unheard

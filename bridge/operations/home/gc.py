@@ -25,12 +25,10 @@ from activities.host.helper_process import worth_keeping
 from activities.runs import orphans
 from activities.runs.run_folders import Key
 from activities.runs.supervised_run import Claim
-from activities.store import attempts
-from activities.store import jobs as stored_jobs
-from activities.store import trees as stored_trees
-from activities.store.pipeline_runs import Over, over
+from activities.store import attempt_rows, job_rows, tree_rows
 from activities.store.queries import now
-from activities.store.registry.repos import Repo
+from activities.store.registry.repo_rows import Repo
+from activities.store.run_rows import Over, over
 from bridge.machine.progress import Step, unheard
 from bridge.operations.branches import drops, hub_work
 from bridge.operations.branches.drops import UnmergedWork
@@ -164,7 +162,7 @@ def _still_open(count: int) -> str:
 
 def _runs(service: Service, ended: Over) -> Iterator[Thing]:
     def is_over(key: Key) -> bool:
-        row = attempts.get(service.store, *key) if ended.has(key[0]) else None
+        row = attempt_rows.get(service.store, *key) if ended.has(key[0]) else None
         return row is not None and row.ended_at is not None
 
     for run_dir in orphans.old_runs(service.home.runs, is_over):
@@ -292,7 +290,7 @@ def hub_leftovers(service: Service, repo: Repo, busy: Busy) -> list[str]:
     if through is None or not checkouts.is_made(service, repo):
         return []
     names = hub.listed(Path(repo.path), through)
-    bases = stored_trees.open_bases(service.store, repo.name)
+    bases = tree_rows.open_bases(service.store, repo.name)
     with_branches = {root_in(name) for name in names if name.startswith("job-")}
 
     def is_needed(name: str) -> bool:
@@ -313,9 +311,9 @@ def root_in(name: str) -> str:
 def is_busy(service: Service, name: str) -> bool:
     """Return whether a tree is open, can be re-opened, or has a running agent; an unknown tree counts as busy."""
     root = root_in(name)
-    task = stored_jobs.task_of(service.store, root) if root else None
+    task = job_rows.task_of(service.store, root) if root else None
     if task is None or not task.state.ended:
         return True
-    jobs = stored_jobs.tree(service.store, task.root_job_id)
-    runs = (run for job in jobs for run in attempts.of_job(service.store, job.job_id))
+    jobs = job_rows.tree(service.store, task.root_job_id)
+    runs = (run for job in jobs for run in attempt_rows.of_job(service.store, job.job_id))
     return any((claim := Claim.read(Path(run.run_dir))) is not None and claim.alive for run in runs)

@@ -21,8 +21,8 @@ from activities.sealing import seal_key
 from activities.sealing.invitation import Invitation
 from activities.settings import toml
 from activities.settings.home import Home
-from activities.store.registry import hosts, invites
-from activities.store.registry.invites import LASTS
+from activities.store.registry import host_rows, invite_rows
+from activities.store.registry.invite_rows import LASTS
 from activities.temporal import connect_config, external_config
 from bridge.machine.address import wanted
 from bridge.machine.locks import holder
@@ -266,7 +266,7 @@ def invite(service: Service) -> Invited:
         raise RefusedError(f"this home runs on a {own} of its own, which no other host can use", "service help hosts")
     admission.check_key(candidate(service))
     made = Invitation.new(seal_key.ensure(service.home.root), identity.bridge_address(service.home, settings))
-    invites.add(service.store, made.digest, settings.host)
+    invite_rows.add(service.store, made.digest, settings.host)
     source = "" if made.address else f" --from ssh://{settings.host}"
     return Invited(
         made.token, f"service host join {made.token}{source}", LASTS, tuple(_warnings(service, made.address))
@@ -284,7 +284,7 @@ def answer(service: Service, shown: str) -> bytes:
     proof, _, host = rest.partition(" ")
     invitation, name = _known(service, number, proof), unquote(host)
     _refuse_used_name(service, name)
-    if not invites.use(service.store, invitation.digest, name):
+    if not invite_rows.use(service.store, invitation.digest, name):
         raise RefusedError(_why_not(service, invitation), INVITE)
     keys = [key.hex() for key in seal_key.every(service.home.root)]
     return invitation.closed(json.dumps({"settings": [*_shared(service).items()], "keys": keys}).encode())
@@ -304,7 +304,7 @@ def _known(service: Service, number: str, proof: str) -> Invitation:
 
 def _refuse_used_name(service: Service, name: str) -> None:
     """Refuse the name of a host that works, before the invitation is used up."""
-    row = hosts.get(service.store, name)
+    row = host_rows.get(service.store, name)
     if row is None or lacks_worker(row.seen):
         return
     ago = row.now - row.seen_at
@@ -316,7 +316,7 @@ def _refuse_used_name(service: Service, name: str) -> None:
 
 
 def _why_not(service: Service, invitation: Invitation) -> str:
-    known = invites.get(service.store, invitation.digest)
+    known = invite_rows.get(service.store, invitation.digest)
     if known is None:
         return "the invitation has expired: it was made long ago"
     if known.used_at is not None:

@@ -11,9 +11,9 @@ from stat import S_ISDIR
 
 from activities.git.work_folder.service_git_dir import FOLDER as OWN_SIDES
 from activities.settings.home import Home
-from activities.store import waiting
-from activities.store.registry import hosts as stored_hosts
-from activities.store.waiting import Counts
+from activities.store import waiting_rows
+from activities.store.registry import host_rows
+from activities.store.waiting_rows import Counts
 from bridge.operations.jobs import spend
 from bridge.operations.jobs.spend import Used
 from bridge.operations.service import Service
@@ -71,9 +71,9 @@ def find(service: Service, seconds: float = GLANCE_SECONDS) -> Overview:
         return Overview(None, None, None, disk)
     hosts = tuple(
         HostNow(host.name, host.slots, host.running, works=not lacks_worker(host.seen))
-        for host in stored_hosts.every(service.store)
+        for host in host_rows.every(service.store)
     )
-    return Overview(waiting.counts(service.store), hosts, spend.find(service, days=1).total, disk)
+    return Overview(waiting_rows.counts(service.store), hosts, spend.find(service, days=1).total, disk)
 
 
 def measured(home: Home, seconds: float) -> Disk:

@@ -7,9 +7,9 @@ from activities.runs.regular_files import write_private
 from activities.sealing import seal_key
 from activities.sealing.seal_key import SHOWN
 from activities.settings.home import Home
-from activities.store import attempts, pipeline_runs
-from activities.store.registry import hosts
-from activities.store.registry.hosts import Cluster
+from activities.store import attempt_rows, run_rows
+from activities.store.registry import host_rows
+from activities.store.registry.host_rows import Cluster
 from bridge.machine.locks import holder
 from bridge.operations.service import Service
 from bridge.operations.temporal import candidate
@@ -35,7 +35,7 @@ def replace(service: Service, *, now: bool = False) -> Replaced:
     """
     if not now:
         _refuse_under_way(service.store)
-    every, own = hosts.every(service.store), service.settings.host
+    every, own = host_rows.every(service.store), service.settings.host
     working = {host.name for host in every if not lacks_worker(host.seen)}
     working |= {own} if holder(service.home.daemon_lock) is not None else set()
     if working:
@@ -46,12 +46,12 @@ def replace(service: Service, *, now: bool = False) -> Replaced:
     renew(home, service.store)
     home.seal_key_open.unlink(missing_ok=True)
     fingerprint = seal_key.fingerprint(seal_key.ensure(home.root))
-    hosts.form(service.store, Cluster(fingerprint, namespace, hosts.release()), replace=True)
+    host_rows.form(service.store, Cluster(fingerprint, namespace, host_rows.release()), replace=True)
     return Replaced(key=fingerprint[:SHOWN], hosts=tuple(host.name for host in every if host.name != own))
 
 
 def _refuse_under_way(store: Engine) -> None:
-    open_ = pipeline_runs.under_way(store)
+    open_ = run_rows.under_way(store)
     if not open_:
         return
     more = f" and {len(open_) - MOST_NAMED} more" if len(open_) > MOST_NAMED else ""
@@ -64,4 +64,4 @@ def renew(home: Home, store: Engine) -> None:
     """Make a new key in place of all. What they had sealed of ended attempts stays readable."""
     former = seal_key.every(home.root)
     seal_key.renew(home.root)
-    attempts.seal_again(store, former)
+    attempt_rows.seal_again(store, former)

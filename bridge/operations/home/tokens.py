@@ -10,8 +10,8 @@ from typing import Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from activities.store.registry import tokens as stored
-from activities.store.registry.tokens import StoredToken
+from activities.store.registry import token_rows
+from activities.store.registry.token_rows import StoredToken
 from bridge.machine import named_tokens
 from bridge.machine.named_tokens import LONGEST_NAME, NamedToken, NamedTokens
 from bridge.operations.service import Service
@@ -45,7 +45,7 @@ def add(service: Service, name: str, scope: str) -> str:
         return named_tokens.add(service.home, name, scope)
     _take_over(service)
     made, secret = named_tokens.made(name, scope)
-    if not stored.add(service.store, _row(made)):
+    if not token_rows.add(service.store, _row(made)):
         raise named_tokens.taken(name)
     return secret
 
@@ -55,8 +55,8 @@ def remove(service: Service, name: str) -> None:
     if not service.settings.store.url:
         return named_tokens.remove(service.home, name)
     _take_over(service)
-    if not stored.remove(service.store, name):
-        raise named_tokens.missing(name, (each.name for each in stored.every(service.store)))
+    if not token_rows.remove(service.store, name):
+        raise named_tokens.missing(name, (each.name for each in token_rows.every(service.store)))
     return None
 
 
@@ -65,7 +65,7 @@ def every(service: Service) -> tuple[NamedToken, ...]:
     if not service.settings.store.url:
         return named_tokens.every(service.home)
     _take_over(service)
-    return tuple(map(_token, stored.every(service.store)))
+    return tuple(map(_token, token_rows.every(service.store)))
 
 
 class StoredTokens:
@@ -88,7 +88,7 @@ class StoredTokens:
 
     def _read(self) -> None:
         at = time.monotonic()
-        self._by_digest = {each.digest: _token(each) for each in stored.every(self._service.store)}
+        self._by_digest = {each.digest: _token(each) for each in token_rows.every(self._service.store)}
         self._read_at = at
 
     def _wait(self, reading: "Future[None]") -> None:
@@ -109,7 +109,7 @@ def _take_over(service: Service) -> None:
         begins = token.name[: LONGEST_NAME // 2]
         names = (token.name, f"{begins}-{service.settings.host.lower()}"[:LONGEST_NAME], f"{begins}-{token.digest[:8]}")
         rows = (_row(token.model_copy(update={"name": name})) for name in names)
-        added = next((row.name for row in rows if stored.add(service.store, row)), token.name)  # else it is there
+        added = next((row.name for row in rows if token_rows.add(service.store, row)), token.name)  # else it is there
         if added != token.name:
             log.warning("the token %s of this host is %s now: another host has one of that name", token.name, added)
     service.home.bridge_tokens.unlink(missing_ok=True)

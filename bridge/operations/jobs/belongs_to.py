@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from activities.store.registry import repos as stored_repos
-from activities.store.registry.repos import Repo
+from activities.store.registry import repo_rows
+from activities.store.registry.repo_rows import Repo
 from bridge.operations.service import Service
 from workflows.model.errors import Commands
 from workflows.model.workers import UNRESOLVED
@@ -89,7 +89,7 @@ def belonging(service: Service, row: "JobRecord | RunRecord") -> Belonging:
     """Return the pull request or issue of a job or a run."""
     if row.pull_request is None and row.issue is None:
         return NOTHING
-    repo, web = stored_repos.get(service.store, row.repo), service.settings.github.web
+    repo, web = repo_rows.get(service.store, row.repo), service.settings.github.web
     github = repo.github if repo else ""
     return Belonging(
         belongs_to.in_words(row.pull_request, row.issue, github),

@@ -16,8 +16,7 @@ from urllib.parse import urlencode
 from activities.sealing import seal_key
 from activities.sealing.host_calls import HEADER, HostCall
 from activities.store import queries
-from activities.store.registry import hosts as stored
-from activities.store.registry import repos
+from activities.store.registry import host_rows, repo_rows
 from bridge.operations.service import Service
 from workflows.contract.size_limits import short_line
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError, UsageError
@@ -70,7 +69,7 @@ class OtherHost:
             cursor = behind
 
     def _get(self, path: str, query: dict[str, object]) -> "tuple[bytes, httpx.Headers]":
-        host = stored.get(self.service.store, self.name)
+        host = host_rows.get(self.service.store, self.name)
         if host is None or not host.address:
             raise RefusedError(f"{self.subject} on the host {self.name}, which other hosts cannot ask", self._there)
         parameters = urlencode({name: value for name, value in query.items() if value is not None})
@@ -157,7 +156,7 @@ class HostState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Host(stored.Host):
+class Host(host_rows.Host):
     """A host, its state, and whether its worker was seen in the last minute."""
 
     has_worker: bool = False
@@ -175,11 +174,11 @@ def every(service: Service) -> list[Host]:
         return []
     return [
         Host(**asdict(host), has_worker=not lacks_worker(host.seen), state=_state(host))
-        for host in stored.every(service.store)
+        for host in host_rows.every(service.store)
     ]
 
 
-def _state(host: stored.Host) -> HostState:
+def _state(host: host_rows.Host) -> HostState:
     if host.lost_at is not None:
         return HostState.LOST
     if host.stopped_at is not None:
@@ -193,10 +192,10 @@ def _state(host: stored.Host) -> HostState:
 
 def with_reasons(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
     """Return the jobs, each one that waits for its host with that as its reason, and when it goes on elsewhere (Q5)."""
-    known = stored.of_jobs(service.store, {job.job_id for job in jobs if not job.state.ended})
+    known = host_rows.of_jobs(service.store, {job.job_id for job in jobs if not job.state.ended})
     remotes = set[str]()
     if service.settings.is_fleet and any(map(lacks_worker, known.values())):
-        remotes = {repo.name for repo in repos.every(service.store) if repo.remote}
+        remotes = {repo.name for repo in repo_rows.every(service.store) if repo.remote}
     return [_with_way_elsewhere(service, job, known.get(job.job_id), remotes) for job in jobs]
 
 
@@ -222,10 +221,10 @@ def _with_way_elsewhere(service: Service, job: JobRecord, host: HostSeen | None,
 
 def absence_of(service: Service, name: str) -> str:
     """Return why a job on this repository would wait, if only hosts without a worker have it; empty otherwise."""
-    repo = repos.get(service.store, name) if service.settings.is_fleet else None
+    repo = repo_rows.get(service.store, name) if service.settings.is_fleet else None
     if repo is None or repo.remote:
         return ""
-    known = {host.name: host.seen for host in stored.every(service.store)}
+    known = {host.name: host.seen for host in host_rows.every(service.store)}
     seen = [known.get(host, HostSeen(host)) for host in repo.checkouts]
     if not seen or not all(map(lacks_worker, seen)):
         return ""

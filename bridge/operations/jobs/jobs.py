@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from activities.store import attempts as stored_attempts
-from activities.store import events as stored_events
-from activities.store import jobs as stored
-from activities.store import placements
-from activities.store import rounds as stored_rounds
-from activities.store import trees as stored_trees
-from activities.store.jobs import JobFilter
+from activities.store import attempt_rows, event_rows, job_rows, placements, round_rows, tree_rows
+from activities.store.job_rows import JobFilter
 from bridge.operations.jobs import belongs_to as belonging
 from bridge.operations.jobs import hosts
 from bridge.operations.jobs.belongs_to import NOTHING, Belonging
@@ -54,7 +49,7 @@ class JobDetail:
     diagnostics: dict[str, Any] | None
     worktree: str | None
     live: "RunStatus | None" = None
-    attempts: tuple[stored_attempts.AttemptRow, ...] = ()
+    attempts: tuple[attempt_rows.AttemptRow, ...] = ()
     state_label: str = ""
     """Its state for people."""
     belongs_to: Belonging = NOTHING
@@ -68,7 +63,7 @@ def get(service: Service, job_id: str) -> JobRecord:
         raise UsageError(
             f"{job_id!r} is not a job id; they look like job-0c5e2v7q9a3k or job-0c5e2v7q9a3k.2", "service job list"
         )
-    job = stored.get(service.store, job_id)
+    job = job_rows.get(service.store, job_id)
     if job is None:
         raise NotFoundError(f"no job {job_id}", "service job list")
     return job
@@ -90,7 +85,7 @@ def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
     check_search(wanted.text)
     if wanted.tree is not None:
         wanted = replace(wanted, tree=get(service, wanted.tree).root_job_id)
-    return hosts.with_reasons(service, stored.find(service.store, wanted))
+    return hosts.with_reasons(service, job_rows.find(service.store, wanted))
 
 
 def check_search(text: str) -> None:
@@ -102,13 +97,13 @@ def check_search(text: str) -> None:
 def state_labels(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:
     """Return the state of each of these jobs for people, by job id (`state_label`)."""
     asking = {job.root_job_id for job in found if job.state is JobState.BLOCKED}
-    rounds = stored_rounds.of_trees(service.store, asking) if asking else []
+    rounds = round_rows.of_trees(service.store, asking) if asking else []
     return {job.job_id: state_label(job, rounds) for job in found}
 
 
 def titles(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:
     """Return the titles of the tasks of these trees, by root job id."""
-    return stored.titles(service.store, {job.root_job_id for job in found})
+    return job_rows.titles(service.store, {job.root_job_id for job in found})
 
 
 @dataclass(frozen=True)
@@ -156,19 +151,19 @@ class Tree:
 def tree(service: Service, job_id: str) -> Tree:
     """Return the tree that a job belongs to."""
     root = get(service, job_id).root_job_id
-    task, kept = stored.task_of(service.store, root), stored_trees.get(service.store, root)
+    task, kept = job_rows.task_of(service.store, root), tree_rows.get(service.store, root)
     if task is None:
         raise NotFoundError(f"no tree {root}", "service job list")
     bounds = kept.start.settings.bounds if kept else service.settings.snapshot().bounds
-    found = tuple(hosts.with_reasons(service, stored.tree(service.store, root)))
+    found = tuple(hosts.with_reasons(service, job_rows.tree(service.store, root)))
     belongs_to = belonging.belonging(service, found[0]) if found else NOTHING
     places = placements.hosts_in(service.store, root) if service.settings.is_fleet else {}
-    return Tree(task, found, bounds, belongs_to, tuple(stored_rounds.of_tree(service.store, root)), places)
+    return Tree(task, found, bounds, belongs_to, tuple(round_rows.of_tree(service.store, root)), places)
 
 
 def preflight_failures(service: Service) -> int:
     """Count coordinators whose delegations could not be routed (spec: `service daemon status`)."""
-    return stored.count_preflight_failures(service.store)
+    return job_rows.count_preflight_failures(service.store)
 
 
 def events(
@@ -183,7 +178,7 @@ def events(
     job = get(service, job_id)
     whole = job.job_id == job.root_job_id if whole_tree is None else whole_tree
     only = None if whole else job.job_id
-    return stored_events.of_tree(service.store, job.root_job_id, job_id=only, after=after, limit=limit)
+    return event_rows.of_tree(service.store, job.root_job_id, job_id=only, after=after, limit=limit)
 
 
 def waits(service: Service, job_id: str) -> list[EventRecord]:
@@ -199,18 +194,18 @@ def waits(service: Service, job_id: str) -> list[EventRecord]:
             message=f"waits for {each.runtime} until {clock(each.until)}: {each.message}",
             data={"attempt": each.attempt, "number": each.number, "kind": each.kind, "until": each.until},
         )
-        for each in stored_attempts.deferrals_of_job(service.store, job_id)
+        for each in attempt_rows.deferrals_of_job(service.store, job_id)
     ]
 
 
 def detail(service: Service, job_id: str) -> JobDetail:
     """Return one job with its result, its observation and the evidence of its last attempt."""
     [job] = hosts.with_reasons(service, [get(service, job_id)])
-    runs = stored_attempts.of_job(service.store, job_id)
+    runs = attempt_rows.of_job(service.store, job_id)
     last = runs[-1] if runs else None
     return JobDetail(
         job=job,
-        task=stored.task_of(service.store, job.root_job_id),
+        task=job_rows.task_of(service.store, job.root_job_id),
         payload=last.payload if last else None,
         diagnostics={"forged": FORGED} if last and last.is_forged else last.diagnostics if last else None,
         worktree=last.worktree if last else None,
@@ -222,7 +217,7 @@ def detail(service: Service, job_id: str) -> JobDetail:
     )
 
 
-def _host_of(service: Service, job: JobRecord, last: stored_attempts.AttemptRow | None) -> str:
+def _host_of(service: Service, job: JobRecord, last: attempt_rows.AttemptRow | None) -> str:
     if not service.settings.is_fleet:
         return last.host if last and last.host != service.settings.host else ""
     begun = last.host if last and last.attempt == job.attempt else ""
@@ -235,7 +230,7 @@ def live(service: Service, job: JobRecord) -> "RunStatus | None":
         return None
     from activities.runs.status import RunStatus, Stage, look
 
-    run = stored_attempts.get(service.store, job.job_id, job.attempt)
+    run = attempt_rows.get(service.store, job.job_id, job.attempt)
     if run is None:
         return RunStatus()
     if run.host != service.settings.host:
@@ -244,7 +239,7 @@ def live(service: Service, job: JobRecord) -> "RunStatus | None":
             return TypeAdapter(RunStatus | None).validate_json(there.text(f"jobs/{job.job_id}/live"))
         return None
     seen = look(Path(run.run_dir))
-    put_off = stored_attempts.deferrals_of_run(service.store, job.job_id, job.attempt)[-1:]
+    put_off = attempt_rows.deferrals_of_run(service.store, job.job_id, job.attempt)[-1:]
     waits = seen.stage is Stage.ENDED and any(each.until > time.time() for each in put_off)
     return replace(seen, stage=Stage.PUT_OFF) if waits else seen
 
@@ -252,9 +247,9 @@ def live(service: Service, job: JobRecord) -> "RunStatus | None":
 def edges_of_tree(service: Service, tree: Tree) -> tuple[tuple[str, str], ...]:
     """Return the edges of a tree's graph as edges of job ids, the earlier job first."""
     handed_out = {job.parent_job_id for job in tree.jobs if job.parent_job_id and job.delegation_id}
-    kept = stored_trees.get(service.store, tree.task.root_job_id)
+    kept = tree_rows.get(service.store, tree.task.root_job_id)
     deps = {(tree.task.root_job_id, leg.id): leg.deps for leg in (kept.start.legs if kept else ())}
-    return tuple(edges(tree.jobs, deps | stored_attempts.dependencies(service.store, handed_out)))
+    return tuple(edges(tree.jobs, deps | attempt_rows.dependencies(service.store, handed_out)))
 
 
 def edges(jobs: Sequence[JobRecord], deps: Deps) -> Iterator[tuple[str, str]]:

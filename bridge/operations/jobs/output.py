@@ -16,9 +16,8 @@ from activities.agents.registry import reader_of
 from activities.agents.transcript import Program
 from activities.redaction.redact import redacted
 from activities.runs.regular_files import NotRegularError, content_of
-from activities.store import attempts as stored_attempts
-from activities.store import trees as stored_trees
-from activities.store.attempts import AttemptRow
+from activities.store import attempt_rows, tree_rows
+from activities.store.attempt_rows import AttemptRow
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.hosts import OtherHost
 from bridge.operations.jobs.views import Shown
@@ -142,7 +141,7 @@ def prompt(service: Service, job_id: str, attempt: int | None = None, most: int 
 def task(service: Service, job_id: str) -> str:
     """Return the task of a job's tree as it was ordered, with placeholders for secrets: a new order takes them."""
     root = jobs.get(service, job_id).root_job_id
-    if (tree := stored_trees.get(service.store, root)) is None:
+    if (tree := tree_rows.get(service.store, root)) is None:
         raise NotFoundError(f"the input of the tree {root} is not kept any more", f"service job tree {root}")
     return service.artifacts.read(tree.start.assignment.prompt)
 
@@ -157,7 +156,7 @@ def _kept_prompt(folder: Path, most: int) -> Iterator[str]:
 def _attempt(service: Service, job_id: str, attempt: int | None) -> tuple[JobRecord, AttemptRow | None, list[int]]:
     """Return a job, one of its attempts, and the numbers of all; no attempt if the job has not begun yet."""
     job = jobs.get(service, job_id)
-    runs = {run.attempt: run for run in stored_attempts.of_job(service.store, job.job_id)}
+    runs = {run.attempt: run for run in attempt_rows.of_job(service.store, job.job_id)}
     look = f"service job show {job.job_id}"
     if not runs and job.ended_at is not None:
         raise NotFoundError(f"{job.job_id} never ran", look)

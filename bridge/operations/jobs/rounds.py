@@ -1,6 +1,6 @@
 """Reading rounds: which are open, and how past ones ended (rulings F1, F4)."""
 
-from activities.store import rounds as stored
+from activities.store import round_rows
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError
@@ -10,12 +10,12 @@ from workflows.model.rows import RoundRecord
 
 def open_of(service: Service, root: str) -> list[RoundRecord]:
     """Return the open rounds of a tree, the oldest first."""
-    return stored.open_rounds(service.store, root=root)
+    return round_rows.open_rounds(service.store, root=root)
 
 
 def of_tree(service: Service, root: str) -> list[RoundRecord]:
     """Return all rounds of a tree, the oldest first."""
-    return stored.of_tree(service.store, root)
+    return round_rows.of_tree(service.store, root)
 
 
 def get_open(service: Service, job_id: str) -> RoundRecord:
@@ -39,7 +39,7 @@ def meant_by(job_id: str, found: list[RoundRecord]) -> list[RoundRecord]:
 
 def how_ended(service: Service, root: str, job_id: str, number: int | None = None) -> str:
     """Return a sentence on how a round ended: round `number` of the job, else its last, else the tree's last."""
-    mine = meant_by(job_id, [each for each in stored.of_tree(service.store, root) if each.end is not None])
+    mine = meant_by(job_id, [each for each in round_rows.of_tree(service.store, root) if each.end is not None])
     meant = [each for each in mine if each.number == number] or mine
     if not meant:
         return ""
@@ -49,6 +49,6 @@ def how_ended(service: Service, root: str, job_id: str, number: int | None = Non
 
 def ended(service: Service, job_id: str, number: int) -> RoundRecord | None:
     """Return the round with this number that the job itself opened, not another job of its tree."""
-    found = stored.of_tree(service.store, jobs.get(service, job_id).root_job_id)
+    found = round_rows.of_tree(service.store, jobs.get(service, job_id).root_job_id)
     mine = (each for each in found if each.coordinator_id == job_id and each.number == number)
     return next((each for each in mine if each.end is not None), None)

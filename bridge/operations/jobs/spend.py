@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from activities.store import usage as stored
-from activities.store.usage import DAY_SECONDS, Repaired, Spent
+from activities.store import usage_rows
+from activities.store.usage_rows import DAY_SECONDS, Repaired, Spent
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 
@@ -74,7 +74,7 @@ def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
         raise UsageError(f"{days} days cannot be shown; from 1 to {MOST_DAYS}", "service spend --days 30")
     today = _today(now)
     first = today - days + 1
-    found: list[Part] = [*stored.since(service.store, first), *stored.repaired(service.store, first)]
+    found: list[Part] = [*usage_rows.since(service.store, first), *usage_rows.repaired(service.store, first)]
     by_day = {line.name: line for line in _dearest(found, lambda each: date(each.day))}
     dates = [date(day) for day in range(today - days + 1, today + 1)]
     later = sorted(set(by_day) - set(dates))  # the clock of a host may be ahead of this one's
@@ -90,7 +90,7 @@ def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
 def repaired(service: Service, days: int, now: float | None = None) -> dict[str, int]:
     """Count by agent the results of the last days that it was asked to correct; agents without any are left out."""
     counts = Counter[str]()
-    for part in stored.repaired(service.store, _today(now) - days + 1):
+    for part in usage_rows.repaired(service.store, _today(now) - days + 1):
         counts[part.agent] += part.count
     return counts
 

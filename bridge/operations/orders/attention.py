@@ -8,16 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from activities.host import checkouts
-from activities.store import branches as stored_branches
-from activities.store import jobs as stored_jobs
-from activities.store import outbox
-from activities.store import rounds as stored_rounds
-from activities.store import stalls as stored_stalls
-from activities.store import waiting as stored
-from activities.store.branches import Conflict
-from activities.store.registry import hosts as stored_hosts
-from activities.store.registry import repos
-from activities.store.waiting import Did, Kind, Place, Spent
+from activities.store import branch_rows, job_rows, outbox, round_rows, stall_rows, waiting_rows
+from activities.store.branch_rows import Conflict
+from activities.store.registry import host_rows, repo_rows
+from activities.store.waiting_rows import Did, Kind, Place, Spent
 from bridge.operations.branches import branches
 from bridge.operations.github.account import Trouble, troubles
 from bridge.operations.jobs import hosts
@@ -142,45 +136,45 @@ class Waiting:
 
 def page(service: Service, first: int, most: int) -> Waiting:
     """Return a page of items, from a position on."""
-    places = stored.places(service.store)
+    places = waiting_rows.places(service.store)
     first = min(first, max(0, len(places) - 1) // most * most)
     items = _items(service, places[first : first + most])
     newest = places[-1:] if items and places[-1] != items[-1].place else []
     last = [*items, *_items(service, newest)][-1:]
     roots = {item.root_job_id for item in (*items, *last) if item.root_job_id}
-    tasks, spent = stored_jobs.tasks_of(service.store, roots), stored.spent(service.store, roots)
+    tasks, spent = job_rows.tasks_of(service.store, roots), waiting_rows.spent(service.store, roots)
     words = "".join(_title(item, tasks) for item in last)
     return Waiting(len(places), first, tuple(items), tasks, spent, words)
 
 
 def every(service: Service) -> Waiting:
     """Return all items."""
-    places = stored.places(service.store)
+    places = waiting_rows.places(service.store)
     items, tasks, spent = list[Item](), dict[str, TaskRecord](), dict[str, Spent]()
     for first in range(0, len(places), AT_ONCE):
         found = _items(service, places[first : first + AT_ONCE])
         roots = {item.root_job_id for item in found if item.root_job_id}
-        tasks |= stored_jobs.tasks_of(service.store, roots)
-        spent |= stored.spent(service.store, roots)
+        tasks |= job_rows.tasks_of(service.store, roots)
+        spent |= waiting_rows.spent(service.store, roots)
         items += found
     return Waiting(len(items), 0, tuple(items), tasks, spent)
 
 
 def number(service: Service) -> int:
     """Return the number of items."""
-    return len(stored.places(service.store))
+    return len(waiting_rows.places(service.store))
 
 
 def lately(service: Service) -> list[Did]:
     """Return the last actions on trees, newest first: by whom, when, and by which channel as far as recorded."""
-    return stored.lately(service.store, LATELY)
+    return waiting_rows.lately(service.store, LATELY)
 
 
 def running(service: Service) -> list[Running]:
     """Return the running trees, newest first."""
-    found, now = stored.running(service.store, RUNNING), time.time()
+    found, now = waiting_rows.running(service.store, RUNNING), time.time()
     roots = [root for root, _ in found]
-    tasks, spent = stored_jobs.tasks_of(service.store, roots), stored.spent(service.store, roots)
+    tasks, spent = job_rows.tasks_of(service.store, roots), waiting_rows.spent(service.store, roots)
     return [
         Running(tasks[root], tuple(agents), spent.get(root, Spent()), tasks[root].elapsed(now))
         for root, agents in found
@@ -190,12 +184,12 @@ def running(service: Service) -> list[Running]:
 
 def nothing_ever_ran(service: Service) -> bool:
     """Return whether no tree was ever started."""
-    return stored.nothing_ever_ran(service.store)
+    return waiting_rows.nothing_ever_ran(service.store)
 
 
 def titles(service: Service, job_ids: Sequence[str]) -> dict[str, str]:
     """Return the titles of jobs' tasks."""
-    tasks = stored_jobs.tasks_of(service.store, {root_of(each) or "" for each in job_ids})
+    tasks = job_rows.tasks_of(service.store, {root_of(each) or "" for each in job_ids})
     return {each: task.title for each in job_ids if (task := tasks.get(root_of(each) or ""))}
 
 
@@ -232,12 +226,12 @@ def _items(service: Service, places: Sequence[Place]) -> list[Item]:
 
 
 def _pauses(service: Service, places: Places) -> list[Item]:
-    found = stored_rounds.some(service.store, places)
+    found = round_rows.some(service.store, places)
     return [Item(places[each.round_id], each.root_job_id, round=each) for each in found]
 
 
 def _blocked(service: Service, places: Places) -> list[Item]:
-    tasks, jobs = stored_jobs.tasks_of(service.store, places), stored_jobs.stuck(service.store, places)
+    tasks, jobs = job_rows.tasks_of(service.store, places), job_rows.stuck(service.store, places)
     knots = _knots(service, tasks, jobs)
     return [
         Item(
@@ -252,10 +246,10 @@ def _blocked(service: Service, places: Places) -> list[Item]:
 
 
 def _knots(service: Service, tasks: Mapping[str, TaskRecord], jobs: Sequence[JobRecord]) -> list[Knot]:
-    found = stored_branches.conflicts(service.store, list(tasks))
+    found = branch_rows.conflicts(service.store, list(tasks))
     roots = {each.root_job_id for each in found}
-    over = {event.branch for _, _, event in stored_branches.recorded(service.store, *roots)} if found else set()
-    known = (repos.get(service.store, tasks[root].repo) for root in roots)
+    over = {event.branch for _, _, event in branch_rows.recorded(service.store, *roots)} if found else set()
+    known = (repo_rows.get(service.store, tasks[root].repo) for root in roots)
     paths = {repo.name: checkouts.seen_here(service, repo) for repo in known if repo}
     made = []
     for each in found:
@@ -268,7 +262,7 @@ def _knots(service: Service, tasks: Mapping[str, TaskRecord], jobs: Sequence[Job
 
 
 def _preflight(service: Service, places: Places) -> list[Item]:
-    found = stored_jobs.some(service.store, places)
+    found = job_rows.some(service.store, places)
     return [Item(places[job.job_id], job.root_job_id, job=job) for job in found]
 
 
@@ -279,11 +273,11 @@ def _undelivered(service: Service, places: Places) -> list[Item]:
 
 
 def _hosts(service: Service, places: Places) -> list[Item]:
-    seen = {host.name: host.seen for host in stored_hosts.every(service.store)}
+    seen = {host.name: host.seen for host in host_rows.every(service.store)}
     made = []
     for name, place in places.items():
         host = seen.get(name, HostSeen(name))
-        jobs = tuple(stored.host_jobs(service.store, name))
+        jobs = tuple(waiting_rows.host_jobs(service.store, name))
         if name.startswith(NO_HOST):
             absent = AbsentHost("a host that can run them", name, "service host list", jobs, unplaced=True)
         else:
@@ -293,7 +287,7 @@ def _hosts(service: Service, places: Places) -> list[Item]:
 
 
 def _stalled(service: Service, places: Places) -> list[Item]:
-    found = {f"{stall.kind} {stall.what}": stall for stall in stored_stalls.every(service.store)}
+    found = {f"{stall.kind} {stall.what}": stall for stall in stall_rows.every(service.store)}
     return [
         Item(place, root_of(found[key].what) or "", stall=found[key]) for key, place in places.items() if key in found
     ]

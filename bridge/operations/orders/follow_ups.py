@@ -13,12 +13,10 @@ from activities.git import command as program
 from activities.git.merges.task_line import LeftOut, Part, draw, name_of
 from activities.git.reviewed_commits import Unseen, unseen
 from activities.host import checkouts
-from activities.store import branches as stored
-from activities.store import jobs as stored_jobs
-from activities.store import trees as stored_trees
-from activities.store.registry import agents as stored_agents
-from activities.store.registry.agents import Agent
-from activities.store.registry.repos import Repo
+from activities.store import branch_rows, job_rows, tree_rows
+from activities.store.registry import agent_rows
+from activities.store.registry.agent_rows import Agent
+from activities.store.registry.repo_rows import Repo
 from bridge.operations.branches import branches, hub_work, merge_gate, task_line
 from bridge.operations.branches.branches import Branches, BranchState
 from bridge.operations.branches.task_line import refuse_foreign
@@ -87,7 +85,7 @@ def chosen(service: Service, action: Action, repo: str, wanted: str, first: Sequ
 
 def able(service: Service, action: Action, repo: str, first: Sequence[str] = ()) -> Iterator[Agent]:
     """Yield the agents that may do this in a repository: those named first, then all others."""
-    known = {agent.worker.name: agent for agent in stored_agents.every(service.store)}
+    known = {agent.worker.name: agent for agent in agent_rows.every(service.store)}
     for name in dict.fromkeys([*first, *known]):
         with suppress(ServiceError):
             if name in known:
@@ -116,7 +114,7 @@ def going_on(
 
 def belonging(service: Service, root: str, start: TreeInput, **assigned: str | None) -> TreeInput:
     """Return the input of a tree that belongs to what the tree `root` belongs to, with changes of its assignment."""
-    known = stored_trees.get(service.store, root)
+    known = tree_rows.get(service.store, root)
     bound = known.start.assignment if known else start.assignment
     means = {name: getattr(bound, name) for name in BELONGING} | assigned
     return start.model_copy(update={"assignment": start.assignment.model_copy(update=means)})
@@ -144,7 +142,7 @@ async def resolve(
         checkouts.fresh(service, repo)
     parts, conflicts = _conflicts(service, tree, Path(repo.path), with_mine=with_mine)
     chosen = _resolver(service, whole, conflicts, repo, agent)
-    if root is None or stored_jobs.get(service.store, root) is None:
+    if root is None or job_rows.get(service.store, root) is None:
         message = "\n".join(_to_resolve(whole, conflicts))
         start = going_on(service, tree, chosen.worker, message, parts, root)
         names = tuple(dict.fromkeys(part.leg for part in conflicts))
@@ -218,7 +216,7 @@ async def review(
     whole = jobs.tree(service, job_id)
     order = f"service job review {job_id}"
     tree = branches.of_tree(service, whole.task.root_job_id, typed=order, fresh=True)
-    if root and (before := stored_trees.get(service.store, root)):
+    if root and (before := tree_rows.get(service.store, root)):
         asked = before.start.assignment
         _tell(service, tree, asked.base, root, asked.worker.name, actor)
         return _answer(root, tree, asked.worker.name, asked.base, Unseen((), ()))
@@ -282,4 +280,4 @@ def _tell(service: Service, tree: Branches, head: str, job_id: str, agent: str, 
         actor=actor, branch=tree.task_branch, head_sha=head, task_branch=tree.task_branch, merged=False, review=job_id
     )
     message = f"{actor} asked {agent} to review {head[:7]}: {job_id}"
-    stored.record(service.store, BranchEventKind.REVIEW_ASKED, tree.root_job_id, event, message)
+    branch_rows.record(service.store, BranchEventKind.REVIEW_ASKED, tree.root_job_id, event, message)

@@ -7,9 +7,8 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from activities.runtimes.table import DRIVEN, PROGRAMS
-from activities.store import jobs as stored_jobs
-from activities.store import trees as stored_trees
-from activities.store.registry.repos import Repo
+from activities.store import job_rows, tree_rows
+from activities.store.registry.repo_rows import Repo
 from bridge.operations.jobs import belongs_to
 from bridge.operations.orders import trees
 from bridge.operations.registry import agents, repos
@@ -83,7 +82,7 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
 
     The token is used only to fetch the head of a pull request from GitHub.
     """
-    if root and stored_jobs.get(service.store, root):
+    if root and job_rows.get(service.store, root):
         return root
     with argument("message"):
         message = checked(service, new.message)
@@ -174,7 +173,7 @@ async def orchestrate(
     service: Service, new: NewRecipe, token: str | None = None, root: str | None = None
 ) -> Orchestrated:
     """Start a tree with the recipe's legs; a tree started under this id before is returned."""
-    if root and (kept := stored_trees.get(service.store, root)):
+    if root and (kept := tree_rows.get(service.store, root)):
         return Orchestrated(root, kept.start.caveat)
     with argument("goal"):
         goal = checked(service, new.goal)

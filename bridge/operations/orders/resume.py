@@ -15,8 +15,7 @@ from uuid import uuid4
 from temporalio.client import WorkflowHandle
 
 from activities.redaction.redact import redacted
-from activities.store import events
-from activities.store import jobs as stored_jobs
+from activities.store import event_rows, job_rows
 from activities.temporal import RPC_TIMEOUT
 from bridge.operations.jobs import jobs, rounds
 from bridge.operations.service import Service
@@ -70,7 +69,7 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
         return taken
     if refusal := refuse_length(order.text):
         raise RefusedError(refusal.message, f"service job tree {order.job_id}")
-    if not rounds.open_of(service, root) and (task := stored_jobs.task_of(service.store, root)) and task.state.ended:
+    if not rounds.open_of(service, root) and (task := job_rows.task_of(service.store, root)) and task.state.ended:
         raise _too_late(service, root, order)
     by = order.request_id or f"{order.channel}-{int(time.time())}-{uuid4().hex[:12]}"
     return await _carried(service, root, order.model_copy(update={"request_id": by, "text": clean(order.text)}))
@@ -86,7 +85,7 @@ def _taken_before(service: Service, root: str, order: ResumeOrder) -> Verdict | 
     """Return the verdict of an earlier order with this request id, whose sender may not have received it."""
     if not order.request_id:
         return None
-    accepted = events.of_tree(service.store, root, kind=EventKind.RESUME_ACCEPTED)
+    accepted = event_rows.of_tree(service.store, root, kind=EventKind.RESUME_ACCEPTED)
     request = fitted("request", order.request_id)
     return next((Verdict(row.message, applied=True) for row in accepted if row.data.get("request") == request), None)
 
@@ -151,7 +150,7 @@ async def _asked(
 
 def _too_late(service: Service, root: str, order: ResumeOrder) -> RefusedError:
     """Return the error for an order that came after the tree's end: who ended the round, how and when (ruling F4)."""
-    task = stored_jobs.task_of(service.store, root)
+    task = job_rows.task_of(service.store, root)
     ended = f"the tree {root} has ended ({task.state})" if task else f"the tree {root} has ended"
     over = rounds.how_ended(service, root, order.job_id, order.round)
     way_on = task.next if task and task.next else f"service job tree {root}"

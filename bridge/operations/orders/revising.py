@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, Field, ValidationError
 
 from activities.git.merges.task_line import Part
-from activities.store import attempts, events
-from activities.store import branches as stored
-from activities.store import jobs as stored_jobs
-from activities.store import trees as stored_trees
+from activities.store import attempt_rows, branch_rows, event_rows, job_rows, tree_rows
 from bridge.operations.branches import branches, diffs, task_line
 from bridge.operations.branches.branches import Branches, BranchState
 from bridge.operations.branches.diffs import FilePatch, JobDiff
@@ -97,7 +94,7 @@ async def revise(
     """
     job, whole = jobs.get(service, job_id), jobs.tree(service, job_id)
     tree = branches.of_tree(service, whole.task.root_job_id, typed=f"service job revise {job_id}", fresh=True)
-    if root and (started := stored_jobs.get(service.store, root)):
+    if root and (started := job_rows.get(service.store, root)):
         return _answer(root, tree, started.agent)
     _refuse_early(job, whole, tree, said)
     diff = diffs.of_tree(service, job_id) if said.whole else diffs.of_job(service, job_id)
@@ -124,15 +121,15 @@ def receiver(service: Service, job: JobRecord) -> str:
 
 def sent(service: Service, job: JobRecord) -> list[EventRecord]:
     """Return the events of comments on a job's diff, oldest first."""
-    found = events.of_tree(service.store, job.root_job_id, kind=BranchEventKind.REVISED)
+    found = event_rows.of_tree(service.store, job.root_job_id, kind=BranchEventKind.REVISED)
     return [each for each in found if each.job_id == job.job_id]
 
 
 def received(service: Service, job: JobRecord) -> list[EventRecord]:
     """Return the events of comments that a job works on, oldest first."""
-    kept = stored_trees.get(service.store, job.root_job_id) if _is_root(job) else None
+    kept = tree_rows.get(service.store, job.root_job_id) if _is_root(job) else None
     roots = {root_of(each.job_id) for each in kept.start.line} if kept else {job.root_job_id}
-    found = [events.of_tree(service.store, root, kind=BranchEventKind.REVISED) for root in roots if root]
+    found = [event_rows.of_tree(service.store, root, kind=BranchEventKind.REVISED) for root in roots if root]
     return [each for of_tree in found for each in of_tree if each.data.get("by") == job.job_id]
 
 
@@ -258,10 +255,10 @@ def _worker(service: Service, job: JobRecord, whole: Tree, wanted: str) -> Worke
 
 def _ephemeral(service: Service, job: JobRecord) -> Worker | None:
     """Return the ephemeral worker of a job, as its delegation described it."""
-    kept = stored_trees.get(service.store, job.root_job_id)
+    kept = tree_rows.get(service.store, job.root_job_id)
     if kept is not None and _is_root(job):
         return kept.start.assignment.worker
-    given = attempts.given_in(service.store, job.root_job_id).get(job.parent_job_id or "")
+    given = attempt_rows.given_in(service.store, job.root_job_id).get(job.parent_job_id or "")
     legs = [*(kept.start.legs if kept else ())]
     with suppress(ValidationError):
         legs += map(Delegation.model_validate, given.delegations if given else ())
@@ -287,4 +284,4 @@ def _record(
     )
     count = "a comment" if len(texts) == 1 else f"{len(texts)} comments"
     message = f"{actor} sent {count} on its diff; {made.job_id} works on that"
-    stored.record(service.store, BranchEventKind.REVISED, job.job_id, event, message)
+    branch_rows.record(service.store, BranchEventKind.REVISED, job.job_id, event, message)

@@ -9,9 +9,7 @@ from pydantic import BaseModel, Field
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 
-from activities.store import jobs as stored_jobs
-from activities.store import pipeline_runs as stored_runs
-from activities.store import trees as stored
+from activities.store import job_rows, run_rows, tree_rows
 from activities.temporal import RPC_TIMEOUT
 from bridge.operations import temporal
 from bridge.operations.branches import branches
@@ -79,7 +77,7 @@ async def start(service: Service, tree: TreeInput, host: str) -> str:
         first = TreeStart(input=tree, host=host, placed=service.settings.is_fleet)
         await _start_workflow(service, await client_of(service), first, WorkflowIDReusePolicy.REJECT_DUPLICATE)
     state = new_tree(tree)
-    stored.begin(service.store, tree, host, Records(task=state.task, jobs=tuple(state.jobs.values())))
+    tree_rows.begin(service.store, tree, host, Records(task=state.task, jobs=tuple(state.jobs.values())))
     return tree.root_job_id
 
 
@@ -103,7 +101,7 @@ async def kill(service: Service, job_id: str, *, actor: str, immediate: bool) ->
 async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
     """Dismiss a blocked task for good: reminders end, and no retry can open it again (ruling D4)."""
     root = jobs.get(service, job_id).root_job_id
-    task = stored_jobs.task_of(service.store, root)
+    task = job_rows.task_of(service.store, root)
     if task is not None and not task.state.closed:
         client = await client_of(service)
         if await settled(service, client, root) is None:
@@ -116,17 +114,17 @@ async def _end_closed(service: Service, client: Client, root: str, actor: str) -
     """Dismiss a blocked task without a workflow, whether it closed or was ended from outside."""
     await settled(service, client, root)
     _refuse_over(service, root)
-    task = stored_jobs.task_of(service.store, root)
+    task = job_rows.task_of(service.store, root)
     if task is None or task.state is not TaskState.BLOCKED:
         raise RefusedError(f"the tree {root} is ending right now", f"service job tree {root}")
-    stored_jobs.dismiss(service.store, task, actor)
+    job_rows.dismiss(service.store, task, actor)
     legs = branches.of_tree(service, root).legs
     return Killed(root, over=True, unmerged=tuple(leg for leg in legs if leg.state is BranchState.UNMERGED))
 
 
 def _refuse_over(service: Service, root: str) -> None:
     """Raise if the tree has ended."""
-    task = stored_jobs.task_of(service.store, root)
+    task = job_rows.task_of(service.store, root)
     if task is not None and task.state.ended:
         over = f"there is nothing to end: the tree {root} is {task.state}: {task.reason}"
         raise RefusedError(over, f"service job tree {root}")
@@ -156,7 +154,7 @@ async def retry(service: Service, job_id: str, *, actor: str, request_id: str = 
 
 
 async def _reopen(service: Service, client: Client, root: str, order: RetryRequested) -> RetryAnswer:
-    tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
+    tree, task = tree_rows.get(service.store, root), job_rows.task_of(service.store, root)
     if task is None or task.state is not TaskState.BLOCKED or tree is None or tree.state is None:
         state = f"{task.state}: {task.reason}" if task else "over"
         what_next = task.next if task and task.next else f"service job tree {root}"
@@ -164,7 +162,7 @@ async def _reopen(service: Service, client: Client, root: str, order: RetryReque
     if why_not := refuse_retry(tree.state, order.job_id):
         raise RefusedError(why_not, f"service job tree {root}")
     again = TreeStart(input=tree.start, host=tree.host, placed=service.settings.is_fleet, state=tree.state, retry=order)
-    stage = stored_runs.stage_of(service.store, root)
+    stage = run_rows.stage_of(service.store, root)
     if stage is None or not await workflows.reopen(service, client, stage, again):
         await _open_again(service, client, again)
     return RetryAnswer(job_id=order.job_id, reopened=True)
@@ -172,14 +170,14 @@ async def _reopen(service: Service, client: Client, root: str, order: RetryReque
 
 def _was_lost(service: Service, root: str) -> bool:
     """Return whether the task is blocked only because its workflow was ended from outside."""
-    tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
+    tree, task = tree_rows.get(service.store, root), job_rows.task_of(service.store, root)
     blocked = task is not None and task.state is TaskState.BLOCKED
     return blocked and tree is not None and tree.state is not None and not tree.state.closed
 
 
 async def _take_up(service: Service, client: Client, root: str, actor: str) -> RetryAnswer:
     """Start the workflow again from the stored state of the tree."""
-    tree, task = stored.get(service.store, root), stored_jobs.task_of(service.store, root)
+    tree, task = tree_rows.get(service.store, root), job_rows.task_of(service.store, root)
     if tree is None or tree.state is None or task is None:
         raise RefusedError(f"the tree {root} cannot go on: its state is not kept", f"service job tree {root}")
     if why_not := refuse_taking_up(tree.state):

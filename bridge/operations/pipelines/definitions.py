@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from activities.pipelines import plan as planning
-from activities.store import pipeline_runs as stored_runs
-from activities.store.registry import pipelines as stored
-from activities.store.registry.pipelines import Pipeline
+from activities.store import run_rows
+from activities.store.registry import pipeline_rows
+from activities.store.registry.pipeline_rows import Pipeline
 from bridge.operations.jobs import belongs_to
 from bridge.operations.pipelines import runs
 from bridge.operations.pipelines.runs import ActiveRunError
@@ -36,10 +36,10 @@ async def add(service: Service, text: str, format_: Format) -> Pipeline:
 
     text = service.kept.hide(text)
     definition = read(text, format_)
-    old = stored.get(service.store, definition.name)
+    old = pipeline_rows.get(service.store, definition.name)
     if definition.schedule or (old and old.scheduled):
         await workflows.put(service, definition)
-    return stored.put(service.store, definition, text, format_)
+    return pipeline_rows.put(service.store, definition, text, format_)
 
 
 def required(pipeline: Pipeline) -> frozenset[str]:
@@ -51,7 +51,7 @@ async def schedule_again(service: Service) -> None:
     """Write all schedules again, sealed with the current key; paused ones stay paused."""
     from bridge.operations.pipelines import workflows
 
-    for each in stored.every(service.store):
+    for each in pipeline_rows.every(service.store):
         if each.scheduled:
             await workflows.put(service, definition_of(each).model_copy(update={"enabled": each.enabled}))
 
@@ -71,7 +71,7 @@ def read_file(path: Path) -> tuple[str, Format]:
 
 def every(service: Service) -> list[Pipeline]:
     """Return the registered pipelines by name."""
-    return stored.every(service.store)
+    return pipeline_rows.every(service.store)
 
 
 def get(service: Service, name: str) -> Pipeline:
@@ -109,7 +109,7 @@ async def run(
     limit(stage_timeout)
     if run_id is not None and not ids.is_run_id(run_id):
         raise UsageError(f"{run_id!r} is not a run id; they look like prun-0c5e2v7q9a3k")
-    if run_id is not None and stored_runs.get(service.store, run_id) is not None:
+    if run_id is not None and run_rows.get(service.store, run_id) is not None:
         return run_id
     start = await asyncio.to_thread(  # it waits for git and GitHub
         planning.plan,
@@ -161,11 +161,11 @@ async def remove(service: Service, name: str) -> None:
     from bridge.operations.pipelines import workflows
 
     pipeline = get(service, name)
-    if active := stored_runs.active(service.store, name):
+    if active := run_rows.active(service.store, name):
         raise ActiveRunError(f"{name} has an active run, {active.run_id}", f"service pipeline cancel {active.run_id}")
     if pipeline.scheduled:
         await workflows.delete(service, name)
-    stored.remove(service.store, name)
+    pipeline_rows.remove(service.store, name)
 
 
 async def _switch(service: Service, name: str, *, enabled: bool) -> Pipeline:
@@ -174,5 +174,5 @@ async def _switch(service: Service, name: str, *, enabled: bool) -> Pipeline:
     pipeline = get(service, name)
     if pipeline.scheduled:
         await workflows.put(service, definition_of(pipeline).model_copy(update={"enabled": enabled}))
-    stored.enable(service.store, name, enabled=enabled)
+    pipeline_rows.enable(service.store, name, enabled=enabled)
     return get(service, name)

@@ -7,8 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from activities.runs.output import last_lines
-from activities.store import attempts as stored_attempts
-from activities.store import pipeline_runs as stored
+from activities.store import attempt_rows, run_rows
 from bridge.operations import paging
 from bridge.operations.jobs.belongs_to import Belonging, belonging
 from bridge.operations.jobs.hosts import OtherHost
@@ -116,9 +115,9 @@ class StageOutput:
     stderr: str
 
 
-def get(service: Service, run_id: str) -> stored.StoredRun:
+def get(service: Service, run_id: str) -> run_rows.StoredRun:
     """Return a stored run; raise `NotFoundError` if it does not exist."""
-    found = stored.get(service.store, run_id)
+    found = run_rows.get(service.store, run_id)
     if found is None:
         raise NotFoundError(f"no run {run_id}", "service pipeline runs")
     return found
@@ -132,7 +131,7 @@ def show_run(service: Service, run_id: str) -> RunView:
         id=run_id,
         belongs_to=belonging(service, found.record),
         payload=found.begun.payload,
-        stages=tuple(_stage(stage) for stage in stored.stages_of(service.store, run_id)),
+        stages=tuple(_stage(stage) for stage in run_rows.stages_of(service.store, run_id)),
     )
 
 
@@ -148,7 +147,7 @@ def list_runs(service: Service, wanted: RunFilter) -> RunList:
         raise with_nearest(error, wanted.state, RunState)
     if not 1 <= wanted.limit <= MOST_LISTED:
         raise UsageError(f"limit must be 1 to {MOST_LISTED}, not {wanted.limit}")
-    found = stored.find(
+    found = run_rows.find(
         service.store,
         pipeline=wanted.pipeline,
         repo=wanted.repo,
@@ -162,12 +161,12 @@ def list_runs(service: Service, wanted: RunFilter) -> RunList:
 
 def latest(service: Service) -> dict[str, RunLine]:
     """Return the newest run of each pipeline."""
-    return {name: _line(run) for name, run in stored.latest(service.store).items()}
+    return {name: _line(run) for name, run in run_rows.latest(service.store).items()}
 
 
 def active(service: Service, pipeline: str) -> RunLine | None:
     """Return the active run, which keeps the pipeline's next one from starting."""
-    found = stored.active(service.store, pipeline)
+    found = run_rows.active(service.store, pipeline)
     return _line(found) if found else None
 
 
@@ -178,7 +177,7 @@ def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | No
         hint = f"service job show {stage.job_id}" if stage.job_id else f"service pipeline show {run_id}"
         raise RefusedError(f"stage {stage_id} is an agent's: its output is in its job", hint)
     number = attempt or stage.attempt
-    found = stored_attempts.get(service.store, f"{run_id}.{stage.number}", number)
+    found = attempt_rows.get(service.store, f"{run_id}.{stage.number}", number)
     if found is None or found.diagnostics is None:
         how = f"has no recorded attempt {number}" if number else f"has not begun ({stage.state})"
         raise NotFoundError(f"stage {stage_id} of {run_id} {how}", f"service pipeline show {run_id}")
@@ -199,7 +198,7 @@ def stage_so_far(service: Service, run_id: str, stage_id: str) -> StageOutput | 
     stage = _stage_of(service, run_id, stage_id)
     if stage.kind is not StageKind.SHELL or stage.state is not StageState.RUNNING:
         return None
-    found = stored_attempts.get(service.store, f"{run_id}.{stage.number}", stage.attempt)
+    found = attempt_rows.get(service.store, f"{run_id}.{stage.number}", stage.attempt)
     if found is None:
         return None
     if found.host != service.settings.host:
@@ -212,7 +211,7 @@ def stage_so_far(service: Service, run_id: str, stage_id: str) -> StageOutput | 
 
 
 def _stage_of(service: Service, run_id: str, stage_id: str) -> StageRecord:
-    stages = {stage.stage_id: stage for stage in stored.stages_of(service.store, get(service, run_id).record.run_id)}
+    stages = {stage.stage_id: stage for stage in run_rows.stages_of(service.store, get(service, run_id).record.run_id)}
     if stage_id not in stages:
         raise NotFoundError(f"{run_id} has no stage {stage_id}; it has {', '.join(stages)}")
     return stages[stage_id]

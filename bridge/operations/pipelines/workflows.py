@@ -21,7 +21,7 @@ from temporalio.client import (
 from temporalio.common import WorkflowIDConflictPolicy
 
 from activities.pipelines.record_run import begun
-from activities.store import pipeline_runs as stored
+from activities.store import run_rows
 from activities.temporal import RPC_TIMEOUT
 from bridge.operations import temporal
 from bridge.operations.pipelines.runs import ActiveRunError
@@ -70,7 +70,7 @@ async def start(service: Service, run: RunInput) -> str:
     client = await client_of(service)
     for _ in range(CLOSING_TRIES):
         if await _started(client, service, run):
-            stored.write(service.store, first_rows(run), begun(service.artifacts, run))
+            run_rows.write(service.store, first_rows(run), begun(service.artifacts, run))
             return run.run_id
         active = await _active(client, run.pipeline)
         if active == run.run_id:  # a caller that brought its id repeats the call
@@ -86,7 +86,7 @@ async def start(service: Service, run: RunInput) -> str:
 
 async def reopen(service: Service, client: Client, stage: StageRecord, tree: TreeStart) -> bool:
     """Continue a stage's blocked tree in its run, active or ended; return False if Temporal has forgotten the run."""
-    run = stored.get(service.store, stage.run_id)
+    run = run_rows.get(service.store, stage.run_id)
     found = await _workflow_of(client, run.record) if run else None
     if run is None or found is None:
         return False
@@ -150,7 +150,7 @@ async def _active(client: Client, pipeline: str) -> str | None:
 
 def _has_ended(service: Service, run_id: str | None) -> bool:
     """Return whether the rows show the run as ended, which they do shortly before its workflow closes."""
-    found = stored.get(service.store, run_id) if run_id else None
+    found = run_rows.get(service.store, run_id) if run_id else None
     return found is not None and found.record.state not in OPEN_RUNS
 
 
@@ -161,7 +161,7 @@ async def cancel(service: Service, run: RunRecord, actor: str) -> None:
         with translated():
             await handle.signal(PipelineRun.cancel, Cancel(run_id=run.run_id, actor=actor), rpc_timeout=RPC_TIMEOUT)
     except NoWorkflowError:
-        stored.close_lost(service.store, run.run_id, f"its workflow was ended from outside; closed by {actor}")
+        run_rows.close_lost(service.store, run.run_id, f"its workflow was ended from outside; closed by {actor}")
 
 
 async def put(service: Service, pipeline: Definition) -> None:

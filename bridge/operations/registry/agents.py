@@ -7,10 +7,10 @@ from typing import Any
 
 from activities.redaction.redact import mapped
 from activities.runtimes.table import KNOWN, PROGRAMS, RUNTIMES
-from activities.store import jobs as stored_jobs
-from activities.store.jobs import JobFilter
-from activities.store.registry import agents as stored
-from activities.store.registry.agents import Agent
+from activities.store import job_rows
+from activities.store.job_rows import JobFilter
+from activities.store.registry import agent_rows
+from activities.store.registry.agent_rows import Agent
 from bridge.operations.registry import arguments, repos
 from bridge.operations.registry.arguments import bounded, bounded_or_none
 from bridge.operations.service import Service
@@ -51,21 +51,21 @@ def add(service: Service, new: NewAgent) -> Agent:
     with argument("require"):
         require, prefer = arguments.labels(new.require), arguments.labels(new.prefer)
     with argument("name"):
-        if not stored.add(service.store, worker, new.repos, require, prefer):
+        if not agent_rows.add(service.store, worker, new.repos, require, prefer):
             raise RefusedError(f"there is an agent {new.name} already", f"service agent show {new.name}")
     return get(service, new.name)
 
 
 def every(service: Service) -> list[Agent]:
     """Return the registered agents by name."""
-    return stored.every(service.store)
+    return agent_rows.every(service.store)
 
 
 def get(service: Service, name: str) -> Agent:
     """Return one agent; raise an error with the known names if it is not registered."""
-    agent = stored.get(service.store, name)
+    agent = agent_rows.get(service.store, name)
     if agent is None:
-        names = [agent.worker.name for agent in stored.every(service.store)]
+        names = [agent.worker.name for agent in agent_rows.every(service.store)]
         known = ", ".join(names) or "none"
         if name in {*RUNTIME_NAMES, *PROGRAMS}:
             raise NotFoundError(f"{name} {NO_AGENT}; known: {known}", f"service agent add NAME --runtime {name}")
@@ -89,28 +89,28 @@ def only(service: Service, action: Action, repo: str) -> Agent:
 
 def check_used(service: Service, name: str | None) -> None:
     """Raise if a list is narrowed to an agent that is not registered and that never had a job."""
-    if name is not None and not stored_jobs.find(service.store, JobFilter(agent=name, limit=1)):
+    if name is not None and not job_rows.find(service.store, JobFilter(agent=name, limit=1)):
         get(service, name)
 
 
 def remove(service: Service, name: str) -> None:
     """Remove an agent; its jobs keep the worker they were dispatched with."""
     get(service, name)
-    stored.remove(service.store, name)
+    agent_rows.remove(service.store, name)
 
 
 def allow(service: Service, name: str, repo: str) -> None:
     """Allow an agent to work on a repository."""
     get(service, name)
     repos.get(service, repo)
-    stored.allow(service.store, name, repo)
+    agent_rows.allow(service.store, name, repo)
 
 
 def deny(service: Service, name: str, repo: str) -> None:
     """Stop letting an agent work on a repository."""
     if repo not in get(service, name).repos:
         raise RefusedError(f"{name} was not allowed on {repo}", f"service agent show {name}")
-    stored.deny(service.store, name, repo)
+    agent_rows.deny(service.store, name, repo)
 
 
 def shown(agent: Agent) -> dict[str, Any]:

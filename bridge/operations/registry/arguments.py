@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from bridge.operations.service import Service
 from workflows.contract.size_limits import storable, too_long
 from workflows.model.errors import UsageError
@@ -29,7 +29,7 @@ def label_caveat(service: Service, required: Iterable[str]) -> str:
         return ""
     if not service.settings.is_fleet:
         return "this host has a store of its own, so everything runs here: labels count where hosts share a store"
-    known = {label for host in hosts.every(service.store) for label in host.labels}
+    known = {label for host in host_rows.every(service.store) for label in host.labels}
     if missing := [label for label in required if label not in known]:
         there = ", ".join(sorted(known)) or "none"
         return f"no host has the label {', '.join(missing)}, so its jobs will wait (there are: {there})"

@@ -3,8 +3,7 @@
 from dataclasses import asdict, dataclass
 
 from activities.store import moves
-from activities.store.registry import hosts as stored
-from activities.store.registry import repos as stored_repos
+from activities.store.registry import host_rows, repo_rows
 from bridge.operations.jobs import hosts
 from bridge.operations.jobs.hosts import Host
 from bridge.operations.service import Service
@@ -65,8 +64,8 @@ def get(service: Service, name: str) -> HostDetail:
         names = [each.name for each in every]
         missing = NotFoundError(f"no host {name}; known: {', '.join(names) or 'none'}", "service host list")
         raise with_nearest(missing, name, names)
-    checkouts = tuple(repo.name for repo in stored_repos.every(service.store) if name in repo.checkouts)
-    return HostDetail(**asdict(host), checkouts=checkouts, open_jobs=tuple(stored.open_jobs(service.store, name)))
+    checkouts = tuple(repo.name for repo in repo_rows.every(service.store) if name in repo.checkouts)
+    return HostDetail(**asdict(host), checkouts=checkouts, open_jobs=tuple(host_rows.open_jobs(service.store, name)))
 
 
 def remove(service: Service, name: str) -> HostDetail:
@@ -77,11 +76,11 @@ def remove(service: Service, name: str) -> HostDetail:
     if host.open_jobs:
         says = f"{len(host.open_jobs)} open jobs belong to {name}: {', '.join(host.open_jobs[:SHOWN])}"
         raise RefusedError(says, Commands(f"service job kill {host.open_jobs[0]}", f"on {name}: service daemon start"))
-    only = [repo.name for repo in stored_repos.every(service.store) if [*repo.checkouts] == [name] and not repo.remote]
+    only = [repo.name for repo in repo_rows.every(service.store) if [*repo.checkouts] == [name] and not repo.remote]
     if only:
         ways = (f"where it is now: service repo add {only[0]} PATH --move", f"service repo remove {only[0]}")
         raise RefusedError(f"only {name} has a checkout of {', '.join(only[:SHOWN])}", Commands(*ways))
-    if not stored.remove(service.store, host.seen):
+    if not host_rows.remove(service.store, host.seen):
         raise RefusedError(f"{name} was seen just now", "service host list")
     return host
 
@@ -89,7 +88,7 @@ def remove(service: Service, name: str) -> HostDetail:
 def drain(service: Service, name: str = "", *, undo: bool = False) -> Drained:
     """Have a host take no new jobs, or take them again; by default this host."""
     host = get(service, name or service.settings.host)
-    stored.drain(service.store, host.name, undo=undo)
+    host_rows.drain(service.store, host.name, undo=undo)
     return left(service, host.name)
 
 
@@ -111,10 +110,10 @@ async def lost(service: Service, name: str, *, actor: str, now: bool = False) ->
         seconds = max(0.0, host.now - host.seen_at)
         ways = Commands(f"service host drain {name}", f"service host lost {name} --now  (moves its jobs all the same)")
         raise RefusedError(f"the host {name} works: it was seen {seconds:.0f} s ago", ways)
-    if len(stored.every(service.store)) == 1:
+    if len(host_rows.every(service.store)) == 1:
         raise RefusedError(f"{name} is the only host, so its jobs cannot move", way_back(name))
     client = await client_of(service)
-    stored.lose(service.store, host.seen)
+    host_rows.lose(service.store, host.seen)
     held = [*moves.begun_on(service.store, name), *moves.queued_on(service.store, name)]
     with translated():
         going = await moving.move(client, held, from_lost(host.seen, actor if works else ""))

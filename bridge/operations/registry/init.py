@@ -16,8 +16,8 @@ from activities.git.remotes import remotes, without_credentials
 from activities.git.work_folder.worktrees import commit_of
 from activities.host import boxing
 from activities.runtimes.table import SHELL
-from activities.store.registry.agents import Agent
-from activities.store.registry.repos import Repo
+from activities.store.registry.agent_rows import Agent
+from activities.store.registry.repo_rows import Repo
 from bridge.machine import daemon_state
 from bridge.operations import settings
 from bridge.operations.health.runtimes import Runtime

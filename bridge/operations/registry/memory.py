@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from activities.redaction.kept_secrets import without_words
 from activities.redaction.redact import redacted
-from activities.store.registry import memory as stored
-from activities.store.registry.memory import Sought, Written
+from activities.store.registry import memory_rows
+from activities.store.registry.memory_rows import Sought, Written
 from bridge.operations.jobs import jobs
 from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
@@ -91,7 +91,7 @@ def add(service: Service, new: NewEntry, actor: str) -> Entry:
     if new.agent is not None:
         agents.get(service, new.agent)
     written = Written(new.agent, new.repo, _key(new.key), _content(new.content), actor)
-    return stored.write(service.store, written, confirmed_by=actor)
+    return memory_rows.write(service.store, written, confirmed_by=actor)
 
 
 def propose(service: Service, proposal: Proposal) -> Entry:
@@ -106,7 +106,7 @@ def propose(service: Service, proposal: Proposal) -> Entry:
         author=job.agent,
         job_id=job.job_id,
     )
-    return stored.write(service.store, written)
+    return memory_rows.write(service.store, written)
 
 
 def find(service: Service, wanted: MemoryFilter) -> list[Entry]:
@@ -116,24 +116,24 @@ def find(service: Service, wanted: MemoryFilter) -> list[Entry]:
         raise with_nearest(error, wanted.state, MemoryState)
     _not_both(wanted.agent, wanted.shared)
     state = MemoryState(wanted.state) if wanted.state else None
-    return stored.find(service.store, Sought(wanted.agent, wanted.shared, wanted.repo, state), wanted.limit)
+    return memory_rows.find(service.store, Sought(wanted.agent, wanted.shared, wanted.repo, state), wanted.limit)
 
 
 def get(service: Service, entry_id: str) -> Entry:
     """Return one entry; raise `NotFoundError` if it does not exist."""
-    return _found(entry_id, stored.get(service.store, _number(entry_id)))
+    return _found(entry_id, memory_rows.get(service.store, _number(entry_id)))
 
 
 def confirm(service: Service, entry_id: str, actor: str) -> Entry:
     """Confirm an entry, so that it can be recalled."""
     _a_person_decides()
-    return _found(entry_id, stored.decide(service.store, _number(entry_id), MemoryState.CONFIRMED, actor))
+    return _found(entry_id, memory_rows.decide(service.store, _number(entry_id), MemoryState.CONFIRMED, actor))
 
 
 def retire(service: Service, entry_id: str, actor: str) -> Entry:
     """Retire an entry: it is not recalled any more, and stays stored so that it isn't proposed anew."""
     _a_person_decides()
-    return _found(entry_id, stored.decide(service.store, _number(entry_id), MemoryState.RETIRED, actor))
+    return _found(entry_id, memory_rows.decide(service.store, _number(entry_id), MemoryState.RETIRED, actor))
 
 
 def decide(service: Service, entry_id: str, seen: str, wanted: MemoryState, actor: str) -> Entry:
@@ -154,7 +154,7 @@ def recall(service: Service, wanted: Recall) -> Recollection:
         agents.get(service, wanted.agent)
     return Recollection(
         entries=tuple(
-            stored.recall(
+            memory_rows.recall(
                 service.store,
                 wanted.query,
                 agent=wanted.agent,

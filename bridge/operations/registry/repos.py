@@ -11,10 +11,10 @@ from activities.git import hub
 from activities.git.registered_repository import common_directory
 from activities.git.remotes import remotes, without_credentials
 from activities.host import checkouts
-from activities.store import jobs as stored_jobs
-from activities.store.jobs import JobFilter
-from activities.store.registry import repos as stored
-from activities.store.registry.repos import Remote, Repo
+from activities.store import job_rows
+from activities.store.job_rows import JobFilter
+from activities.store.registry import repo_rows
+from activities.store.registry.repo_rows import Remote, Repo
 from bridge.operations.registry import arguments
 from bridge.operations.registry.arguments import bounded
 from bridge.operations.service import Service
@@ -50,7 +50,7 @@ def add(
     """
     with argument("name"):
         check_name(name)
-    known = stored.get(service.store, name)
+    known = repo_rows.get(service.store, name)
     with argument("path"):
         top = _checkout(path) if path else ""
         _refuse_two(service, known, name, top, remote, move=move)
@@ -67,7 +67,7 @@ def add(
     with argument("require"):
         asked = [None if each is None else arguments.labels(each) for each in (require, prefer)]
     here = service.settings.host
-    return stored.put(service.store, name, top, here, github, reached, require=asked[0], prefer=asked[1])
+    return repo_rows.put(service.store, name, top, here, github, reached, require=asked[0], prefer=asked[1])
 
 
 def _checkout(path: Path) -> str:
@@ -132,7 +132,7 @@ def _check_move(service: Service, known: Repo, top: str, *, move: bool) -> None:
     where = f"{known.name} is registered on the host {known.host}, at {known.path}"
     if not move:
         raise RefusedError(where, f"to have its jobs run here: service repo add {known.name} {shlex.quote(top)} --move")
-    if running := stored_jobs.open_jobs(service.store, repo=known.name):
+    if running := job_rows.open_jobs(service.store, repo=known.name):
         says = f"{where}, and has {len(running)} open jobs there, {running[0].job_id} among them"
         raise RefusedError(says, f"service job show {running[0].job_id}")
 
@@ -146,14 +146,14 @@ def check_name(name: str) -> None:
 
 def every(service: Service) -> list[Repo]:
     """Return the registered repositories by name."""
-    return stored.every(service.store)
+    return repo_rows.every(service.store)
 
 
 def get(service: Service, name: str) -> Repo:
     """Return one repository as this host has it; raise an error with the known names if it is not registered."""
-    repo = stored.get(service.store, name)
+    repo = repo_rows.get(service.store, name)
     if repo is None:
-        names = [repo.name for repo in stored.every(service.store)]
+        names = [repo.name for repo in repo_rows.every(service.store)]
         known = ", ".join(names) or "none"
         missing = NotFoundError(f"no repository {name}; known: {known}", f"service repo add {name} PATH")
         raise with_nearest(missing, name, names)
@@ -196,19 +196,19 @@ def _shares(checkout: Path, common: Path) -> bool:
 
 def check_used(service: Service, name: str | None) -> None:
     """Raise if a list is narrowed to a repository that is not registered and that no job ever worked on."""
-    if name is not None and not stored_jobs.find(service.store, JobFilter(repo=name, limit=1)):
+    if name is not None and not job_rows.find(service.store, JobFilter(repo=name, limit=1)):
         get(service, name)
 
 
 def remove(service: Service, name: str) -> None:
     """Remove a repository that no open job works on."""
     get(service, name)
-    if running := stored_jobs.open_jobs(service.store, repo=name):
+    if running := job_rows.open_jobs(service.store, repo=name):
         raise RefusedError(
             f"{name} has {len(running)} open jobs, {running[0].job_id} among them",
             f"service job show {running[0].job_id}",
         )
-    stored.remove(service.store, name)
+    repo_rows.remove(service.store, name)
 
 
 def top_level(path: Path) -> Path:

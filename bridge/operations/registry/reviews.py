@@ -9,8 +9,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from activities.redaction.redact import redacted
-from activities.store.registry import reviews as stored
-from activities.store.registry.reviews import Review, ReviewFilter
+from activities.store.registry import review_rows
+from activities.store.registry.review_rows import Review, ReviewFilter
 from bridge.operations.registry import repos
 from bridge.operations.registry.arguments import bounded
 from bridge.operations.service import Service
@@ -74,13 +74,13 @@ def open_review(
         repos.get(service, repo)
     root = ids.root_id(time.time_ns() // 1_000_000, secrets.randbits(ids.RANDOM_BITS))
     review = Review(root.replace("job-", "review-"), repo, pull_request, head_sha, workflow, time.time(), None, None)
-    stored.add(service.store, review)
+    review_rows.add(service.store, review)
     return review
 
 
 def get(service: Service, review_id: str) -> Review:
     """Return a review; raise `NotFoundError` if the id is unknown."""
-    review = stored.get(service.store, review_id)
+    review = review_rows.get(service.store, review_id)
     if review is None:
         raise NotFoundError(f"no in-session review {review_id}", "service job open --type review --pr N --head-sha SHA")
     return review
@@ -88,7 +88,7 @@ def get(service: Service, review_id: str) -> Review:
 
 def find(service: Service, wanted: ReviewFilter) -> list[Review]:
     """Return the newest reviews that match."""
-    return stored.find(service.store, wanted)
+    return review_rows.find(service.store, wanted)
 
 
 def note(service: Service, review_id: str, text: str, author: str) -> Review:
@@ -97,14 +97,14 @@ def note(service: Service, review_id: str, text: str, author: str) -> Review:
         raise RefusedError(f"{review_id} is closed", f"service job show {review_id}")
     if not text.strip():
         raise UsageError("the note is empty", f'service job note {review_id} "TEXT"')
-    stored.note(service.store, review_id, bounded("author", "the author", author), storable(redacted(text)))
+    review_rows.note(service.store, review_id, bounded("author", "the author", author), storable(redacted(text)))
     return get(service, review_id)
 
 
 def close(service: Service, review_id: str, verdict: str) -> Review:
     """Close a review with its author's verdict."""
     get(service, review_id)
-    if not stored.close(service.store, review_id, storable(redacted(verdict))):
+    if not review_rows.close(service.store, review_id, storable(redacted(verdict))):
         raise RefusedError(f"{review_id} was closed before", f"service job show {review_id}")
     return get(service, review_id)
 

@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from activities.git import branches, hub, mirrors
+from activities.git import git_branches, hub, mirrors
 from activities.git.command import GitError
 from activities.git.hub import HEADS, SERVICE, Hub, HubAwayError, HubRefusesError
 from activities.git.mirrors import Mirror, mirror_of
@@ -68,7 +68,7 @@ def mirror(forge: Forge, tmp_path: Path) -> Make:
 
 def works(mirror: Mirror, branch: str, text: str, base: str | None = None) -> str:
     """Commit on a branch of the service, as a job on this mirror's host."""
-    base = base or branches.tip(mirror.path, "main") or ""
+    base = base or git_branches.tip(mirror.path, "main") or ""
     tree = run_git(mirror.path, "rev-parse", f"{base}^{{tree}}")
     commit = run_git(mirror.path, "commit-tree", "-p", base, "-m", text, tree)
     run_git(mirror.path, "update-ref", f"refs/heads/{branch}", commit)
@@ -84,10 +84,10 @@ def test_a_mirror_has_the_branches_and_tags_of_people_as_the_remote_has_them(for
     run_git(forge.url, "branch", "-D", "old")
     head = forge.pushes("new.txt", "new\n")
     mirrors.fetched(here)
-    assert branches.commit(here.path, "HEAD") == head
-    assert branches.tip(here.path, "old") is None
-    assert branches.commit(here.path, "v1") == branches.commit(here.path, f"{head}~1")
-    assert branches.tip(here.path, JOB) == mine
+    assert git_branches.commit(here.path, "HEAD") == head
+    assert git_branches.tip(here.path, "old") is None
+    assert git_branches.commit(here.path, "v1") == git_branches.commit(here.path, f"{head}~1")
+    assert git_branches.tip(here.path, JOB) == mine
 
 
 ONLY_BRANCHES = 'case "$1" in refs/heads/*) exit 0;; esac; echo "only branches"; exit 1'
@@ -101,11 +101,11 @@ def test_work_of_one_host_is_on_the_other_through_the_hub(refs: str, forge: Forg
     assert hub.push(one.path, through, head, JOB)
     assert forge.refs()[f"{refs}job-{TREE}"] == head
     hub.fetch_trees(other.path, through, [TREE])
-    assert branches.tip(other.path, JOB) == head
+    assert git_branches.tip(other.path, JOB) == head
     further = works(other, JOB, "more", head)
     assert hub.push(other.path, through, further, JOB)
     hub.fetch_trees(one.path, through, [TREE])
-    assert branches.tip(one.path, JOB) == further
+    assert git_branches.tip(one.path, JOB) == further
     hub.remove(other.path, through, [JOB, "service/job-nowhere"])
     assert f"{refs}job-{TREE}" not in forge.refs()
 
@@ -119,11 +119,11 @@ def test_a_branch_that_was_dropped_goes_from_every_host_and_one_that_the_hub_los
     hub.keep(one.path, through, head, JOB, "elsewhere")
     run_git(forge.url, "update-ref", "-d", f"{SERVICE}job-{TREE}")
     hub.fetch_trees(one.path, through, [TREE])
-    assert branches.tip(one.path, JOB) == head
+    assert git_branches.tip(one.path, JOB) == head
     hub.keep(one.path, through, head, JOB, "elsewhere")
     hub.remove(one.path, through, [JOB])
     hub.fetch_trees(one.path, through, [TREE], [JOB])
-    assert branches.tip(one.path, JOB) is None
+    assert git_branches.tip(one.path, JOB) is None
 
 
 @pytest.mark.ruling("Q3")
@@ -134,10 +134,10 @@ def test_work_that_is_here_only_is_never_moved_back_or_removed(forge: Forge, mir
     hub.fetch_trees(one.path, through, [TREE])
     further = works(one, JOB, "not pushed yet", head)
     hub.fetch_trees(one.path, through, [TREE])
-    assert branches.tip(one.path, JOB) == further
+    assert git_branches.tip(one.path, JOB) == further
     hub.remove(one.path, through, [JOB])
     hub.fetch_trees(one.path, through, [TREE], [JOB])
-    assert branches.tip(one.path, JOB) == further
+    assert git_branches.tip(one.path, JOB) == further
 
 
 @pytest.mark.ruling("Q3")
@@ -156,8 +156,8 @@ def test_a_commit_that_no_branch_has_is_fetched_by_its_id(forge: Forge, mirror: 
     lost = forge.pushes("lost.txt", "lost\n", branch="topic")
     run_git(forge.url, "branch", "-D", "topic")
     hub.fetch_commits(here.path, [str(forge.url)], [lost, "1" * 40])
-    assert branches.commit(here.path, lost) == lost
-    assert branches.commit(here.path, "1" * 40) is None
+    assert git_branches.commit(here.path, lost) == lost
+    assert git_branches.commit(here.path, "1" * 40) is None
 
 
 @pytest.mark.ruling("Q3")
@@ -250,11 +250,11 @@ def test_a_broken_mirror_is_made_again_and_keeps_its_work(broken: str, forge: Fo
     else:
         (here.path / "HEAD").unlink()
     mirrors.fetched(here)
-    assert branches.commit(here.path, "HEAD") == run_git(forge.url, "rev-parse", "main")
+    assert git_branches.commit(here.path, "HEAD") == run_git(forge.url, "rev-parse", "main")
     if broken == "work":  # what can't be copied stays beside the new mirror
         assert list(here.path.parent.glob("*.broken-*"))
     else:
-        assert branches.tip(here.path, JOB) == mine
+        assert git_branches.tip(here.path, JOB) == mine
         assert not list(here.path.parent.glob("*.broken-*"))
 
 
@@ -266,7 +266,7 @@ def test_threads_that_need_a_mirror_at_once_make_it_once(forge: Forge, tmp_path:
         each.start()
     for each in threads:
         each.join()
-    assert branches.commit(found.path, "HEAD") == run_git(forge.url, "rev-parse", "main")
+    assert git_branches.commit(found.path, "HEAD") == run_git(forge.url, "rev-parse", "main")
     assert [each.name for each in found.path.parent.iterdir()] == [found.path.name]
 
 
@@ -275,4 +275,4 @@ def test_a_mirror_whose_making_was_killed_is_made_from_anew(forge: Forge, tmp_pa
     found = mirror_of(tmp_path / "a", "acme/shop", str(forge.url), "main")
     half = found.path.with_suffix(".new")
     shutil.copytree(forge.url / "objects", half / "objects")
-    assert branches.commit(mirrors.made(found), "HEAD") == run_git(forge.url, "rev-parse", "main")
+    assert git_branches.commit(mirrors.made(found), "HEAD") == run_git(forge.url, "rev-parse", "main")

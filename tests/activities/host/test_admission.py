@@ -14,7 +14,7 @@ from activities.settings.model import Settings
 from activities.store import schema
 from activities.store.database import open_store
 from activities.store.queries import now
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 
 pytestmark = pytest.mark.ruling("Q1")
 
@@ -36,13 +36,13 @@ def admit(context: Context, namespace: str = "team") -> None:
 
 def refusal(context: Context, namespace: str = "team") -> NotAdmittedError:
     """Return why a host is refused, the same before and at its start; it records nothing of it."""
-    before = (hosts.every(context.store), hosts.cluster(context.store))
+    before = (host_rows.every(context.store), host_rows.cluster(context.store))
     candidate = Candidate(context.store, context.home, context.settings, namespace)
     with pytest.raises(NotAdmittedError) as looked:
         admission.check(candidate)
     with pytest.raises(NotAdmittedError) as tried:
         admit(context, namespace)
-    after = (hosts.every(context.store), hosts.cluster(context.store))
+    after = (host_rows.every(context.store), host_rows.cluster(context.store))
     assert [row.seen_at for row in before[0]] == [row.seen_at for row in after[0]]
     assert before[1] == after[1]
     assert looked.value.message.partition(", seen")[0] == tried.value.message.partition(", seen")[0]
@@ -52,12 +52,12 @@ def refusal(context: Context, namespace: str = "team") -> NotAdmittedError:
 def test_the_first_worker_says_what_all_hosts_must_have(tmp_path: Path) -> None:
     one = host(tmp_path, "one", "web-1")
     admit(one)
-    known = hosts.cluster(one.store)
+    known = host_rows.cluster(one.store)
     key = seal_key.fingerprint(seal_key.ensure(one.home.root))
-    assert known == hosts.Cluster(key, "team", hosts.release())
+    assert known == host_rows.Cluster(key, "team", host_rows.release())
     admit(host(tmp_path, "two", "web-2", key=one))
-    assert [(row.name, row.key) for row in hosts.every(one.store)] == [("web-1", key), ("web-2", key)]
-    assert hosts.cluster(one.store) == known
+    assert [(row.name, row.key) for row in host_rows.every(one.store)] == [("web-1", key), ("web-2", key)]
+    assert host_rows.cluster(one.store) == known
 
 
 def test_a_host_with_another_key_is_refused_and_told_where_the_right_one_is(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_name_that_another_machine_has_is_free_after_a_minute_or_a_stop(
     one = host(tmp_path, "one", "web-1")
     admit(one)
     if stopped:
-        hosts.stop(one.store, "web-1", started_at=1.0)
+        host_rows.stop(one.store, "web-1", started_at=1.0)
     with one.store.begin() as connection:
         connection.execute(update(schema.hosts).values(seen_at=now(connection) - seconds))
     two = host(tmp_path, "two", "web-1", key=one)
@@ -119,7 +119,7 @@ def test_a_name_that_another_machine_has_is_free_after_a_minute_or_a_stop(
     admission.check(Candidate(two.store, two.home, two.settings, "team"))
     admit(two)
     assert not identity.see(one, 1.0), "it has lost its name"
-    assert hosts.every(one.store)[0].machine == identity.machine(two.home.root)
+    assert host_rows.every(one.store)[0].machine == identity.machine(two.home.root)
 
 
 def test_a_worker_that_starts_again_in_its_home_keeps_its_name(tmp_path: Path) -> None:
@@ -138,6 +138,6 @@ def test_a_home_with_a_database_of_its_own_may_move_and_change_its_key_and_names
     admit(alone)
     alone.home.seal_key.unlink()
     admit(alone, "another")
-    known = hosts.cluster(alone.store)
+    known = host_rows.cluster(alone.store)
     assert known is not None
     assert (known.key, known.namespace) == (seal_key.fingerprint(seal_key.ensure(alone.home.root)), "another")

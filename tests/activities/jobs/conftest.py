@@ -16,8 +16,8 @@ from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
 from activities.settings.home import Home
 from activities.store.database import open_store
-from activities.store.registry import repos
-from activities.store.registry.repos import Remote
+from activities.store.registry import repo_rows
+from activities.store.registry.repo_rows import Remote
 from tests.activities.git.conftest import repository_of
 from tests.assigned import changed
 from tests.unboxed import unboxed
@@ -80,7 +80,7 @@ class Stage:
 def stage(home: Home, repo: Path, tmp_path: Path) -> Stage:
     settings = unboxed()
     context = Context(home, settings, open_store(home))
-    repos.put(context.store, "acme/shop", str(repo), context.host)
+    repo_rows.put(context.store, "acme/shop", str(repo), context.host)
     return Stage(context, Jobs(context, {"shell": Shell(())}, Slots(context.settings)), repo, tmp_path)
 
 
@@ -94,7 +94,7 @@ def hosts(home: Home, repo: Path, tmp_path: Path) -> "Hosts":
 
     store, forge = open_store(home), tmp_path / "forge.git"
     git(tmp_path, "clone", "-q", "--bare", str(repo), str(forge))
-    repos.put(store, "acme/shop", "", "a", remote=Remote(str(forge), "main", "refs/service/"))
+    repo_rows.put(store, "acme/shop", "", "a", remote=Remote(str(forge), "main", "refs/service/"))
 
     def stage(host: str) -> Stage:
         settings = unboxed()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from activities.jobs import workspace
-from activities.store import attempts, trees
+from activities.store import attempt_rows, tree_rows
 from tests.activities.jobs.conftest import Stage, git
 from tests.assigned import changed
 from workflows.contract.models import Action
@@ -32,7 +32,7 @@ def commit(repo: Path, name: str) -> str:
 
 
 def base_of(stage: Stage, outcome: JobOutcome) -> str | None:
-    run = attempts.get(stage.context.store, outcome.job_id, outcome.attempt)
+    run = attempt_rows.get(stage.context.store, outcome.job_id, outcome.attempt)
     return run.base_sha if run else None
 
 
@@ -89,13 +89,13 @@ async def test_what_another_host_left_open_is_what_its_first_job_finds(stage: St
         assignment=first.assignment,
         created_at=1.0,
     )
-    trees.begin(stage.context.store, start, stage.context.host)
+    tree_rows.begin(stage.context.store, start, stage.context.host)
     head = git(stage.repo, "rev-parse", "HEAD").strip()
     bases = [base_of(stage, await stage.play(first))]
     commit(stage.repo, "later.txt")
     bases.append(base_of(stage, await stage.play(stage.job(SEES, base=UNRESOLVED, job_id=f"{first.job_id}.1"))))
     assert bases == [head, head]
-    known = trees.get(stage.context.store, first.root_job_id)
+    known = tree_rows.get(stage.context.store, first.root_job_id)
     assert known
     assert known.start == changed(start, base=head)
 
@@ -156,5 +156,5 @@ async def test_it_is_the_same_when_the_work_is_taken_in_again(stage: Stage, monk
 
 
 def joined(stage: Stage, outcome: JobOutcome) -> Any:
-    run = attempts.get(stage.context.store, outcome.job_id, outcome.attempt)
+    run = attempt_rows.get(stage.context.store, outcome.job_id, outcome.attempt)
     return (run.diagnostics or {}).get("joined") if run else None

@@ -20,7 +20,7 @@ from activities.jobs import workspace
 from activities.jobs.run_job import Jobs
 from activities.jobs.workspace import Evidence, Workspace
 from activities.settings.model import Settings
-from activities.store import attempts
+from activities.store import attempt_rows
 from tests.activities.boxes.groups import kept_within
 from tests.activities.jobs.conftest import Stage
 from workflows.contract.models import Action, AutonomyPolicy, ServiceResult
@@ -62,7 +62,7 @@ def has_boxes() -> None:
 
 
 def diagnostics(stage: Stage, job_id: str) -> dict[str, Any]:
-    row = attempts.get(stage.context.store, job_id, 1)
+    row = attempt_rows.get(stage.context.store, job_id, 1)
     assert row
     return row.diagnostics or {}
 

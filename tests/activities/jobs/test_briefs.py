@@ -7,7 +7,7 @@ import pytest
 from activities.git.work_folder.worktrees import Worktree
 from activities.jobs.prompt import prompt_of
 from activities.jobs.workspace import Workspace
-from activities.store.registry import agents
+from activities.store.registry import agent_rows
 from tests.activities.jobs.conftest import Stage, git
 from tests.assigned import changed
 from tests.fenced import blocks, frame
@@ -106,7 +106,7 @@ async def test_its_repair_is_told_so_too(stage: Stage) -> None:
 @pytest.mark.ruling("C6")
 def test_an_ephemeral_worker_is_given_the_text_of_the_template_it_names(stage: Stage) -> None:
     careful = Worker(name="careful", runtime="shell", command=("cat",), template="Look twice.")
-    agents.add(stage.context.store, careful, ())
+    agent_rows.add(stage.context.store, careful, ())
     run = changed(stage.job(""), worker=Worker(name="look", runtime="runtime_b", ephemeral=True, template="careful"))
     assert blocks(prompted(stage, run))[0] == ("the operator", "Look twice.")
 
@@ -114,8 +114,8 @@ def test_an_ephemeral_worker_is_given_the_text_of_the_template_it_names(stage: S
 @pytest.mark.ruling("C6")
 async def test_what_templates_exist_comes_with_a_result_that_delegates(stage: Stage) -> None:
     plain = Worker(name="plain", runtime="shell", command=("cat",))
-    agents.add(stage.context.store, plain, ("acme/shop",))
-    agents.add(stage.context.store, plain.model_copy(update={"name": "careful", "template": "Be careful."}), ())
+    agent_rows.add(stage.context.store, plain, ("acme/shop",))
+    agent_rows.add(stage.context.store, plain.model_copy(update={"name": "careful", "template": "Be careful."}), ())
     outcome = await stage.play(stage.job(DELEGATES))
     assert ([agent.name for agent in outcome.agents], outcome.templates) == (["plain"], ("careful",))
 
@@ -124,14 +124,14 @@ async def test_what_templates_exist_comes_with_a_result_that_delegates(stage: St
 async def test_an_agent_travels_without_its_template_and_is_given_the_one_it_had_at_the_dispatch(stage: Stage) -> None:
     template = "Be careful. " * 1_300
     agent = Worker(name="careful", runtime="shell", command=("cat",), capabilities=("ask",), template=template)
-    agents.add(stage.context.store, agent, ("acme/shop",))
-    agents.add(stage.context.store, agent.model_copy(update={"name": "other"}), ("acme/shop",))
+    agent_rows.add(stage.context.store, agent, ("acme/shop",))
+    agent_rows.add(stage.context.store, agent.model_copy(update={"name": "other"}), ("acme/shop",))
     outcome = await stage.play(stage.job(DELEGATES))
     named, other = outcome.agents
     assert (named.name, named.command, named.template) == ("careful", ("cat",), None)
     assert other == Worker(name="other", runtime="shell")
     assert len(outcome.model_dump_json()) < 2_500
-    assert agents.remove(stage.context.store, "careful")
+    assert agent_rows.remove(stage.context.store, "careful")
     tree = World(tree_input()).begin()
     tree.coordinator("approved", *outcome.delegations, agents=outcome.agents)
     first = prompted(stage, tree.last)

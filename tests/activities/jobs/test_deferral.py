@@ -12,9 +12,8 @@ from activities.agents.faults import Blocker, BlockerKind
 from activities.jobs import deferral as deferring
 from activities.runs.status import Stage as LiveStage
 from activities.settings.model import RuntimeSection
-from activities.store import attempts
-from activities.store import jobs as stored
-from activities.store.attempts import Deferral
+from activities.store import attempt_rows, job_rows
+from activities.store.attempt_rows import Deferral
 from bridge.operations.jobs import jobs as shown
 from bridge.operations.service import Service
 from tests.activities.jobs.conftest import Stage, git
@@ -70,7 +69,7 @@ async def test_a_limit_puts_the_run_off_and_the_next_try_starts_the_program_anew
     outcome = await after(driven, job, wait)
     assert (outcome.state, outcome.summary) == (JobState.SUCCEEDED, "fine")
     assert outcome.usage == Usage(input_tokens=13, output_tokens=2), "what the first try used counts"
-    [run] = attempts.of_job(stage.context.store, job.job_id)
+    [run] = attempt_rows.of_job(stage.context.store, job.job_id)
     first = Path(run.run_dir).name
     assert sorted(path.name for path in stage.context.home.runs.iterdir()) == [first, f"{first}.try2"]
     assert calls(users_home) == 2
@@ -93,7 +92,7 @@ async def test_called_too_early_it_waits_on_and_starts_nothing(stage: Stage, use
     for _ in range(3):
         assert 3590 < await put_off(driven, job) <= 3600
     assert calls(users_home) == 1
-    assert len(attempts.deferrals_of_run(stage.context.store, job.job_id, 1)) == 1
+    assert len(attempt_rows.deferrals_of_run(stage.context.store, job.job_id, 1)) == 1
 
 
 async def test_what_a_writer_had_done_is_there_when_it_goes_on(stage: Stage, users_home: Path) -> None:
@@ -184,7 +183,7 @@ async def test_while_it_waits_it_is_shown_as_put_off_and_its_events_keep_why(sta
     job, row = a_job(driven, "runtime_b"), rows.job(state=JobState.RUNNING)
     assert job.job_id == row.job_id
     await put_off(driven, job)
-    stored.write(stage.context.store, Records(jobs=(row,)))
+    job_rows.write(stage.context.store, Records(jobs=(row,)))
     service = Service(stage.context.home)
     seen = shown.live(service, row)
     assert seen is not None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from activities.store import attempts
+from activities.store import attempt_rows
 from tests.activities.jobs.conftest import Stage
 from tests.assigned import changed
 from workflows.contract.models import Action
@@ -26,7 +26,7 @@ async def test_an_agent_that_prints_its_prompt_fails_and_so_does_its_repair(stag
     run = kinds(stage)[kind]
     worker = run.assignment.worker.model_copy(update={"command": ("cat",)})
     outcome = await stage.play(changed(run, worker=worker))
-    row = attempts.get(stage.context.store, run.job_id, run.attempt)
+    row = attempt_rows.get(stage.context.store, run.job_id, run.attempt)
     assert (outcome.state, outcome.decision) == (JobState.FAILED, None)
     assert row is not None
     assert not row.payload

@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from activities.runs import run_folders
 from activities.runs.supervised_run import Claim
-from activities.store import attempts, schema
+from activities.store import attempt_rows, schema
 from tests.activities.jobs.conftest import Stage
 from tests.waiting import soon, until
 from workflows.contract.models import Action
@@ -57,8 +57,8 @@ def waits(stage: Stage) -> str:
     return f"import time\nwhile not os.path.exists({str(stage.tmp / 'go')!r}): time.sleep(0.02)"
 
 
-def row(stage: Stage, job: JobRun) -> attempts.AttemptRow:
-    found = attempts.get(stage.context.store, job.job_id, job.attempt)
+def row(stage: Stage, job: JobRun) -> attempt_rows.AttemptRow:
+    found = attempt_rows.get(stage.context.store, job.job_id, job.attempt)
     assert found is not None
     return found
 
@@ -198,7 +198,7 @@ async def test_a_worker_that_dies_as_the_folder_is_recorded_leaves_it_to_the_nex
 
 async def test_what_is_taken_back_leaves_no_folder(stage: Stage) -> None:
     job = stage.job(agent(stage, leaves_proof(stage)))
-    attempts.take_back(stage.context.store, attempts.Offered(job.job_id, job.attempt, job.offer))
+    attempt_rows.take_back(stage.context.store, attempt_rows.Offered(job.job_id, job.attempt, job.offer))
     outcome: JobOutcome = await stage.play(job)
     assert outcome.state is JobState.CANCELLED
     assert list(stage.context.home.runs.iterdir()) == []
@@ -208,6 +208,6 @@ async def test_what_is_taken_back_leaves_no_folder(stage: Stage) -> None:
 def opened(stage: Stage, job: JobRun) -> Path:
     """Do a worker's first steps of an attempt, and return its folder."""
     folder = run_folders.new(stage.context.home.runs, job.job_id, job.attempt)
-    offered = attempts.Offered(job.job_id, job.attempt, job.offer)
-    assert attempts.begin(stage.context.store, offered, host=stage.context.host, run_dir=str(folder))
+    offered = attempt_rows.Offered(job.job_id, job.attempt, job.offer)
+    assert attempt_rows.begin(stage.context.store, offered, host=stage.context.host, run_dir=str(folder))
     return folder

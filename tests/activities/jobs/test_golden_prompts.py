@@ -12,7 +12,7 @@ from activities.git.work_folder.worktrees import Worktree
 from activities.jobs.prompt import form_of, prompt_of
 from activities.jobs.workspace import Workspace, branch_name
 from activities.settings.model import Settings
-from activities.store.registry import agents
+from activities.store.registry import agent_rows
 from tests.activities.jobs.conftest import Stage
 from tests.fenced import unmarked
 from tests.tree.prompted import BODIES, KINDS
@@ -45,7 +45,7 @@ def host(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Stage:
     monkeypatch.setattr(control_group, "job_limits", lambda *_: {control_group.MEMORY: 8 * 1024**3})
     stage = replace(stage, context=replace(stage.context, settings=Settings.model_validate(SETTINGS)))
     for agent in AGENTS:
-        agents.add(stage.context.store, agent.model_copy(update={"role": ROLES[agent.name]}), ("acme/shop",))
+        agent_rows.add(stage.context.store, agent.model_copy(update={"role": ROLES[agent.name]}), ("acme/shop",))
     for text in BODIES.values():
         stage.context.artifacts.put(text.encode())
     return stage

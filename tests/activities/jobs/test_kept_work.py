@@ -7,8 +7,8 @@ import pytest
 
 from activities import moving
 from activities.runs.os_processes import identity
-from activities.store import attempts, events, jobs, moves
-from activities.store.attempts import Offered
+from activities.store import attempt_rows, event_rows, job_rows, moves
+from activities.store.attempt_rows import Offered
 from tests.activities.jobs.conftest import Stage, git
 from tests.activities.jobs.remotes import ROOT, Hosts, writes
 from tests.rows import job as job_row
@@ -35,7 +35,7 @@ def works(mark: Path, then: Path) -> str:
 
 def taken(host: Stage, run: JobRun) -> None:
     """Have the tree take the attempt from its host."""
-    jobs.write(host.context.store, Records(jobs=(job_row(ROOT, state=JobState.RUNNING, repo="acme/shop"),)))
+    job_rows.write(host.context.store, Records(jobs=(job_row(ROOT, state=JobState.RUNNING, repo="acme/shop"),)))
     move = Move(job_id=run.job_id, attempt=1, host=host.context.host, reason="its host is lost")
     assert moves.give_up(host.context.store, Offered(run.job_id, 1, run.offer), move)
 
@@ -50,7 +50,7 @@ async def moved(host: Stage, agent: str, mark: Path) -> tuple[JobRun, "asyncio.T
 
 
 def is_told(host: Stage) -> list[str]:
-    return [event.message for event in events.of_tree(host.context.store, ROOT) if event.kind == "work_kept"]
+    return [event.message for event in event_rows.of_tree(host.context.store, ROOT) if event.kind == "work_kept"]
 
 
 async def test_an_agent_that_ends_after_the_move_leaves_a_ref_and_no_branch(hosts: Hosts, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ async def test_an_agent_that_ends_after_the_move_leaves_a_ref_and_no_branch(host
     await moving.keep_work(one.context)
     assert {"late.txt", "new.txt"} <= {*git(hosts.forge, "ls-tree", "--name-only", REF).splitlines()}
     assert f"refs/service/{ROOT}" not in hosts.refs()
-    row = attempts.get(one.context.store, ROOT, 1)
+    row = attempt_rows.get(one.context.store, ROOT, 1)
     assert row is not None
     assert not Path(row.worktree or "").exists()
     assert is_told(one) == [f"a came back: its work on attempt 1, which had moved, is kept as {REF}"]

@@ -8,8 +8,7 @@ import pytest
 from activities.agents.shell import Shell
 from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
-from activities.store import attempts
-from activities.store import branches as branch_events
+from activities.store import attempt_rows, branch_rows
 from activities.store.github import facts
 from activities.store.github.facts import FactRow
 from tests.activities.jobs.conftest import Stage, git
@@ -64,7 +63,7 @@ async def test_a_later_job_sees_what_its_chain_made_and_has_names_for_it(stage: 
     a, b = await wrote(stage, 1, "a.py"), await wrote(stage, 2, "b.py")
     seen = await stage.play(later(stage, LOOK, line=(work("a", a), work("b", b))))
     assert seen.summary == "a.py b.py limiter.py | base leg/a leg/b line | a.py b.py"
-    row = attempts.get(stage.context.store, seen.job_id, 1)
+    row = attempt_rows.get(stage.context.store, seen.job_id, 1)
     assert row is not None
     assert row.base_sha not in {None, git(stage.repo, "rev-parse", "HEAD").strip()}
     assert git(stage.repo, "branch", "--list", "base", "line", "leg/*") == ""
@@ -103,7 +102,7 @@ async def test_a_conflict_is_left_out_and_told_once(stage: Stage) -> None:
     run = later(stage, LOOK, line=(work("a", a), work("b", b)), continuation=Continuation.NORMAL)
     seen = await stage.play(run)
     assert seen.summary == "limiter.py | base leg/a leg/b line | limiter.py"
-    [(kind, job, event)] = branch_events.recorded(stage.context.store, ROOT)
+    [(kind, job, event)] = branch_rows.recorded(stage.context.store, ROOT)
     assert (kind, job) == (BranchEventKind.LINE_CONFLICT, run.job_id)
     assert event == BranchEvent(
         actor=stage.context.host,
@@ -238,7 +237,7 @@ async def test_what_it_merges_of_a_leg_with_several_branches_is_recorded_as_the_
     below = await wrote(stage, 3, "below.py")
     line = (work("a", a), work("b", b), work("b", below).model_copy(update={"job_id": b.job_id}))
     solved = await stage.play(later(stage, RESOLVE + IMPLEMENTED, Action.IMPLEMENT, job_id=f"{ROOT}.4", line=line))
-    row = attempts.get(stage.context.store, solved.job_id, 1)
+    row = attempt_rows.get(stage.context.store, solved.job_id, 1)
     assert row
     assert row.diagnostics
     [merge] = row.diagnostics["joined"]
@@ -252,7 +251,7 @@ async def test_dropped_work_is_not_on_the_line(stage: Stage) -> None:
     dropped = BranchEvent(
         actor="t", branch=a.branch or "", head_sha=a.head_sha or "", task_branch="service/task-1", merged=False
     )
-    branch_events.record(stage.context.store, BranchEventKind.DROPPED, a.job_id, dropped, "dropped")
+    branch_rows.record(stage.context.store, BranchEventKind.DROPPED, a.job_id, dropped, "dropped")
     git(stage.repo, "branch", "-q", "-D", a.branch or "")
     seen = await stage.play(later(stage, LOOK, line=(work("a", a),)))
     assert seen.summary.strip() == "limiter.py | base line |"
@@ -376,7 +375,7 @@ async def test_own_work_that_conflicts_with_the_line_is_kept_and_told(stage: Sta
     said = (stage.tmp / "told.txt").read_text()
     assert "You begin from what your branch has; the line is not merged into it" in said
     assert "`git merge line`" in said
-    [(kind, _, event)] = branch_events.recorded(stage.context.store, ROOT)
+    [(kind, _, event)] = branch_rows.recorded(stage.context.store, ROOT)
     assert (kind, event.branch, event.files) == (BranchEventKind.LINE_CONFLICT, own.branch, ["limiter.py"])
 
 

@@ -17,8 +17,8 @@ from activities.jobs.run_job import Jobs
 from activities.runs import run_folders
 from activities.runs.os_processes import identity, marked
 from activities.runs.supervised_run import mark_of, stop
-from activities.store import attempts
-from activities.store.attempts import Offered
+from activities.store import attempt_rows
+from activities.store.attempt_rows import Offered
 from tests.activities.jobs.conftest import Stage
 from tests.unboxed import unboxed
 from tests.waiting import until
@@ -95,13 +95,13 @@ def impatient(stage: Stage) -> Stage:
     return replace(stage, context=context, jobs=Jobs(context, {"shell": Shell(())}, Slots(context.settings)))
 
 
-def kept(stage: Stage, outcome: JobOutcome) -> attempts.AttemptRow:
-    run = attempts.get(stage.context.store, outcome.job_id, outcome.attempt)
+def kept(stage: Stage, outcome: JobOutcome) -> attempt_rows.AttemptRow:
+    run = attempt_rows.get(stage.context.store, outcome.job_id, outcome.attempt)
     assert run is not None
     return run
 
 
-def nothing_is_left(stage: Stage, run: attempts.AttemptRow, home: Path) -> None:
+def nothing_is_left(stage: Stage, run: attempt_rows.AttemptRow, home: Path) -> None:
     for path in Path(run.run_dir).parent.iterdir():
         assert marked(mark_of(path)) == set()
     if (home / "pid").exists():
@@ -168,7 +168,9 @@ async def test_stopped_before_it_began_it_is_cancelled(impatient: Stage, own_hom
     """There is no output to read."""
     job = impatient.job(START + "good()")
     folder = run_folders.new(impatient.context.home.runs, job.job_id, job.attempt)
-    assert attempts.begin(impatient.context.store, Offered(job.job_id, job.attempt), host="here", run_dir=str(folder))
+    assert attempt_rows.begin(
+        impatient.context.store, Offered(job.job_id, job.attempt), host="here", run_dir=str(folder)
+    )
     await stop(folder, 0.1)
     outcome = await impatient.play(job)
     assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")

@@ -12,8 +12,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.agents.installed_program import InstalledProgram
 from activities.runtimes.table import CLAUDE, CODEX, PROGRAMS
-from activities.store import attempts
-from activities.store import jobs as stored
+from activities.store import attempt_rows, job_rows
 from tests import rows
 from tests.activities.jobs.conftest import Stage
 from tests.activities.jobs.programs import PRELUDE, a_job, calls, driving
@@ -155,7 +154,7 @@ async def test_what_a_writer_does_is_committed(stage: Stage) -> None:
     job = a_job(driven, "runtime_a", AutonomyPolicy.WORKSPACE_WRITE, action=Action.IMPLEMENT)
     outcome = await driven.play(job)
     assert outcome.touched_files == ("new.py",)
-    run = attempts.get(driven.context.store, job.job_id, 1)
+    run = attempt_rows.get(driven.context.store, job.job_id, 1)
     assert run is not None
     assert run.outcome is not None
     assert run.outcome["session"] == "s-1"
@@ -276,7 +275,7 @@ async def test_a_refused_model_names_those_that_the_runtime_took_lately(stage: S
         row = rows.job(
             f"{rows.ROOT}.{number + 5}", runtime="runtime_a", model=model, state=state, ended_at=time.time() - number
         )
-        stored.write(stage.context.store, Records(jobs=(row,)))
+        job_rows.write(stage.context.store, Records(jobs=(row,)))
     driven = driving(stage, "runtime_a", "codex_fails('The requested model does not exist.')")
     asked = await driven.play(a_job(driven, "runtime_a", model="gpt-9"))
     assert asked.state is JobState.FAILED

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.store import attempts
-from activities.store.registry import agents
+from activities.store import attempt_rows
+from activities.store.registry import agent_rows
 from cli.main import main
 from tests.activities.jobs.conftest import Stage
 from tests.activities.jobs.programs import a_job, driving
@@ -41,12 +41,12 @@ async def test_it_fails_and_names_the_policy_and_what_changes_it(stage: Stage, m
         "result says implemented; another attempt has the same policy, so give the work to an agent that may do more "
         f"(try: {WAY_OUT})"
     )
-    row = attempts.get(driven.context.store, job.job_id, 1)
+    row = attempt_rows.get(driven.context.store, job.job_id, 1)
     assert row is not None
     assert "implemented" in (row.diagnostics or {})["output"]
     monkeypatch.setenv("SERVICE_HOME", str(driven.context.home.root))
     assert main(WAY_OUT.split()[1:]) == 0
-    registered = agents.get(driven.context.store, "NAME")
+    registered = agent_rows.get(driven.context.store, "NAME")
     assert registered
     assert registered.worker.autonomy_policy is AutonomyPolicy.DANGER_FULL_ACCESS
 

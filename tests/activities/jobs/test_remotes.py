@@ -10,15 +10,15 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.agents.shell import Shell
-from activities.git import branches, hub
+from activities.git import git_branches, hub
 from activities.host import checkouts
 from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
 from activities.pipelines.run_stage import Stages
-from activities.store import attempts, pipeline_runs, schema, trees
-from activities.store.pipeline_runs import Begun
-from activities.store.registry import repos
-from activities.store.registry.repos import Remote
+from activities.store import attempt_rows, run_rows, schema, tree_rows
+from activities.store.registry import repo_rows
+from activities.store.registry.repo_rows import Remote
+from activities.store.run_rows import Begun
 from tests.activities.jobs.conftest import Stage, git
 from tests.activities.jobs.remotes import ROOT, Hosts, lists, work, writes
 from tests.unboxed import unboxed
@@ -55,7 +55,7 @@ async def test_the_line_that_a_reader_began_from_is_pushed_for_the_legs_it_deleg
     one, other = hosts.of("a"), hosts.of("b")
     made = [await one.play(one.job(writes(f"{n}.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.{n}")) for n in (1, 2)]
     await one.play(one.job(lists(one.tmp / "seen"), job_id=f"{ROOT}.3", line=tuple(map(work, made))))
-    row = attempts.get(one.context.store, f"{ROOT}.3", 1)
+    row = attempt_rows.get(one.context.store, f"{ROOT}.3", 1)
     assert row is not None
     assert hosts.refs()[f"refs/service/line/{ROOT}.3"] == row.base_sha
     leg = other.job(
@@ -63,7 +63,7 @@ async def test_the_line_that_a_reader_began_from_is_pushed_for_the_legs_it_deleg
     )
     assert (await other.play(leg)).state is JobState.SUCCEEDED
     place = checkouts.path_by_name(other.context, "acme/shop")
-    assert branches.commit(place, row.base_sha or "") == row.base_sha
+    assert git_branches.commit(place, row.base_sha or "") == row.base_sha
     assert f"refs/heads/service/line/{ROOT}.3" not in git(place, "for-each-ref")
 
 
@@ -113,7 +113,7 @@ async def test_work_that_came_while_the_remote_was_away_begins_from_what_the_rem
         checkouts.path_by_name(host.context, "acme/shop")
     job = one.job(lists(tmp_path / "seen"), base=UNRESOLVED)
     start = TreeInput(root_job_id=ROOT, task_id=job.task_id, repo=job.repo, assignment=job.assignment, created_at=1.0)
-    trees.begin(one.context.store, start, "a")
+    tree_rows.begin(one.context.store, start, "a")
     hosts.forge.rename(away)
     with pytest.raises(ApplicationError, match="waits for the hub of its repository: ") as waits:
         await one.play(job)
@@ -125,7 +125,7 @@ async def test_work_that_came_while_the_remote_was_away_begins_from_what_the_rem
     committed(hosts.forge, tmp_path / "person", "newest.txt")
     later = other.job(lists(tmp_path / "later"), job_id=f"{ROOT}.1", base=UNRESOLVED)
     assert (await other.play(later)).state is JobState.SUCCEEDED
-    row = attempts.get(other.context.store, f"{ROOT}.1", 1)
+    row = attempt_rows.get(other.context.store, f"{ROOT}.1", 1)
     assert row is not None
     assert row.base_sha == newer
 
@@ -138,7 +138,7 @@ async def test_a_shell_stage_says_that_it_waits_for_a_hub_that_is_away(hosts: Ho
     )
     state, trigger = RunState.RUNNING, Trigger.CLI
     whole = RunRecord(run_id="run-1", pipeline="ci", repo="acme/shop", trigger=trigger, state=state, started_at=1.0)
-    pipeline_runs.write(context.store, RunRecords(run=whole), Begun("", {}))
+    run_rows.write(context.store, RunRecords(run=whole), Begun("", {}))
     reads = f"sqlite3.connect({context.store.url.database!r}).execute('select reason from pipeline_stages').fetchone()"
     look = f"import sqlite3; print({reads})"
     run = StageRun(
@@ -195,11 +195,11 @@ async def test_work_on_a_branch_that_another_host_moved_is_kept_beside_it_and_to
 @pytest.mark.ruling("Q3")
 async def test_a_checkout_with_a_remote_pushes_its_work_and_gets_that_of_others(hosts: Hosts) -> None:
     one, other = hosts.of("a"), hosts.of("b")
-    repos.put(one.context.store, "acme/shop", str(one.repo), "a")
+    repo_rows.put(one.context.store, "acme/shop", str(one.repo), "a")
     assert checkouts.path_by_name(one.context, "acme/shop") == one.repo
     first = await other.play(other.job(writes("one.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.1"))
     second = await one.play(one.job(writes("two.txt"), Action.IMPLEMENT, job_id=f"{ROOT}.2", line=(work(first),)))
-    assert branches.tip(one.repo, first.branch or "") == first.head_sha
+    assert git_branches.tip(one.repo, first.branch or "") == first.head_sha
     assert hosts.refs()[f"refs/service/{ROOT}.2"] == second.head_sha
     assert git(one.repo, "status", "--porcelain") == ""
 
@@ -219,7 +219,7 @@ async def test_work_of_a_worker_killed_between_commit_and_push_is_pushed_by_the_
         with pytest.raises(Killed):
             await one.play(job)
     place = checkouts.path_by_name(one.context, "acme/shop")
-    committed = branches.tip(place, f"service/{ROOT}")
+    committed = git_branches.tip(place, f"service/{ROOT}")
     assert (git(place, "show", f"{committed}:one.txt"), hosts.refs()) == ("x", {})
     outcome = await hosts.of("a").play(job)
     assert (outcome.head_sha, count.read_text()) == (committed, "x")
@@ -248,7 +248,7 @@ WRITES_CI = f"import os; os.makedirs('.github/workflows'); open({CI_FILE!r}, 'w'
 
 def on_branches(stage: Stage, hosts: Hosts, *, allowed: bool) -> Stage:
     """Return the stage with a repository whose hub takes branches alone."""
-    repos.put(stage.context.store, "acme/shop", "", "a", remote=Remote(str(hosts.forge), "main", hub.HEADS))
+    repo_rows.put(stage.context.store, "acme/shop", "", "a", remote=Remote(str(hosts.forge), "main", hub.HEADS))
     settings = unboxed({"git": {"hub_branches": allowed}})
     context = replace(stage.context, settings=settings)
     return replace(stage, context=context, jobs=Jobs(context, {"shell": Shell(())}, Slots(settings)))
@@ -260,7 +260,7 @@ async def test_a_changed_ci_file_is_not_pushed_to_a_branch_and_the_work_stays(ho
     outcome = await host.play(host.job(WRITES_CI + writes("x.txt"), Action.IMPLEMENT))
     assert outcome.state is JobState.FAILED
     assert f"{CI_FILE}: CI files are not pushed to branches of " in (outcome.reason or "")
-    row = attempts.get(host.context.store, ROOT, 1)
+    row = attempt_rows.get(host.context.store, ROOT, 1)
     assert row is not None
     assert (Path(row.worktree or "") / CI_FILE).read_text() == "on: push"
     assert [name for name in git(hosts.forge, "for-each-ref", "--format=%(refname)").split() if "service" in name] == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from activities.store import attempts
+from activities.store import attempt_rows
 from tests.activities.jobs.conftest import Stage
 from tests.activities.jobs.programs import a_job, calls, driving
 from tests.assigned import changed
@@ -111,7 +111,7 @@ async def test_another_host_or_an_occupied_folder_begins_afresh(stage: Stage, us
     driven = driving(stage, "runtime_a", SAYS["runtime_a"])
     first = kept(a_job(driven, "runtime_a"))
     await driven.play(first)
-    left = attempts.get(driven.context.store, ROOT, 1)
+    left = attempt_rows.get(driven.context.store, ROOT, 1)
     assert left is not None
     Path(left.worktree or "").mkdir()
     occupied = await driven.play(next_of(first, 2))

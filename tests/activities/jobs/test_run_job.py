@@ -21,9 +21,9 @@ from activities.jobs.run_job import Jobs
 from activities.runs.os_processes import marked
 from activities.runs.supervised_run import mark_of
 from activities.settings.home import Home
-from activities.store import attempts
-from activities.store.attempts import Offered
-from activities.store.registry import repos
+from activities.store import attempt_rows
+from activities.store.attempt_rows import Offered
+from activities.store.registry import repo_rows
 from activities.store.secret_hosts import kept_secrets
 from tests import keys
 from tests.activities.jobs.conftest import Stage, git
@@ -56,8 +56,8 @@ def times_run(stage: Stage) -> int:
     return len(count.read_text()) if count.exists() else 0
 
 
-def kept(stage: Stage, outcome: JobOutcome) -> attempts.AttemptRow:
-    run = attempts.get(stage.context.store, outcome.job_id, outcome.attempt)
+def kept(stage: Stage, outcome: JobOutcome) -> attempt_rows.AttemptRow:
+    run = attempt_rows.get(stage.context.store, outcome.job_id, outcome.attempt)
     assert run is not None
     return run
 
@@ -329,7 +329,7 @@ async def test_a_job_whose_text_is_missing_or_needs_a_secret_of_another_host_is_
     url = f"sqlite:///{stage.context.home.store}"
     here, there = (unboxed({"store": {"url": url}, "worker": {"host": name}}) for name in ("here", "there"))
     context = replace(stage.context, settings=here)
-    repos.put(context.store, "acme/shop", str(stage.repo), context.host)
+    repo_rows.put(context.store, "acme/shop", str(stage.repo), context.host)
     hidden = kept_secrets(home, there).hide("use " + "ghp" + "_" + "a1B2" * 9)
     work = Jobs(context, {"shell": Shell(())}, Slots(context.settings))
     run = stage.job(APPROVED, prompt=Text(inline=hidden), job_id="job-0123456789ac")
@@ -443,7 +443,7 @@ async def test_a_job_s_place_says_which_folders_of_objects_it_reads(
 ) -> None:
     """These are the repository's own folder, and those that it borrows from."""
     git(tmp_path, "clone", "-q", "--shared", str(stage.repo), str(tmp_path / "borrower"))
-    repos.put(stage.context.store, "acme/shop", str(tmp_path / "borrower"), stage.context.host)
+    repo_rows.put(stage.context.store, "acme/shop", str(tmp_path / "borrower"), stage.context.host)
     seen: list[workspace.Workspace] = []
     prepare = workspace.prepare
 
@@ -499,7 +499,7 @@ async def test_a_run_that_is_stopped_while_it_waits_for_a_place_leaves_nothing(s
     script = "import os, time\ntime.sleep(60 * os.environ['SERVICE_JOB_ID'].endswith('.1'))\n" + APPROVED
     holds = stage.job(script, job_id="job-0123456789ab.1")
     first = asyncio.create_task(ActivityEnvironment().run(limited.run_job, holds))
-    await until(lambda: attempts.get(stage.context.store, "job-0123456789ab.1", 1))
+    await until(lambda: attempt_rows.get(stage.context.store, "job-0123456789ab.1", 1))
     environment, waiting = ActivityEnvironment(), stage.job(script, Action.IMPLEMENT, job_id="job-0123456789ab.2")
     second = asyncio.create_task(environment.run(limited.run_job, waiting))
     await asyncio.sleep(0.3)
@@ -507,7 +507,7 @@ async def test_a_run_that_is_stopped_while_it_waits_for_a_place_leaves_nothing(s
     environment.cancel()
     with pytest.raises(asyncio.CancelledError):
         await second
-    assert attempts.get(stage.context.store, "job-0123456789ab.2", 1) is None
+    assert attempt_rows.get(stage.context.store, "job-0123456789ab.2", 1) is None
     assert not list(stage.context.home.worktrees.glob("*ab.2*"))
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
@@ -516,10 +516,10 @@ async def test_a_run_that_is_stopped_while_it_waits_for_a_place_leaves_nothing(s
 @pytest.mark.ruling("B5")
 async def test_what_was_taken_back_never_begins(stage: Stage) -> None:
     job = stage.job("open('ran', 'w')\n" + APPROVED, Action.IMPLEMENT)
-    assert attempts.take_back(stage.context.store, Offered(job.job_id, job.attempt, job.offer)) is None
+    assert attempt_rows.take_back(stage.context.store, Offered(job.job_id, job.attempt, job.offer)) is None
     outcome = await stage.play(job)
     assert (outcome.state, outcome.begun_at) == (JobState.CANCELLED, None)
-    assert attempts.get(stage.context.store, job.job_id, job.attempt) is None
+    assert attempt_rows.get(stage.context.store, job.job_id, job.attempt) is None
     assert not list(stage.context.home.worktrees.glob("*"))
     assert stage.context.reports.waiting == {}
 
@@ -528,7 +528,7 @@ async def test_what_was_taken_back_never_begins(stage: Stage) -> None:
 async def test_a_begin_is_reported_and_stands_in_the_outcome(stage: Stage) -> None:
     job = stage.job(APPROVED)
     outcome = await stage.play(job)
-    row = attempts.get(stage.context.store, job.job_id, job.attempt)
+    row = attempt_rows.get(stage.context.store, job.job_id, job.attempt)
     assert row is not None
     assert outcome.begun_at == row.started_at
     assert stage.context.reports.waiting == {job.root_job_id: []}, "what has ended needs no report any more"
@@ -561,10 +561,10 @@ async def test_an_order_in_the_store_stops_the_program_before_the_server_says_so
     await stops.look(store)
     assert not (place / "asked").exists(), "nobody has ordered it"
     offered = Offered(job.job_id, job.attempt, job.offer)
-    assert attempts.take_back(store, offered)
+    assert attempt_rows.take_back(store, offered)
     await stops.look(store)
     assert not (place / "asked").exists(), "its tree wanted back what had not begun"
-    assert attempts.call_off(store, offered, StopReason.CANCELLED)
+    assert attempt_rows.call_off(store, offered, StopReason.CANCELLED)
     await stops.look(store)
     await until((place / "asked").exists)
     environment.cancel()

@@ -17,7 +17,7 @@ from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
 from activities.settings.model import Notify, Settings
-from activities.store import jobs, outbox
+from activities.store import job_rows, outbox
 from activities.store.database import open_store
 from tests.activities.store.rows import EVENT, ROOT
 from tests.bridge import seeds
@@ -68,7 +68,7 @@ def test_temporal_is_told_that_its_host_is_alive(told: Told, monkeypatch: pytest
 
 @pytest.mark.ruling("M6")
 def test_what_asks_people_to_act_names_the_page_where_the_bridge_listens(told: Told) -> None:
-    jobs.write(
+    job_rows.write(
         told.context.store,
         Records(task=seeds.task(), jobs=(seeds.job(),), rounds=(seeds.round_(coordinator_id=EVENT.job_id),)),
     )

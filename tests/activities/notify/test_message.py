@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from activities.notify.channels import Command, LogFile
 from activities.notify.message import complete
 from activities.settings.home import Home
-from activities.store import jobs
+from activities.store import job_rows
 from activities.store.database import open_store
 from activities.store.outbox import Notification
 from tests.bridge import seeds
@@ -35,14 +35,14 @@ def store(home: Home) -> Engine:
     made = open_store(home)
     spent: dict[str, Any] = {"usage": Usage(input_tokens=1200, output_tokens=34), "cost_usd": 0.25}
     failed = seeds.job(LEG, state=JobState.FAILED, reason="no compiler", ended_at=3.0)
-    jobs.write(made, Records(task=seeds.task(next="service resume x"), jobs=(seeds.job(**spent), failed)))
+    job_rows.write(made, Records(task=seeds.task(next="service resume x"), jobs=(seeds.job(**spent), failed)))
     return made
 
 
 def asked(store: Engine, **fields: Any) -> RoundRecord:
     question = QuestionRecord(id="color", prompt="which?", choices=("red", "blue"), job_id=ROOT)
     made = seeds.round_(**{"questions": (question,)} | fields)
-    jobs.write(store, Records(rounds=(made,)))
+    job_rows.write(store, Records(rounds=(made,)))
     return made
 
 
@@ -95,7 +95,7 @@ def test_what_is_over_by_the_time_it_is_told_says_so(store: Engine) -> None:
 def test_a_blocked_task_names_what_failed_and_the_retry(store: Engine) -> None:
     again = f"service job retry {LEG}"
     task = seeds.task(state=TaskState.BLOCKED, next=again, waits_for=WaitsFor.RETRY, revision=2)
-    jobs.write(store, Records(task=task))
+    job_rows.write(store, Records(task=task))
     told = complete(store, TOLD.__class__(**{**TOLD.__dict__, "kind": "task_blocked", "job_id": LEG}))
     assert f"  leg ({LEG}) failed: no compiler" in told.text
     assert told.text.splitlines()[-1] == again
@@ -106,7 +106,7 @@ def test_a_blocked_task_names_what_failed_and_the_retry(store: Engine) -> None:
 def test_what_comes_next_is_told_as_a_command_where_somebody_is_waited_for(store: Engine, waits_for: WaitsFor) -> None:
     """The command's text does not matter."""
     last = "codex login; then: service job retry x"
-    jobs.write(store, Records(task=seeds.task(next=last, waits_for=waits_for, revision=2)))
+    job_rows.write(store, Records(task=seeds.task(next=last, waits_for=waits_for, revision=2)))
     told = complete(store, replace(TOLD, kind="task_blocked"))
     nobody = waits_for in {WaitsFor.NOTHING, WaitsFor.RUNS}
     assert (told.commands, told.text.endswith(last)) == (() if nobody else (last,), not nobody)
@@ -136,7 +136,7 @@ def test_every_channel_gets_all_of_it(store: Engine, tmp_path: Path) -> None:
 def test_no_line_is_told_that_others_wrote(store: Engine) -> None:
     question = QuestionRecord(id="color", prompt=EVIL, choices=(EVIL,), job_id=ROOT)
     asked(store, questions=(question,), commands=(f"service resume x {EVIL}",))
-    jobs.write(store, Records(task=seeds.task(title=EVIL, revision=9)))
+    job_rows.write(store, Records(task=seeds.task(title=EVIL, revision=9)))
     told = complete(store, replace(TOLD, message=f"round 1 asks {EVIL}"))
     assert "FORGED" in told.text
     assert (raw(told.text), forged(told.text), len(told.text.splitlines())) == ([], [], 6)
@@ -144,7 +144,7 @@ def test_no_line_is_told_that_others_wrote(store: Engine) -> None:
 
 @pytest.mark.ruling("G1.cut")
 def test_a_tree_that_was_cut_short_is_told_with_the_way_on(store: Engine) -> None:
-    jobs.write(store, Records(task=seeds.task(**CUT, revision=2)))
+    job_rows.write(store, Records(task=seeds.task(**CUT, revision=2)))
     told = complete(store, replace(TOLD, kind="tree_cut_short", message=CUT["reason"]))
     assert told.text.splitlines()[0] == CUT["reason"]
     assert told.commands == (CUT["next"],)

@@ -10,7 +10,7 @@ from activities.settings.home import Home
 from activities.settings.model import Github, Settings
 from activities.store.artifacts import Artifacts
 from activities.store.database import open_store
-from activities.store.registry import agents, pipelines, repos
+from activities.store.registry import agent_rows, pipeline_rows, repo_rows
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.activities.git.hub import clone, propose, served
 from workflows.model.errors import NotFoundError, UsageError
@@ -39,15 +39,15 @@ class Desk:
         self.token: str | None = None
         self.hub = make_repository(folder / "hub" / "shop")
         self.checkout = clone(self.hub, folder / "checkout")
-        agents.add(self.store, Worker(name="scout", runtime="shell", command=("cat",), capabilities=("ask",)), ())
+        agent_rows.add(self.store, Worker(name="scout", runtime="shell", command=("cat",), capabilities=("ask",)), ())
         self.registered("acme/shop")
-        agents.allow(self.store, "scout", "acme/shop")
+        agent_rows.allow(self.store, "scout", "acme/shop")
 
     def registered(self, github: str, host: str = "") -> None:
-        repos.put(self.store, "acme/shop", str(self.checkout), host or self.settings.host, github)
+        repo_rows.put(self.store, "acme/shop", str(self.checkout), host or self.settings.host, github)
 
     def plan(self, stages: str = STAGES, **belongs_to: int | str) -> RunInput:
-        pipelines.put(self.store, read(stages, Format.YAML), stages, Format.YAML)
+        pipeline_rows.put(self.store, read(stages, Format.YAML), stages, Format.YAML)
         artifacts = Artifacts(self.home.artifacts)
         asked: dict[str, object] = {"name": "p", "run_id": "prun-1", "payload": {}, "token": self.token}
         return plan(self.store, self.settings, artifacts, trigger=Trigger.CLI, **asked, **belongs_to)  # type: ignore[arg-type]

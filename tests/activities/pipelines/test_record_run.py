@@ -9,7 +9,7 @@ from activities.host.context import Context
 from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import events, jobs, pipeline_runs, waiting
+from activities.store import event_rows, job_rows, run_rows, waiting_rows
 from activities.store.database import open_store
 from tests import rows
 from tests.pipeline.plans import agent, an_input, shell
@@ -48,7 +48,7 @@ def test_a_task_that_is_done_over_after_it_wrote_the_end_writes_the_same_again(b
     start = an_input(shell("a"))
     for records in (*cancelled_at_once(start), *cancelled_at_once(start)):
         books.record_run(records)
-    found = pipeline_runs.get(open_store(home), start.run_id)
+    found = run_rows.get(open_store(home), start.run_id)
     assert found is not None
     assert found.record.state is RunState.CANCELLED
 
@@ -68,11 +68,11 @@ def test_a_stage_names_its_job_once_it_can_be_looked_up(books: RunRecorder, home
     store, run = open_store(home), new_run(an_input(agent("a"), shell("b", "a")))
     for records in written(reduce(run, RunStarted(now=1.0))):
         books.record_run(records)
-    (begun, waits), root = pipeline_runs.stages_of(store, run.input.run_id), run.stages["a"].job_id
+    (begun, waits), root = run_rows.stages_of(store, run.input.run_id), run.stages["a"].job_id
     assert (begun.state, begun.job_id, waits.job_id) == (StageState.RUNNING, None, None)
     assert root is not None
-    jobs.write(store, Records(jobs=(rows.job(root),)))
-    assert pipeline_runs.stages_of(store, run.input.run_id)[0].job_id == root
+    job_rows.write(store, Records(jobs=(rows.job(root),)))
+    assert run_rows.stages_of(store, run.input.run_id)[0].job_id == root
 
 
 def test_the_tree_of_an_attempt_that_another_one_follows_leaves_attention(books: RunRecorder, home: Home) -> None:
@@ -85,14 +85,14 @@ def test_the_tree_of_an_attempt_that_another_one_follows_leaves_attention(books:
         books.record_run(records)
     superseded = first[0].trees[0].root_job_id
     waits = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY, "to_retry": superseded, "ended_at": 2.0}
-    jobs.write(store, Records(task=rows.task(superseded, **waits)))
-    assert [each.key for each in waiting.places(store)] == [superseded]
+    job_rows.write(store, Records(task=rows.task(superseded, **waits)))
+    assert [each.key for each in waiting_rows.places(store)] == [superseded]
     for _ in range(2):
         for records in written(reduce(copy.deepcopy(run), RetryDue(3.0, "a"))):
             books.record_run(records)
-    assert waiting.places(store) == []
-    task = jobs.task_of(store, superseded)
+    assert waiting_rows.places(store) == []
+    task = job_rows.task_of(store, superseded)
     assert task is not None
     assert task.state is TaskState.CANCELLED
     assert task.reason == f"dismissed by attempt 2 of stage a of {run.input.run_id}; it was blocked: "
-    assert [each.kind for each in events.of_tree(store, superseded)] == ["task_dismissed"]
+    assert [each.kind for each in event_rows.of_tree(store, superseded)] == ["task_dismissed"]

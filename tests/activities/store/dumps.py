@@ -13,10 +13,10 @@ from pathlib import Path
 from sqlalchemy import Engine, insert
 
 from activities.settings.home import Home
-from activities.store import idempotency, jobs, schema
+from activities.store import idempotency_rows, job_rows, schema
 from activities.store.database import open_store
-from activities.store.registry import agents, hosts, memory, pipelines, repos
-from activities.store.registry.memory import Written
+from activities.store.registry import agent_rows, host_rows, memory_rows, pipeline_rows, repo_rows
+from activities.store.registry.memory_rows import Written
 from tests import keys, postgres, rows
 from tests.rows import ROOT
 from tests.sealed import seal
@@ -35,15 +35,15 @@ _SEARCH = re.compile(r"PRAGMA writable_schema=ON;.*?(?=\nCREATE TABLE (?!'memory
 
 def fill(store: Engine) -> None:
     """Write a tree that waits, with a leg that runs, and one of all that people register."""
-    repos.put(store, "acme/shop", "/srv/checkouts/shop", "here", "acme/shop")
-    agents.add(store, Worker.model_validate(SCOUT), ("acme/shop",))
-    pipelines.put(store, read(PIPELINE, Format.YAML), PIPELINE, Format.YAML)
-    memory.write(store, Written(None, "acme/shop", "limits", "orders end at 100", "ann"), confirmed_by="ann")
-    idempotency.reserve(store, "order-17", "d", "first")
-    hosts.see(store, "here", slots=4, started_at=1.0)
+    repo_rows.put(store, "acme/shop", "/srv/checkouts/shop", "here", "acme/shop")
+    agent_rows.add(store, Worker.model_validate(SCOUT), ("acme/shop",))
+    pipeline_rows.put(store, read(PIPELINE, Format.YAML), PIPELINE, Format.YAML)
+    memory_rows.write(store, Written(None, "acme/shop", "limits", "orders end at 100", "ann"), confirmed_by="ann")
+    idempotency_rows.reserve(store, "order-17", "d", "first")
+    host_rows.see(store, "here", slots=4, started_at=1.0)
     tree = (rows.job(state=JobState.SUCCEEDED), rows.job(f"{ROOT}.1", state=JobState.RUNNING))
     task = rows.task(state=TaskState.AWAITING_HUMAN)
-    jobs.write(store, Records(task=task, jobs=tree, events=(rows.event(1),), rounds=(rows.round_(),)))
+    job_rows.write(store, Records(task=task, jobs=tree, events=(rows.event(1),), rounds=(rows.round_(),)))
     ended = {"ended_at": 9.0, "outcome": {"job_id": ROOT, "attempt": 1, "state": "succeeded"}}
     with store.begin() as connection:
         for job, number, more in ((ROOT, 1, ended), (f"{ROOT}.1", 2, {})):
@@ -71,7 +71,7 @@ def of_postgres(url: str) -> str:
 
 
 def write(dialect: str, text: str) -> None:
-    path = FOLDER / f"{hosts.release()}.{dialect}.sql"
+    path = FOLDER / f"{host_rows.release()}.{dialect}.sql"
     if not path.exists():
         path.write_text(re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE) + "\n")
 

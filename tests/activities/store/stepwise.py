@@ -33,8 +33,8 @@ from activities.host.context import Context
 from activities.jobs.record_tree import TreeRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempts, events, jobs, rounds
-from activities.store.attempts import AttemptRow, Offered
+from activities.store import attempt_rows, event_rows, job_rows, round_rows
+from activities.store.attempt_rows import AttemptRow, Offered
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import Kill, ResumeOrder
 from workflows.model.rows import Records, TaskRecord
@@ -144,7 +144,7 @@ class Stage:
                 yield f"drop {name}", lambda: self._resolve_cancelled(call)
             yield f"begin {name}", lambda: self._begin(call)
             return
-        if call.cancelled or attempts.ordered_to_stop(self.store, [call.offered.key]):
+        if call.cancelled or attempt_rows.ordered_to_stop(self.store, [call.offered.key]):
             yield f"stop {name}", lambda: self._stop(call)
         if not call.reported:
             yield f"report {name}", lambda: self._report(call)
@@ -167,18 +167,18 @@ class Stage:
     @property
     def task(self) -> TaskRecord:
         """Return the task as people see it."""
-        task = jobs.task_of(self.store, self.tree.workflow_id)
+        task = job_rows.task_of(self.store, self.tree.workflow_id)
         assert task is not None
         return task
 
     @property
     def events(self) -> list[str]:
         """Return the kinds of the events that people can see."""
-        return [event.kind for event in events.of_tree(self.store, self.tree.workflow_id)]
+        return [event.kind for event in event_rows.of_tree(self.store, self.tree.workflow_id)]
 
     @property
     def paused(self) -> bool:
-        return bool(rounds.open_rounds(self.store, root=self.tree.workflow_id))
+        return bool(round_rows.open_rounds(self.store, root=self.tree.workflow_id))
 
     def play(self, people: Callable[[], dict[str, Step]], choose: Callable[[list[str]], str]) -> None:
         """Let the steps of all be taken, one after another, until the tree has closed."""
@@ -199,7 +199,7 @@ class Stage:
         for call in [call for call in self.at_host if call.row is None]:
             self._begin(call)
         assert not [call for call in self.at_host if call.run.job_id not in self.moved], "an agent is left"
-        for job in jobs.tree(self.store, self.tree.workflow_id):
+        for job in job_rows.tree(self.store, self.tree.workflow_id):
             assert job.state is not JobState.RUNNING
             if job.job_id in self.ended and job.job_id not in self.moved:
                 assert job.state is self.ended[job.job_id].state, f"what {job.job_id} has done is recorded"
@@ -207,7 +207,7 @@ class Stage:
     # The host.
 
     def _begin(self, call: Call) -> None:
-        row = attempts.begin(self.store, call.offered, host=HOST, run_dir=f"/{call.run.job_id}-{call.run.attempt}")
+        row = attempt_rows.begin(self.store, call.offered, host=HOST, run_dir=f"/{call.run.job_id}-{call.run.attempt}")
         if row is None:
             back = JobOutcome(job_id=call.run.job_id, attempt=call.run.attempt, state=JobState.CANCELLED)
             self._resolve(call, back)
@@ -237,7 +237,7 @@ class Stage:
     def _end(self, call: Call, outcome: JobOutcome) -> None:
         assert call.row is not None
         outcome = outcome.model_copy(update={"begun_at": call.row.started_at})
-        attempts.close(self.store, call.row, outcome, {}, {})
+        attempt_rows.close(self.store, call.row, outcome, {}, {})
         self.ended[call.run.job_id] = outcome
         self._resolve(call, outcome)
 

@@ -3,10 +3,10 @@
 import pytest
 from sqlalchemy import Engine, insert, select, update
 
-from activities.store import figures, jobs, schema
+from activities.store import figures, job_rows, schema
 from activities.store.figures import ModelUsage, OpenRounds
 from activities.store.queries import clock
-from activities.store.registry import agents, hosts
+from activities.store.registry import agent_rows, host_rows
 from tests.rows import ROOT, event, job, round_, task
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import Records
@@ -24,9 +24,9 @@ def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
     for root, state in ((ROOT, JobState.QUEUED), (OTHER, JobState.RUNNING)):
         task_ = task(root, state=TaskState.OPEN)
         told = event(1, root, kind=EventKind.DELEGATION_WIDTH_EXCEEDED)
-        jobs.write(store, Records(task=task_, jobs=(job(root, state=state, **used),), events=(told,)))
-    jobs.write(store, Records(task=task(ROOT, state=TaskState.AWAITING_HUMAN, revision=9), rounds=(round_(ROOT),)))
-    hosts.see(store, "web-1", slots=8, started_at=1.0)
+        job_rows.write(store, Records(task=task_, jobs=(job(root, state=state, **used),), events=(told,)))
+    job_rows.write(store, Records(task=task(ROOT, state=TaskState.AWAITING_HUMAN, revision=9), rounds=(round_(ROOT),)))
+    host_rows.see(store, "web-1", slots=8, started_at=1.0)
     with store.begin() as connection:
         for root in (ROOT, OTHER):
             connection.execute(insert(schema.trees).values(root_job_id=root, host="web-1", start={}, revision=1))
@@ -44,7 +44,7 @@ def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
                 checks_refused=False,
             )
         )  # fmt: skip
-    agents.add(store, Worker(name="scout", runtime="shell", command=("cat",)), ())
+    agent_rows.add(store, Worker(name="scout", runtime="shell", command=("cat",)), ())
     with store.begin() as connection:
         connection.execute(update(schema.agents).values(require=["gpu", "big"]))
         placed = {"job_id": ROOT, "attempt": job().attempt, "host": "web-3", "repo": "acme/shop", "at": 1.0}
@@ -65,7 +65,7 @@ def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
     assert 55 < found.quota.reset_at - found.now < 61
     assert figures.usage(store) == [ModelUsage("large", 200, 20, 1.0)]
     asked = [event(number, ROOT, kind=EventKind.RESULT_REPAIRED) for number in (7, 8)]
-    jobs.write(store, Records(events=tuple(asked)))
+    job_rows.write(store, Records(events=tuple(asked)))
     assert figures.repaired(store) == {(job().runtime, "large"): 2}
 
 

@@ -7,8 +7,8 @@ from sqlalchemy import Engine, update
 
 from activities.sealing import seal_key
 from activities.settings.home import Home
-from activities.store import attempts, jobs, moves, schema
-from activities.store.attempts import AttemptRow, Offered
+from activities.store import attempt_rows, job_rows, moves, schema
+from activities.store.attempt_rows import AttemptRow, Offered
 from tests.activities.store import rows
 from workflows.model.jobs import JobOutcome
 from workflows.model.rows import Records
@@ -24,7 +24,7 @@ LIE = DONE.model_copy(update={"summary": "forged"}).model_dump(mode="json")
 
 
 def begun(store: Engine) -> AttemptRow:
-    row = attempts.begin(store, Offered(ROOT, 1), host="a", run_dir="/runs/1")
+    row = attempt_rows.begin(store, Offered(ROOT, 1), host="a", run_dir="/runs/1")
     assert row is not None
     return row
 
@@ -36,7 +36,7 @@ def written(store: Engine, **values: Any) -> None:
 
 
 def there(store: Engine) -> AttemptRow:
-    row = attempts.get(store, ROOT, 1)
+    row = attempt_rows.get(store, ROOT, 1)
     assert row is not None
     return row
 
@@ -46,34 +46,34 @@ def test_an_end_that_no_host_recorded_is_none(store: Engine) -> None:
     written(store, ended_at=2.0, outcome=LIE, payload=FORGED, diagnostics={"box": "none"})
     row = there(store)
     assert (row.recorded, row.payload, row.diagnostics, row.is_forged) == (None, None, None, True)
-    assert attempts.of_job(store, ROOT) == [row]
+    assert attempt_rows.of_job(store, ROOT) == [row]
 
 
 def test_the_end_that_the_host_records_takes_the_place_of_a_forged_one(store: Engine) -> None:
     row = begun(store)
     written(store, ended_at=2.0, outcome=LIE, payload=FORGED, diagnostics={})
-    attempts.close(store, row, DONE, RESULT, {})
+    attempt_rows.close(store, row, DONE, RESULT, {})
     assert (there(store).recorded, there(store).payload) == (DONE, RESULT)
-    attempts.close(store, row, DONE.model_copy(update={"state": JobState.FAILED}), {}, {})
+    attempt_rows.close(store, row, DONE.model_copy(update={"state": JobState.FAILED}), {}, {})
     assert there(store).recorded == DONE, "the first record of the service is final"
 
 
 @pytest.mark.parametrize("part", ["outcome", "payload", "diagnostics"])
 def test_a_recorded_end_that_was_changed_is_not_read(store: Engine, part: str) -> None:
-    attempts.close(store, begun(store), DONE, RESULT, {"box": "bwrap"})
+    attempt_rows.close(store, begun(store), DONE, RESULT, {"box": "bwrap"})
     assert not there(store).is_forged
     written(store, **{part: {"outcome": LIE}.get(part, FORGED)})
     assert (there(store).recorded, there(store).payload) == (None, None)
 
 
 def test_the_end_of_another_attempt_is_not_this_one_s(store: Engine) -> None:
-    attempts.close(store, begun(store), DONE, RESULT, {})
-    other = attempts.begin(store, Offered(ROOT, 2), host="a", run_dir="/runs/2")
+    attempt_rows.close(store, begun(store), DONE, RESULT, {})
+    other = attempt_rows.begin(store, Offered(ROOT, 2), host="a", run_dir="/runs/2")
     assert other is not None
     copied = there(store)
     parts = {"outcome": copied.outcome, "payload": copied.payload, "diagnostics": copied.diagnostics}
     written(store, **parts, seals=copied.seals)
-    assert [row.is_forged for row in attempts.of_job(store, ROOT)] == [False, True]
+    assert [row.is_forged for row in attempt_rows.of_job(store, ROOT)] == [False, True]
 
 
 @pytest.mark.ruling("Q5.claim")
@@ -90,8 +90,8 @@ def test_a_lost_host_s_forged_end_is_not_taken_for_the_job_s(store: Engine) -> N
 
 
 def test_a_forged_result_is_not_shown_even_after_the_end(store: Engine) -> None:
-    jobs.write(store, Records(task=rows.task(), jobs=(rows.job(state=JobState.SUCCEEDED),)))
-    attempts.close(store, begun(store), DONE, RESULT, {})
+    job_rows.write(store, Records(task=rows.task(), jobs=(rows.job(state=JobState.SUCCEEDED),)))
+    attempt_rows.close(store, begun(store), DONE, RESULT, {})
     assert there(store).payload == RESULT
     for seals in ({}, {"seals": None}, {"seals": "x y z"}, {"seals": there(store).seals}):
         written(store, payload=FORGED, **seals)
@@ -100,8 +100,8 @@ def test_a_forged_result_is_not_shown_even_after_the_end(store: Engine) -> None:
 
 @pytest.mark.ruling("N1")
 def test_ended_attempts_are_read_after_the_key_was_replaced_and_forged_ones_are_not(store: Engine, home: Home) -> None:
-    attempts.close(store, begun(store), DONE, RESULT, {})
-    other = attempts.begin(store, Offered(ROOT, 2), host="a", run_dir="/runs/2")
+    attempt_rows.close(store, begun(store), DONE, RESULT, {})
+    other = attempt_rows.begin(store, Offered(ROOT, 2), host="a", run_dir="/runs/2")
     assert other is not None
     second = (schema.attempts.c.attempt == 2) & (schema.attempts.c.job_id == ROOT)
     with store.begin() as connection:
@@ -110,5 +110,5 @@ def test_ended_attempts_are_read_after_the_key_was_replaced_and_forged_ones_are_
     former = seal_key.every(home.root)
     seal_key.renew(home.root)
     assert there(store).is_forged
-    attempts.seal_again(store, former)
-    assert [row.recorded for row in attempts.of_job(store, ROOT)] == [DONE, None]
+    attempt_rows.seal_again(store, former)
+    assert [row.recorded for row in attempt_rows.of_job(store, ROOT)] == [DONE, None]

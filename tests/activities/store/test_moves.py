@@ -6,9 +6,9 @@ from threading import Barrier, Thread
 import pytest
 from sqlalchemy import Engine, update
 
-from activities.store import attempts, moves, schema
-from activities.store.attempts import AttemptRow, Deferral, Offered
-from activities.store.registry import hosts
+from activities.store import attempt_rows, moves, schema
+from activities.store.attempt_rows import AttemptRow, Deferral, Offered
+from activities.store.registry import host_rows
 from workflows.model.jobs import JobOutcome
 from workflows.model.states import JobState
 from workflows.policy.moving import Move
@@ -22,7 +22,7 @@ def move(host: str = "a", **fields: object) -> Move:
 
 
 def begun(store: Engine, host: str = "a", offer: int = 1) -> AttemptRow | None:
-    return attempts.begin(store, Offered(JOB, 1, offer), host=host, run_dir="/runs/1")
+    return attempt_rows.begin(store, Offered(JOB, 1, offer), host=host, run_dir="/runs/1")
 
 
 def given_up(store: Engine, order: Move, offer: int = 1) -> JobOutcome | None:
@@ -32,13 +32,13 @@ def given_up(store: Engine, order: Move, offer: int = 1) -> JobOutcome | None:
 
 def recorded(store: Engine, row: AttemptRow) -> None:
     done = JobOutcome(job_id=JOB, state=JobState.SUCCEEDED, begun_at=row.started_at)
-    attempts.close(store, row, done, {}, {})
+    attempt_rows.close(store, row, done, {}, {})
 
 
 def test_a_begun_attempt_moves_with_its_tokens_and_its_host_records_nothing_more(store: Engine) -> None:
     row = begun(store)
     assert row is not None
-    attempts.defer(store, Deferral(JOB, 1, 1, "codex", "limit", "full", 1.0, 2.0, input_tokens=70, output_tokens=7))
+    attempt_rows.defer(store, Deferral(JOB, 1, 1, "codex", "limit", "full", 1.0, 2.0, input_tokens=70, output_tokens=7))
     outcome = given_up(store, move())
     assert outcome is not None
     assert (outcome.moved, outcome.begun_at, outcome.reason) == (True, row.started_at, "its host a is lost")
@@ -46,7 +46,7 @@ def test_a_begun_attempt_moves_with_its_tokens_and_its_host_records_nothing_more
     recorded(store, row)
     assert given_up(store, move()) == outcome, "a repeated order finds what was decided"
     assert [job_id for job_id, _ in moves.to_keep(store, "a")] == [JOB]
-    assert attempts.all_open(store) == []
+    assert attempt_rows.all_open(store) == []
 
 
 def test_what_its_host_had_recorded_is_the_outcome(store: Engine) -> None:
@@ -75,8 +75,8 @@ def test_a_drained_host_keeps_what_it_has_begun(store: Engine) -> None:
 
 def test_a_host_that_came_back_keeps_its_attempts(store: Engine) -> None:
     begun(store)
-    hosts.see(store, "a", slots=1, started_at=1.0)
-    [host] = hosts.every(store)
+    host_rows.see(store, "a", slots=1, started_at=1.0)
+    [host] = host_rows.every(store)
     with store.begin() as connection:
         connection.execute(update(schema.hosts).values(seen_at=host.seen_at + 1))
     assert given_up(store, move(last_seen=host.seen_at)) is None
@@ -102,7 +102,7 @@ def test_a_host_and_a_tree_that_decide_at_once_decide_the_same(store: Engine, tu
         each.start()
     for each in threads:
         each.join()
-    left = attempts.get(store, JOB, 1)
+    left = attempt_rows.get(store, JOB, 1)
     assert left is not None
     assert kept == [left.recorded]
 
@@ -119,13 +119,13 @@ def test_kept_work_is_looked_at_once(store: Engine) -> None:
 def test_an_attempt_is_dated_by_the_databases_clock(store: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     if store.dialect.name == "sqlite":
         pytest.skip("one machine has one clock")
-    hosts.see(store, "a", slots=1, started_at=1.0)
-    [host] = hosts.every(store)
+    host_rows.see(store, "a", slots=1, started_at=1.0)
+    [host] = host_rows.every(store)
     monkeypatch.setattr(time, "time", lambda: host.now - 3600)
     row = begun(store)
     assert row is not None
     recorded(store, row)
-    left = attempts.get(store, JOB, 1)
+    left = attempt_rows.get(store, JOB, 1)
     assert left is not None
     assert left.ended_at is not None
     assert host.now <= left.started_at <= left.ended_at

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import Engine
 
-from activities.store import jobs, outbox
+from activities.store import job_rows, outbox
 from tests.activities.store.rows import EVENT, ROOT
 from workflows.model.rows import EventRecord, Records
 
@@ -22,7 +22,7 @@ def add(store: Engine, *events: EventRecord) -> None:
 def test_only_events_for_people_enter_the_outbox_and_never_change(store: Engine) -> None:
     quiet = another(4, 13.0).model_copy(update={"kind": "job_started"})
     for message in ("Which? - é", "written again"):
-        jobs.write(store, Records(events=(EVENT.model_copy(update={"message": message}), quiet)))
+        job_rows.write(store, Records(events=(EVENT.model_copy(update={"message": message}), quiet)))
     found = outbox.get(store, EVENT.event_id)
     assert found == outbox.Notification(f"{ROOT}-e3", ROOT, f"{ROOT}.2", "round_opened", "Which? - é", 12.5)
     assert outbox.get(store, quiet.event_id) is None
@@ -64,7 +64,7 @@ def test_a_row_that_was_refused_is_told(store: Engine) -> None:
     told = EventRecord(
         event_id=f"{ROOT}-e1", job_id=ROOT, root_job_id=ROOT, kind="record_refused", at=1.0, message="written shortened"
     )
-    jobs.write(store, Records(events=(told,)))
+    job_rows.write(store, Records(events=(told,)))
     kept = outbox.get(store, told.event_id)
     assert kept is not None
     assert kept.message == "written shortened"

@@ -13,9 +13,9 @@ from activities.jobs import placing
 from activities.jobs.placing import Placer, need_of
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempts, placements, schema, trees
-from activities.store.registry import agents, hosts, repos
-from activities.store.registry.repos import Remote
+from activities.store import attempt_rows, placements, schema, tree_rows
+from activities.store.registry import agent_rows, host_rows, repo_rows
+from activities.store.registry.repo_rows import Remote
 from tests.rows import ROOT, job
 from tests.tree.simulator import tree_input
 from workflows.model.rows import Records
@@ -31,7 +31,7 @@ REMOTE = Remote("https://git.example/shop", "main", "refs/service/")
 
 def see(store: Engine, name: str, *labels: str, slots: int = 4, taken: int = 0) -> None:
     own = ("runtime:shell", f"host:{name}", *labels)
-    hosts.see(store, name, slots=slots, started_at=1.0, labels=own, taken=taken)
+    host_rows.see(store, name, slots=slots, started_at=1.0, labels=own, taken=taken)
 
 
 def wanted(number: int = 1, **fields: object) -> Unplaced:
@@ -57,7 +57,7 @@ def placed(store: Engine) -> dict[str, str]:
 
 
 def test_an_attempt_counts_as_load_from_its_placement_until_its_host_reports_it(store: Engine) -> None:
-    repos.put(store, "acme/shop", "/shop", "a")
+    repo_rows.put(store, "acme/shop", "/shop", "a")
     see(store, "a", taken=1)
     assert place(store).host == "a"
     assert (load(store), placed(store)) == ({"a": 2}, {"job-1": "a"})
@@ -69,7 +69,7 @@ def test_an_attempt_counts_as_load_from_its_placement_until_its_host_reports_it(
 
 def test_trees_that_place_at_once_do_not_all_choose_one_host(store: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placing, "TRIES", 16)  # each try in vain is the placement of another one
-    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    repo_rows.put(store, "acme/shop", "", "a", remote=REMOTE)
     for name in "abcd":
         see(store, name, slots=4)
     with ThreadPoolExecutor(4) as trees:
@@ -89,7 +89,7 @@ def fill(store: Engine, number: int, *labels: str, taken: int = 0, first: int = 
 
 
 def test_idle_hosts_are_drawn_before_busy_ones_and_those_before_full_ones(store: Engine) -> None:
-    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    repo_rows.put(store, "acme/shop", "", "a", remote=REMOTE)
     fill(store, 20, taken=4)
     fill(store, 20, taken=3, first=20)
     fill(store, 5, first=40)
@@ -105,7 +105,7 @@ def drawn_by_load(store: Engine) -> list[Host]:
 
 
 def test_what_is_asked_for_by_name_is_drawn_from_any_number_of_hosts(store: Engine) -> None:
-    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    repo_rows.put(store, "acme/shop", "", "a", remote=REMOTE)
     fill(store, 40)
     for number in range(3):
         assert place(store, number, near="h7").host == "h7"
@@ -116,7 +116,7 @@ def test_what_is_asked_for_by_name_is_drawn_from_any_number_of_hosts(store: Engi
 
 
 def test_a_label_that_few_of_many_hosts_have_is_found_and_one_that_none_has_is_named(store: Engine) -> None:
-    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    repo_rows.put(store, "acme/shop", "", "a", remote=REMOTE)
     fill(store, 40, "big")
     see(store, "rare", "gpu", "big")
     assert place(store, require=("gpu", "big")).host == "rare"
@@ -130,22 +130,22 @@ def test_a_label_that_few_of_many_hosts_have_is_found_and_one_that_none_has_is_n
 
 
 def test_hosts_that_died_are_left_out_of_the_draw_and_are_back_with_their_next_sign_of_life(store: Engine) -> None:
-    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    repo_rows.put(store, "acme/shop", "", "a", remote=REMOTE)
     fill(store, 30)
     with store.begin() as connection:
         connection.execute(update(schema.hosts).values(seen_at=schema.hosts.c.seen_at - 61))
     see(store, "a", taken=3)
-    hosts.sort_out(store)
+    host_rows.sort_out(store)
     assert {place(store, number).host for number in range(4)} == {"a"}
-    hosts.stop(store, "a", started_at=1.0)
+    host_rows.stop(store, "a", started_at=1.0)
     assert "has no worker" in place(store).reason
-    hosts.sort_out(store)
+    host_rows.sort_out(store)
     see(store, "h7")
     assert place(store).host == "h7"
     with store.begin() as connection:  # as a worker of an earlier release does
         connection.execute(update(schema.hosts).where(schema.hosts.c.name == "a").values(stopped_at=None, taken=0))
         connection.execute(update(schema.hosts).where(schema.hosts.c.name == "h7").values(held="the disk is full"))
-    hosts.sort_out(store)
+    host_rows.sort_out(store)
     assert {place(store, number).host for number in range(4)} == {"a"}
 
 
@@ -179,7 +179,7 @@ def rows_read(store: Engine) -> int:
 
 
 def test_the_rows_read_for_a_placement_do_not_grow_with_the_fleet(store: Engine) -> None:
-    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    repo_rows.put(store, "acme/shop", "", "a", remote=REMOTE)
     read = []
     for number in (1_000, 4_000):
         for taken in (0, 2, 4):
@@ -194,43 +194,43 @@ def test_the_rows_read_for_a_placement_do_not_grow_with_the_fleet(store: Engine)
 
 
 def test_a_repository_without_a_remote_stays_with_its_checkout(store: Engine) -> None:
-    repos.put(store, "acme/shop", "/shop", "a")
+    repo_rows.put(store, "acme/shop", "/shop", "a")
     see(store, "a", taken=40)
     see(store, "b")
     assert place(store).host == "a"
-    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    repo_rows.put(store, "acme/shop", "", "a", remote=REMOTE)
     assert place(store).host == "b"
 
 
 def test_labels_of_repository_agent_and_stage_count_together(store: Engine) -> None:
-    repos.put(store, "acme/shop", "/shop", "a", require=("vpn",), prefer=("eu",))
+    repo_rows.put(store, "acme/shop", "/shop", "a", require=("vpn",), prefer=("eu",))
     worker = Worker(name="ann", runtime="shell", capabilities=("ask",))
-    agents.add(store, worker, ("acme/shop",), require=("gpu",), prefer=("ssd",))
+    agent_rows.add(store, worker, ("acme/shop",), require=("gpu",), prefer=("ssd",))
     asks = placements.asks(store, "acme/shop", "ann")
     need = need_of(wanted(agent="ann", require=("big",), prefer=("host:a",), near="b"), asks)
     assert need.require == {"vpn", "gpu", "big", "runtime:shell"}
     assert need.prefer == {"eu", "ssd", "host:a"}
     assert (need.near, need.only) == ("b", frozenset({"a"}))
-    repos.put(store, "acme/shop", "/shop", "a", prefer=())
+    repo_rows.put(store, "acme/shop", "/shop", "a", prefer=())
     asks = placements.asks(store, "acme/shop")
     assert (asks.require, asks.prefer) == (frozenset({"vpn"}), frozenset()), "what is not given stays"
 
 
 @pytest.mark.parametrize("nonsense", ["null", "7", '"gpu"', '{"gpu" : 1}', '[null, 7, ["gpu"], "big"]'])
 def test_a_host_whose_labels_are_nonsense_stops_no_other(store: Engine, nonsense: str) -> None:
-    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    repo_rows.put(store, "acme/shop", "", "a", remote=REMOTE)
     for name in "ab":
         see(store, name, "gpu")
     column: ColumnElement[Any] = literal_column(f"'{nonsense}'")
     with store.begin() as connection:
         connection.execute(update(schema.hosts).where(schema.hosts.c.name == "b").values(labels=column, keys=column))
     assert {place(store, number, require=("gpu",)).host for number in range(4)} == {"a"}
-    labels = [list(each.labels) for each in hosts.every(store)]
+    labels = [list(each.labels) for each in host_rows.every(store)]
     assert labels == [["runtime:shell", "host:a", "gpu"], ["big"] if "big" in nonsense else []]
 
 
 def test_what_no_host_can_run_is_placed_nowhere(store: Engine) -> None:
-    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    repo_rows.put(store, "acme/shop", "", "a", remote=REMOTE)
     see(store, "a")
     answer = place(store, require=("gpu",))
     assert (answer.host, answer.reason) == ("", "no host has the label gpu")
@@ -238,7 +238,7 @@ def test_what_no_host_can_run_is_placed_nowhere(store: Engine) -> None:
 
 
 def test_a_host_that_had_attempts_of_the_repository_is_warm(store: Engine) -> None:
-    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    repo_rows.put(store, "acme/shop", "", "a", remote=REMOTE)
     see(store, "a")
     assert [host.has_repo for host in drawn(store)] == [False]
     place(store)
@@ -246,15 +246,15 @@ def test_a_host_that_had_attempts_of_the_repository_is_warm(store: Engine) -> No
 
 
 def test_a_job_s_host_is_where_its_attempt_was_placed(store: Engine) -> None:
-    repos.put(store, "acme/shop", "", "a", remote=REMOTE)
+    repo_rows.put(store, "acme/shop", "", "a", remote=REMOTE)
     queued = [job(name, state=JobState.QUEUED) for name in (ROOT, f"{ROOT}.1")]
-    trees.begin(store, tree_input(root_job_id=ROOT), "home", Records(jobs=tuple(queued)))
+    tree_rows.begin(store, tree_input(root_job_id=ROOT), "home", Records(jobs=tuple(queued)))
     see(store, "a")
     place(store, 1, offer=Offer(job_id=queued[0].job_id, attempt=1))
-    found = hosts.of_jobs(store, [each.job_id for each in queued])
+    found = host_rows.of_jobs(store, [each.job_id for each in queued])
     assert [found[each.job_id].name for each in queued] == ["a", "home"]
-    assert hosts.open_jobs(store, "a") == [queued[0].job_id]
+    assert host_rows.open_jobs(store, "a") == [queued[0].job_id]
     assert placements.hosts_in(store, ROOT) == {queued[0].job_id: "a"}
     with store.begin() as connection:
-        attempts.open_or_get(connection, queued[0].job_id, 1, "b", "/run", 1.0)
+        attempt_rows.open_or_get(connection, queued[0].job_id, 1, "b", "/run", 1.0)
     assert placements.hosts_in(store, ROOT) == {queued[0].job_id: "b"}, "where it began counts"

@@ -12,9 +12,9 @@ from sqlalchemy import Engine, create_engine, inspect, text
 from sqlalchemy.pool import NullPool
 
 from activities.settings.home import Home
-from activities.store import attempts, idempotency, jobs, rounds
+from activities.store import attempt_rows, idempotency_rows, job_rows, round_rows
 from activities.store.database import HEAD, MIGRATIONS, open_store
-from activities.store.registry import agents, hosts, memory, pipelines, repos
+from activities.store.registry import agent_rows, host_rows, memory_rows, pipeline_rows, repo_rows
 from tests.activities.store import dumps
 from tests.activities.store.conftest import emptied
 from tests.rows import ROOT
@@ -41,24 +41,24 @@ def test_the_store_of_every_release_is_read(store: Engine, request: pytest.Fixtu
     release = request.node.callspec.params["store"].name.rpartition(".")[0].rpartition(".")[0]
     with store.connect() as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == HEAD
-    task, leg = jobs.task_of(store, ROOT), jobs.get(store, f"{ROOT}.1")
+    task, leg = job_rows.task_of(store, ROOT), job_rows.get(store, f"{ROOT}.1")
     assert task is not None
     assert leg is not None
     assert (task.state, leg.state) == (TaskState.AWAITING_HUMAN, JobState.RUNNING)
-    assert [each.end for each in rounds.of_tree(store, ROOT)] == [None]
-    recorded, running = attempts.get(store, ROOT, 1), attempts.get(store, f"{ROOT}.1", 1)
+    assert [each.end for each in round_rows.of_tree(store, ROOT)] == [None]
+    recorded, running = attempt_rows.get(store, ROOT, 1), attempt_rows.get(store, f"{ROOT}.1", 1)
     assert recorded is not None
     assert recorded.recorded is not None
     assert running is not None
     assert (running.run_dir, running.recorded) == ("/home/runs/2", None)
-    [repo] = repos.every(store)
+    [repo] = repo_rows.every(store)
     assert (repo.name, repo.path, repo.host) == ("acme/shop", "/srv/checkouts/shop", "here")
-    assert [agent.worker.name for agent in agents.every(store)] == ["scout"]
-    assert [(host.name, host.version, host.slots) for host in hosts.every(store)] == [("here", release, 4)]
-    assert [each.name for each in pipelines.every(store)] == ["nightly"]
-    [found] = memory.recall(store, "orders", agent=None, shared=True, repo="acme/shop", limit=5)
+    assert [agent.worker.name for agent in agent_rows.every(store)] == ["scout"]
+    assert [(host.name, host.version, host.slots) for host in host_rows.every(store)] == [("here", release, 4)]
+    assert [each.name for each in pipeline_rows.every(store)] == ["nightly"]
+    [found] = memory_rows.recall(store, "orders", agent=None, shared=True, repo="acme/shop", limit=5)
     assert found.content == "orders end at 100"
-    assert idempotency.reserve(store, "order-17", "d", "second").subject == "first"
+    assert idempotency_rows.reserve(store, "order-17", "d", "second").subject == "first"
 
 
 @pytest.mark.ruling("Q8")

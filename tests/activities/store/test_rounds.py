@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from activities.store import rounds
+from activities.store import round_rows
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import FailingRecord, QuestionRecord, RoundRecord
 from workflows.model.states import JobState
@@ -46,16 +46,16 @@ CLOSED: dict[str, Any] = {
 
 def write(store: Engine, *records: RoundRecord) -> None:
     with store.begin() as connection:
-        rounds.write(connection, records)
+        round_rows.write(connection, records)
 
 
 def test_a_round_comes_back_as_it_was_written(store: Engine) -> None:
     failing = FailingRecord(leg="a", job_id=f"{ROOT}.1", attempt=2, state=JobState.FAILED, reason='says "no"')
     asked, failed = a_round(), a_round(number=2, kind=RoundKind.FAILURE, questions=(), failing=(failing,), **CLOSED)
     write(store, asked, failed)
-    assert rounds.get(store, asked.round_id) == asked
-    assert rounds.get(store, failed.round_id) == failed
-    assert rounds.get(store, f"{ROOT}-r3") is None
+    assert round_rows.get(store, asked.round_id) == asked
+    assert round_rows.get(store, failed.round_id) == failed
+    assert round_rows.get(store, f"{ROOT}-r3") is None
 
 
 def test_a_late_or_repeated_write_does_not_open_a_round_again(store: Engine) -> None:
@@ -63,15 +63,15 @@ def test_a_late_or_repeated_write_does_not_open_a_round_again(store: Engine) -> 
     write(store, a_round(revision=5, **CLOSED))
     for late in (a_round(revision=3), a_round(revision=5, said="another text")):
         write(store, late)
-    found = rounds.get(store, f"{ROOT}-r1")
+    found = round_rows.get(store, f"{ROOT}-r1")
     assert found is not None
     assert (found.revision, found.said, found.end) == (5, "b", RoundEnd.ANSWERED)
-    assert rounds.open_rounds(store) == []
+    assert round_rows.open_rounds(store) == []
 
 
 def test_open_rounds_are_the_oldest_first_of_one_tree_or_of_all(store: Engine) -> None:
     write(store, a_round(number=2, opened_at=30.0), a_round(f"{ROOT}.2", opened_at=12.0), a_round(**CLOSED))
     write(store, a_round(OTHER, opened_at=11.0))
-    assert [each.round_id for each in rounds.open_rounds(store)] == [f"{OTHER}-r1", f"{ROOT}.2-r1", f"{ROOT}-r2"]
-    assert [each.round_id for each in rounds.open_rounds(store, root=ROOT)] == [f"{ROOT}.2-r1", f"{ROOT}-r2"]
-    assert [each.round_id for each in rounds.of_tree(store, ROOT)] == [f"{ROOT}-r1", f"{ROOT}.2-r1", f"{ROOT}-r2"]
+    assert [each.round_id for each in round_rows.open_rounds(store)] == [f"{OTHER}-r1", f"{ROOT}.2-r1", f"{ROOT}-r2"]
+    assert [each.round_id for each in round_rows.open_rounds(store, root=ROOT)] == [f"{ROOT}.2-r1", f"{ROOT}-r2"]
+    assert [each.round_id for each in round_rows.of_tree(store, ROOT)] == [f"{ROOT}-r1", f"{ROOT}.2-r1", f"{ROOT}-r2"]

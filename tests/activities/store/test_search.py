@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import Engine
 
-from activities.store import jobs
+from activities.store import job_rows
 from tests.bridge import seeds
 from workflows.model.rows import JobRecord, Records, TaskRecord
 
@@ -21,7 +21,7 @@ def trees(store: Engine) -> Engine:
 
 
 def _write(store: Engine, task: TaskRecord | None, job: JobRecord) -> None:
-    jobs.write(store, Records(task=task, jobs=(job,)))
+    job_rows.write(store, Records(task=task, jobs=(job,)))
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,18 @@ def _write(store: Engine, task: TaskRecord | None, job: JobRecord) -> None:
     ],
 )
 def test_a_text_finds_ids_titles_legs_and_agents(trees: Engine, text: str, found: list[str]) -> None:
-    assert [job.job_id for job in jobs.find(trees, jobs.JobFilter(text=text))] == found
+    assert [job.job_id for job in job_rows.find(trees, job_rows.JobFilter(text=text))] == found
 
 
 def test_it_goes_together_with_the_other_filters(trees: Engine) -> None:
-    assert [job.job_id for job in jobs.find(trees, jobs.JobFilter(text="raise", roots_only=True))] == [seeds.ROOT]
-    assert [job.job_id for job in jobs.find(trees, jobs.JobFilter(text="scout", before=(3.0, OTHER)))] == [seeds.ROOT]
+    assert [job.job_id for job in job_rows.find(trees, job_rows.JobFilter(text="raise", roots_only=True))] == [
+        seeds.ROOT
+    ]
+    assert [job.job_id for job in job_rows.find(trees, job_rows.JobFilter(text="scout", before=(3.0, OTHER)))] == [
+        seeds.ROOT
+    ]
 
 
 def test_trees_are_named_by_their_titles(trees: Engine) -> None:
-    assert jobs.titles(trees, {seeds.ROOT, "job-000000000000"}) == {seeds.ROOT: "Raise the 100% limit"}
-    assert jobs.titles(trees, set()) == {}
+    assert job_rows.titles(trees, {seeds.ROOT, "job-000000000000"}) == {seeds.ROOT: "Raise the 100% limit"}
+    assert job_rows.titles(trees, set()) == {}

@@ -19,8 +19,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
 from activities.settings.home import Home
-from activities.store import attempts, database, events, jobs
-from activities.store.attempts import Offered
+from activities.store import attempt_rows, database, event_rows, job_rows
+from activities.store.attempt_rows import Offered
 from activities.store.database import (
     HEAD,
     MIGRATIONS,
@@ -30,7 +30,7 @@ from activities.store.database import (
     connected,
     open_store,
 )
-from activities.store.registry import agents, repos
+from activities.store.registry import agent_rows, repo_rows
 from activities.store.schema import metadata
 from tests.activities.store.conftest import emptied
 from tests.activities.store.rows import ROOT, job, task
@@ -62,16 +62,16 @@ def test_the_code_knows_the_newest_migration() -> None:
 
 @pytest.mark.ruling("Q3")
 def test_a_repository_has_one_checkout_and_with_a_remote_one_on_each_host(store: Engine) -> None:
-    repos.put(store, "acme/shop", "/shop", "here", "acme/shop")
-    assert repos.put(store, "acme/shop", "/there/shop", "there").checkouts == {"there": "/there/shop"}
-    remote = repos.Remote("ssh://git@host/shop.git", "main", "refs/service/")
-    assert repos.put(store, "acme/shop", "", "here", remote=remote).checkouts == {"there": "/there/shop"}
-    known = repos.put(store, "acme/shop", "/shop", "here")
+    repo_rows.put(store, "acme/shop", "/shop", "here", "acme/shop")
+    assert repo_rows.put(store, "acme/shop", "/there/shop", "there").checkouts == {"there": "/there/shop"}
+    remote = repo_rows.Remote("ssh://git@host/shop.git", "main", "refs/service/")
+    assert repo_rows.put(store, "acme/shop", "", "here", remote=remote).checkouts == {"there": "/there/shop"}
+    known = repo_rows.put(store, "acme/shop", "/shop", "here")
     assert (known.path, known.host, known.remote) == ("/there/shop", "there", "ssh://git@host/shop.git")
     assert known.checkouts == {"there": "/there/shop", "here": "/shop"}
     assert known.is_on("anywhere")
-    assert repos.remove(store, "acme/shop")
-    assert repos.every(store) == []
+    assert repo_rows.remove(store, "acme/shop")
+    assert repo_rows.every(store) == []
 
 
 def test_the_store_is_private_and_survives_a_crash_by_wal(bare_home: Home) -> None:
@@ -152,10 +152,10 @@ def test_opening_a_restored_copy_waits_for_readers_up_to_the_timeout(
 
 
 def test_a_late_or_repeated_record_changes_nothing(store: Engine) -> None:
-    jobs.write(store, Records(task=task(3, TaskState.DONE), jobs=(job(revision=3, state=JobState.SUCCEEDED),)))
+    job_rows.write(store, Records(task=task(3, TaskState.DONE), jobs=(job(revision=3, state=JobState.SUCCEEDED),)))
     for revision in (1, 3):
-        jobs.write(store, Records(task=task(revision), jobs=(job(revision=revision),)))
-    found, kept = jobs.get(store, ROOT), jobs.task_of(store, ROOT)
+        job_rows.write(store, Records(task=task(revision), jobs=(job(revision=revision),)))
+    found, kept = job_rows.get(store, ROOT), job_rows.task_of(store, ROOT)
     assert found is not None
     assert kept is not None
     assert (found.state, kept.state) == (JobState.SUCCEEDED, TaskState.DONE)
@@ -171,10 +171,10 @@ def test_events_are_kept_once_and_read_in_order(store: Engine) -> None:
         for n in (10, 2, 1)
     )
     for _ in range(2):
-        jobs.write(store, Records(events=told))
-    kept = events.of_tree(store, ROOT)
+        job_rows.write(store, Records(events=told))
+    kept = event_rows.of_tree(store, ROOT)
     assert [(event.message, event.seq) for event in kept] == [("10", 1), ("2", 2), ("1", 3)]
-    assert [event.data for event in events.of_tree(store, ROOT, after=2)] == [{"n": 1}]
+    assert [event.data for event in event_rows.of_tree(store, ROOT, after=2)] == [{"n": 1}]
 
 
 @pytest.mark.ruling("B7")
@@ -186,51 +186,53 @@ def test_several_writers_of_a_tree_make_one_sequence(store: Engine) -> None:
             told = EventRecord(
                 event_id=f"{ROOT}-w{writer}-{n}", job_id=ROOT, root_job_id=ROOT, kind="k", at=n, message="said"
             )
-            jobs.write(store, Records(events=(told,)))
+            job_rows.write(store, Records(events=(told,)))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(tell, range(4)))
-    assert [event.seq for event in events.of_tree(store, ROOT)] == list(range(1, 81))
+    assert [event.seq for event in event_rows.of_tree(store, ROOT)] == list(range(1, 81))
 
 
 def test_a_tree_is_read_in_dispatch_order(store: Engine) -> None:
     ids = [ROOT, *(f"{ROOT}.{n}" for n in range(1, 12))]
-    jobs.write(store, Records(jobs=tuple(job(job_id) for job_id in reversed(ids))))
-    assert [j.job_id for j in jobs.tree(store, ROOT)] == ids
+    job_rows.write(store, Records(jobs=tuple(job(job_id) for job_id in reversed(ids))))
+    assert [j.job_id for j in job_rows.tree(store, ROOT)] == ids
 
 
 def test_jobs_are_found_newest_first_by_what_people_filter_by(store: Engine) -> None:
-    jobs.write(store, Records(jobs=(job(at=1.0), job(f"{ROOT}.1", at=2.0, state=JobState.FAILED))))
-    assert [j.job_id for j in jobs.find(store, jobs.JobFilter())] == [f"{ROOT}.1", ROOT]
-    assert [j.job_id for j in jobs.find(store, jobs.JobFilter(states=(JobState.QUEUED,)))] == [ROOT]
-    assert jobs.find(store, jobs.JobFilter(repo="acme/other")) == []
-    assert len(jobs.find(store, jobs.JobFilter(limit=1))) == 1
+    job_rows.write(store, Records(jobs=(job(at=1.0), job(f"{ROOT}.1", at=2.0, state=JobState.FAILED))))
+    assert [j.job_id for j in job_rows.find(store, job_rows.JobFilter())] == [f"{ROOT}.1", ROOT]
+    assert [j.job_id for j in job_rows.find(store, job_rows.JobFilter(states=(JobState.QUEUED,)))] == [ROOT]
+    assert job_rows.find(store, job_rows.JobFilter(repo="acme/other")) == []
+    assert len(job_rows.find(store, job_rows.JobFilter(limit=1))) == 1
 
 
 @pytest.mark.ruling("B5")
 def test_an_offer_is_begun_or_taken_back_whoever_comes_first(store: Engine) -> None:
-    begun = attempts.begin(store, Offered(ROOT, 1), host="here", run_dir="/1")
+    begun = attempt_rows.begin(store, Offered(ROOT, 1), host="here", run_dir="/1")
     assert begun is not None
-    assert attempts.take_back(store, Offered(ROOT, 1)) == begun.started_at
-    assert attempts.take_back(store, Offered(ROOT, 2, 7)) is None
-    assert attempts.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
-    assert attempts.take_back(store, Offered(ROOT, 2, 7)) is None, "asked twice, it is the same answer"
-    assert attempts.begin(store, Offered(ROOT, 2, 9), host="here", run_dir="/2"), "a later offer is another"
-    assert attempts.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
-    assert attempts.take_back(store, Offered(ROOT, 2, 11)), "what has begun is not taken back under any number"
-    assert attempts.ordered_to_stop(store, [(ROOT, 1), (ROOT, 2)]) == set(), "what has begun runs on"
-    assert attempts.begin(store, Offered(ROOT, 2, 11), host="here", run_dir="/2"), "a tree that was reset finds its run"
-    assert [run.attempt for run in attempts.of_job(store, ROOT)] == [1, 2], "what was taken back left no row"
+    assert attempt_rows.take_back(store, Offered(ROOT, 1)) == begun.started_at
+    assert attempt_rows.take_back(store, Offered(ROOT, 2, 7)) is None
+    assert attempt_rows.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
+    assert attempt_rows.take_back(store, Offered(ROOT, 2, 7)) is None, "asked twice, it is the same answer"
+    assert attempt_rows.begin(store, Offered(ROOT, 2, 9), host="here", run_dir="/2"), "a later offer is another"
+    assert attempt_rows.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
+    assert attempt_rows.take_back(store, Offered(ROOT, 2, 11)), "what has begun is not taken back under any number"
+    assert attempt_rows.ordered_to_stop(store, [(ROOT, 1), (ROOT, 2)]) == set(), "what has begun runs on"
+    assert attempt_rows.begin(store, Offered(ROOT, 2, 11), host="here", run_dir="/2"), (
+        "a tree that was reset finds its run"
+    )
+    assert [run.attempt for run in attempt_rows.of_job(store, ROOT)] == [1, 2], "what was taken back left no row"
 
 
 @pytest.mark.ruling("G2.stops", "Q7")
 def test_what_is_called_off_never_begins_or_its_host_is_ordered_to_stop_it(store: Engine) -> None:
-    begun = attempts.begin(store, Offered(ROOT, 1), host="here", run_dir="/1")
+    begun = attempt_rows.begin(store, Offered(ROOT, 1), host="here", run_dir="/1")
     assert begun is not None
-    assert attempts.call_off(store, Offered(ROOT, 1), StopReason.CANCELLED) == begun.started_at
-    assert attempts.call_off(store, Offered(ROOT, 2), StopReason.CANCELLED) is None
-    assert attempts.begin(store, Offered(ROOT, 2), host="here", run_dir="/2") is None
-    assert attempts.ordered_to_stop(store, [(ROOT, 1), (ROOT, 2), (ROOT, 3)]) == {(ROOT, 1)}
+    assert attempt_rows.call_off(store, Offered(ROOT, 1), StopReason.CANCELLED) == begun.started_at
+    assert attempt_rows.call_off(store, Offered(ROOT, 2), StopReason.CANCELLED) is None
+    assert attempt_rows.begin(store, Offered(ROOT, 2), host="here", run_dir="/2") is None
+    assert attempt_rows.ordered_to_stop(store, [(ROOT, 1), (ROOT, 2), (ROOT, 3)]) == {(ROOT, 1)}
 
 
 @pytest.mark.ruling("B5")
@@ -241,11 +243,11 @@ def test_of_a_host_and_a_tree_at_the_same_moment_one_gets_the_offer(store: Engin
 
         def begin(offered: Offered = offered, both: threading.Barrier = both) -> bool:
             both.wait()
-            return attempts.begin(store, offered, host="here", run_dir="/") is not None
+            return attempt_rows.begin(store, offered, host="here", run_dir="/") is not None
 
         def take_back(offered: Offered = offered, both: threading.Barrier = both) -> bool:
             both.wait()
-            return attempts.take_back(store, offered) is None
+            return attempt_rows.take_back(store, offered) is None
 
         with ThreadPoolExecutor(2) as pool:
             won = [pool.submit(begin), pool.submit(take_back)]
@@ -253,15 +255,15 @@ def test_of_a_host_and_a_tree_at_the_same_moment_one_gets_the_offer(store: Engin
 
 
 def test_the_first_record_of_a_run_stands(store: Engine) -> None:
-    run = attempts.begin(store, Offered(ROOT, 1), host="here", run_dir="/runs/1")
+    run = attempt_rows.begin(store, Offered(ROOT, 1), host="here", run_dir="/runs/1")
     assert run is not None
-    assert attempts.begin(store, Offered(ROOT, 1), host="elsewhere", run_dir="/runs/2") == run
-    attempts.record_worktree(store, run, worktree="/w", branch=None, base_sha="abc")
-    attempts.close(
+    assert attempt_rows.begin(store, Offered(ROOT, 1), host="elsewhere", run_dir="/runs/2") == run
+    attempt_rows.record_worktree(store, run, worktree="/w", branch=None, base_sha="abc")
+    attempt_rows.close(
         store, run, JobOutcome(job_id=ROOT, state=JobState.SUCCEEDED, decision=Decision.APPROVED), {"a": 1}, {}
     )
-    attempts.close(store, run, JobOutcome(job_id=ROOT, state=JobState.FAILED), {}, {"late": True})
-    kept = attempts.get(store, ROOT, 1)
+    attempt_rows.close(store, run, JobOutcome(job_id=ROOT, state=JobState.FAILED), {}, {"late": True})
+    kept = attempt_rows.get(store, ROOT, 1)
     assert kept is not None
     assert kept.recorded is not None
     assert (kept.recorded.decision, kept.payload, kept.worktree) == (Decision.APPROVED, {"a": 1}, "/w")
@@ -276,19 +278,19 @@ def test_agents_are_routable_only_where_they_are_allowed(store: Engine) -> None:
         capabilities=("implement",),
         autonomy_policy=AutonomyPolicy.WORKSPACE_WRITE,
     )
-    repos.put(store, "acme/shop", "/shop", "here")
-    repos.put(store, "acme/site", "/site", "here")
-    assert agents.add(store, worker, ("acme/shop",))
-    assert not agents.add(store, worker, ())
-    assert agents.routable(store, "acme/shop") == (worker,)
-    assert agents.routable(store, "acme/site") == ()
-    agents.allow(store, "builder", "acme/site")
-    agents.deny(store, "builder", "acme/shop")
-    found = agents.get(store, "builder")
+    repo_rows.put(store, "acme/shop", "/shop", "here")
+    repo_rows.put(store, "acme/site", "/site", "here")
+    assert agent_rows.add(store, worker, ("acme/shop",))
+    assert not agent_rows.add(store, worker, ())
+    assert agent_rows.routable(store, "acme/shop") == (worker,)
+    assert agent_rows.routable(store, "acme/site") == ()
+    agent_rows.allow(store, "builder", "acme/site")
+    agent_rows.deny(store, "builder", "acme/shop")
+    found = agent_rows.get(store, "builder")
     assert found is not None
     assert found.repos == ("acme/site",)
-    assert repos.remove(store, "acme/site")
-    again = agents.get(store, "builder")
+    assert repo_rows.remove(store, "acme/site")
+    again = agent_rows.get(store, "builder")
     assert again is not None
     assert again.repos == ()
 

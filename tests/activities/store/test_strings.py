@@ -15,10 +15,10 @@ from activities.jobs.record_tree import TreeRecorder
 from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempts, events, jobs, permanent_errors, rounds, schema, trees
-from activities.store.attempts import Offered
+from activities.store import attempt_rows, event_rows, job_rows, permanent_errors, round_rows, schema, tree_rows
+from activities.store.attempt_rows import Offered
 from activities.store.database import open_store
-from activities.store.registry import agents, repos
+from activities.store.registry import agent_rows, repo_rows
 from tests.activities.store.rows import ROOT, job, task
 from tests.pipeline.plans import an_input, shell
 from tests.tree.simulator import World, tree_input
@@ -118,14 +118,14 @@ def a_round(question: QuestionRecord) -> RoundRecord:
 
 def test_every_text_at_its_bound_is_stored_and_read_back_as_it_was(store: Engine) -> None:
     records = everything()
-    jobs.write(store, records)
-    assert jobs.get(store, f"{ROOT}.1") == records.jobs[0]
-    assert jobs.task_of(store, ROOT) == records.task
-    assert rounds.of_tree(store, ROOT) == list(records.rounds)
+    job_rows.write(store, records)
+    assert job_rows.get(store, f"{ROOT}.1") == records.jobs[0]
+    assert job_rows.task_of(store, ROOT) == records.task
+    assert round_rows.of_tree(store, ROOT) == list(records.rounds)
 
 
 def test_a_registration_at_its_bounds_is_stored(store: Engine) -> None:
-    repos.put(store, f"{'o' * 99}/{'r' * 100}", "/path", "host")
+    repo_rows.put(store, f"{'o' * 99}/{'r' * 100}", "/path", "host")
     worker = Worker(
         name="a" * 64,
         runtime="runtime_a",
@@ -134,8 +134,8 @@ def test_a_registration_at_its_bounds_is_stored(store: Engine) -> None:
         role=widest("role"),
         template=widest("agent_template", "t"),
     )
-    assert agents.add(store, worker, (f"{'o' * 99}/{'r' * 100}",))
-    found = agents.get(store, "a" * 64)
+    assert agent_rows.add(store, worker, (f"{'o' * 99}/{'r' * 100}",))
+    found = agent_rows.get(store, "a" * 64)
     assert found is not None
     assert found.worker == worker
 
@@ -167,10 +167,10 @@ def test_a_row_that_never_fits_is_refused_once_and_taken_when_it_is_shortened(
         record(store, home, records)
     assert refused.value.non_retryable
     assert refused.value.type == REFUSED
-    assert jobs.task_of(store, ROOT) is None, "all of it or nothing of it"
+    assert job_rows.task_of(store, ROOT) is None, "all of it or nothing of it"
     record(store, home, reduced(records))
-    assert jobs.task_of(store, ROOT) is not None
-    found = jobs.get(store, ROOT)
+    assert job_rows.task_of(store, ROOT) is not None
+    found = job_rows.get(store, ROOT)
     assert found is not None
     assert (found.state, found.result_digest) == (row.state, row.result_digest)
 
@@ -181,7 +181,7 @@ def test_an_event_that_never_fits_is_taken_when_it_is_shortened(store: Engine, h
     with pytest.raises(ApplicationError):
         record(store, home, records)
     record(store, home, reduced(records))
-    assert [each.event_id for each in events.of_tree(store, ROOT)] == [told.event_id]
+    assert [each.event_id for each in event_rows.of_tree(store, ROOT)] == [told.event_id]
 
 
 def test_rows_of_a_run_that_never_fit_are_written_shortened(store: Engine, home: Home) -> None:
@@ -225,11 +225,11 @@ def test_what_passes_and_what_does_not(error: Callable[[], object], expected: bo
 
 
 def test_an_outcome_as_a_program_wrote_it_is_stored(store: Engine) -> None:
-    run = attempts.begin(store, Offered(ROOT, 1), host="h", run_dir="/r")
+    run = attempt_rows.begin(store, Offered(ROOT, 1), host="h", run_dir="/r")
     assert run is not None
     outcome = JobOutcome(job_id=ROOT, state=JobState.FAILED, reason="x" * 100_000)
-    attempts.close(store, run, outcome, {"a": "\ufffd"}, {"stderr": "b" * 10_000})
-    found = attempts.get(store, ROOT, 1)
+    attempt_rows.close(store, run, outcome, {"a": "\ufffd"}, {"stderr": "b" * 10_000})
+    found = attempt_rows.get(store, ROOT, 1)
     assert found is not None
     assert found.recorded == outcome
 
@@ -247,6 +247,6 @@ def test_a_state_that_is_never_kept_is_refused_once(home: Home) -> None:
     with store.begin() as connection:
         connection.exec_driver_sql("DROP TRIGGER never")
     ActivityEnvironment().run(recorder.keep_tree, blocked)
-    kept = trees.get(store, blocked.root_id)
+    kept = tree_rows.get(store, blocked.root_id)
     assert kept is not None
     assert kept.state == blocked

@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlalchemy import Engine, event
 
-from activities.store import attempts, jobs, tree_list, trees
-from activities.store.registry import hosts
+from activities.store import attempt_rows, job_rows, tree_list, tree_rows
+from activities.store.registry import host_rows
 from activities.store.tree_list import ListedTree, TreeFilter
 from tests.rows import ROOT, job, round_, task
 from tests.tree.simulator import tree_input
@@ -20,7 +20,7 @@ OTHER, THIRD = "job-bbbbbbbbbbbb", "job-cccccccccccc"
 
 
 def write(store: Engine, *rows: TaskRecord | JobRecord | RoundRecord) -> None:
-    jobs.write(
+    job_rows.write(
         store,
         Records(
             task=next(row for row in rows if isinstance(row, TaskRecord)),
@@ -67,11 +67,11 @@ def test_a_tree_is_listed_with_its_sums_its_last_words_and_its_open_round(store:
 
 def test_a_tree_names_its_host_and_the_runtime_that_a_job_of_it_waits_for(store: Engine) -> None:
     rows = Records(task=task(), jobs=(job(), job(f"{ROOT}.1", state=JobState.QUEUED, reason="waits for a place")))
-    trees.begin(store, tree_input(root_job_id=ROOT), "web-1", rows)
-    hosts.see(store, "web-1", slots=1, started_at=1.0, held="its disk is full")
+    tree_rows.begin(store, tree_input(root_job_id=ROOT), "web-1", rows)
+    host_rows.see(store, "web-1", slots=1, started_at=1.0, held="its disk is full")
     limit = {"runtime": "claude_code", "kind": "rate_limit", "message": "limit", "at": 1.0}
     for number, until in enumerate((NOW - 1, NOW + 60), 1):
-        attempts.defer(store, attempts.Deferral(job_id=ROOT, attempt=1, number=number, until=until, **limit))  # type: ignore[arg-type]
+        attempt_rows.defer(store, attempt_rows.Deferral(job_id=ROOT, attempt=1, number=number, until=until, **limit))  # type: ignore[arg-type]
     [tree] = find(store)
     assert tree.host
     assert (tree.host.name, tree.host.held, tree.queued) == ("web-1", "its disk is full", "waits for a place")

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from activities.store import jobs, usage
-from activities.store.usage import DAY_SECONDS, of_turn
+from activities.store import job_rows, usage_rows
+from activities.store.usage_rows import DAY_SECONDS, of_turn
 from tests.bridge import seeds
 from workflows.contract.size_limits import MOST_TOKENS
 from workflows.model.rows import Records
@@ -19,7 +19,7 @@ MIDNIGHT = float(DAY * DAY_SECONDS)
 
 def write(store: Engine, number: int, **fields: Any) -> None:
     used = {"usage": Usage(input_tokens=10, output_tokens=1), "cost_usd": 0.5, "queued_at": MIDNIGHT}
-    jobs.write(store, Records(jobs=(seeds.job(f"{seeds.ROOT}.{number}", **used | fields),)))
+    job_rows.write(store, Records(jobs=(seeds.job(f"{seeds.ROOT}.{number}", **used | fields),)))
 
 
 def test_a_job_counts_for_the_day_it_ended_else_for_the_day_it_began(store: Engine) -> None:
@@ -27,21 +27,21 @@ def test_a_job_counts_for_the_day_it_ended_else_for_the_day_it_began(store: Engi
     write(store, 2, started_at=MIDNIGHT, ended_at=MIDNIGHT + DAY_SECONDS)
     write(store, 3, started_at=MIDNIGHT + DAY_SECONDS * 2.5)
     write(store, 4)
-    assert {(each.day, each.jobs) for each in usage.since(store, DAY)} == {(DAY, 2), (DAY + 1, 1), (DAY + 2, 1)}
+    assert {(each.day, each.jobs) for each in usage_rows.since(store, DAY)} == {(DAY, 2), (DAY + 1, 1), (DAY + 2, 1)}
 
 
 def test_usage_before_the_first_day_does_not_count(store: Engine) -> None:
     write(store, 1, ended_at=MIDNIGHT - 0.001)
     write(store, 2, ended_at=MIDNIGHT)
-    assert [each.jobs for each in usage.since(store, DAY)] == [1]
+    assert [each.jobs for each in usage_rows.since(store, DAY)] == [1]
 
 
 def test_jobs_that_agree_are_one_sum_and_a_guess_among_them_marks_it(store: Engine) -> None:
     write(store, 1, model="m", price_assumed=True)
     write(store, 2, model="m")
     write(store, 3, model=None, agent="other")
-    found = {each.model: each for each in usage.since(store, DAY)}
-    assert found["m"] == usage.Spent(DAY, "scout", "acme/shop", "m", 2, 20, 2, 1.0, price_assumed=True)
+    found = {each.model: each for each in usage_rows.since(store, DAY)}
+    assert found["m"] == usage_rows.Spent(DAY, "scout", "acme/shop", "m", 2, 20, 2, 1.0, price_assumed=True)
     assert (found[""].agent, found[""].jobs, found[""].price_assumed) == ("other", 1, False)
 
 
@@ -53,15 +53,15 @@ def test_repairs_count_for_the_day_on_which_the_agent_was_asked(store: Engine) -
             (("result_repaired", 1), ("result_repaired", 2), ("result_repaired", -1), ("result_ambiguous", 1))
         )
     ]
-    jobs.write(store, Records(events=tuple(told)))
-    assert usage.repaired(store, DAY) == [usage.Repaired(DAY, "scout", "acme/shop", "m", 2)]
+    job_rows.write(store, Records(events=tuple(told)))
+    assert usage_rows.repaired(store, DAY) == [usage_rows.Repaired(DAY, "scout", "acme/shop", "m", 2)]
 
 
 def test_however_much_jobs_claim_to_have_used_it_can_be_added_up(store: Engine) -> None:
     most = Usage(input_tokens=MOST_TOKENS, output_tokens=MOST_TOKENS)
     rows = [seeds.job(f"{seeds.ROOT}.{number}", usage=most, queued_at=MIDNIGHT) for number in range(1, 10_001)]
-    jobs.write(store, Records(jobs=tuple(rows)))
-    [found] = usage.since(store, DAY)
+    job_rows.write(store, Records(jobs=tuple(rows)))
+    [found] = usage_rows.since(store, DAY)
     assert found.input_tokens == 10_000 * MOST_TOKENS
 
 

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import Engine
 
-from activities.store import events, jobs, rounds
+from activities.store import event_rows, job_rows, round_rows
 from tests.tree.simulator import ROOT, World, delegation, tree_input
 from workflows.model.rows import EventRecord, Records
 from workflows.model.states import JobState, TaskState
@@ -24,31 +24,31 @@ def world() -> World:
 @pytest.mark.ruling("engine:outside.reset", "B4")
 def test_rows_of_a_reset_tree_take_the_place_of_the_later_ones(store: Engine) -> None:
     first, again = world(), world()
-    jobs.write_as(store, rows(first.log), ROOT, "one")
+    job_rows.write_as(store, rows(first.log), ROOT, "one")
     for commands in (first.coordinator("approved", delegation("a")), first.leg("a", human_questions=ASKS)):
-        assert not jobs.write_as(store, rows(commands), ROOT, "one").anew
-    assert len(rounds.open_rounds(store, root=ROOT)) == 1
+        assert not job_rows.write_as(store, rows(commands), ROOT, "one").anew
+    assert len(round_rows.open_rounds(store, root=ROOT)) == 1
 
     step = rows(again.coordinator("approved"))
-    written = [jobs.write_as(store, step, ROOT, "two") for _ in range(2)]
+    written = [job_rows.write_as(store, step, ROOT, "two") for _ in range(2)]
     assert [each.anew for each in written] == [True, True], "an activity that is called again is told the same"
-    jobs.write_as(store, whole(again.state), ROOT, "two")
-    task = jobs.task_of(store, ROOT)
+    job_rows.write_as(store, whole(again.state), ROOT, "two")
+    task = job_rows.task_of(store, ROOT)
     assert task is not None
     assert task.state is TaskState.DONE
-    assert rounds.open_rounds(store, root=ROOT) == [], "the pause is of the course that was given up"
-    assert {job.job_id: job.state for job in jobs.tree(store, ROOT)}[ROOT] is JobState.SUCCEEDED
-    assert all(job.ended_at for job in jobs.tree(store, ROOT))
+    assert round_rows.open_rounds(store, root=ROOT) == [], "the pause is of the course that was given up"
+    assert {job.job_id: job.state for job in job_rows.tree(store, ROOT)}[ROOT] is JobState.SUCCEEDED
+    assert all(job.ended_at for job in job_rows.tree(store, ROOT))
 
 
 @pytest.mark.ruling("engine:outside.reset", "B4")
 def test_events_of_a_reset_tree_are_numbered_on_and_each_once(store: Engine) -> None:
     first, again = world(), world()
-    jobs.write_as(store, rows(first.log), ROOT, "one")
-    jobs.write_as(store, rows(first.coordinator("approved", human_questions=ASKS)), ROOT, "one")
+    job_rows.write_as(store, rows(first.log), ROOT, "one")
+    job_rows.write_as(store, rows(first.coordinator("approved", human_questions=ASKS)), ROOT, "one")
     step = rows(again.coordinator("approved", human_questions=ASKS))
-    shifts = {jobs.write_as(store, step, ROOT, "two").event_shift for _ in range(2)}
-    opened = [event for event in events.of_tree(store, ROOT) if event.kind == "round_opened"]
+    shifts = {job_rows.write_as(store, step, ROOT, "two").event_shift for _ in range(2)}
+    opened = [event for event in event_rows.of_tree(store, ROOT) if event.kind == "round_opened"]
     assert len(opened) == 2
     assert len(shifts) == 1
     assert {event.event_id for event in opened} == {
@@ -59,12 +59,12 @@ def test_events_of_a_reset_tree_are_numbered_on_and_each_once(store: Engine) -> 
 @pytest.mark.ruling("engine:outside.reset", "B4")
 def test_late_writes_of_a_replaced_run_are_dropped(store: Engine) -> None:
     first, again = world(), world()
-    jobs.write_as(store, rows(first.log), ROOT, "one")
+    job_rows.write_as(store, rows(first.log), ROOT, "one")
     late = rows(first.coordinator("failed"))
-    jobs.write_as(store, rows(again.log), ROOT, "two")
-    jobs.write_as(store, rows(again.coordinator("approved")), ROOT, "two")
-    jobs.write_as(store, late, ROOT, "one")
-    task = jobs.task_of(store, ROOT)
+    job_rows.write_as(store, rows(again.log), ROOT, "two")
+    job_rows.write_as(store, rows(again.coordinator("approved")), ROOT, "two")
+    job_rows.write_as(store, late, ROOT, "one")
+    task = job_rows.task_of(store, ROOT)
     assert task is not None
     assert task.state is TaskState.DONE
 
@@ -72,8 +72,8 @@ def test_late_writes_of_a_replaced_run_are_dropped(store: Engine) -> None:
 @pytest.mark.ruling("engine:outside.reset")
 def test_a_run_that_goes_on_where_the_last_one_stopped_writes_no_row_twice(store: Engine) -> None:
     tree = world()
-    jobs.write_as(store, rows(tree.log), ROOT, "one")
-    assert jobs.write_as(store, rows(tree.coordinator("approved")), ROOT, "two").anew is False
+    job_rows.write_as(store, rows(tree.log), ROOT, "one")
+    assert job_rows.write_as(store, rows(tree.coordinator("approved")), ROOT, "two").anew is False
 
 
 def _number(event: EventRecord) -> int:

@@ -13,7 +13,7 @@ from activities.github.credentials import Credentials
 from activities.settings.home import Home
 from activities.store import schema
 from activities.store.github import account
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.github import orders
 from bridge.github.desk import Desk
 from bridge.github.session import Session
@@ -68,7 +68,7 @@ async def working(home: Home, hub: Hub, settings: str = "", login: str = "helper
     """A service with an account, for acme/shop, which is acme/tool on GitHub."""
     home.config.write_text(f'[github]\ntoken_env = "OUR_TOKEN"\napi_url = "{hub.address}"\n{settings}\n{NO_TEMPORAL}')
     service = Service(home)
-    repos.put(service.store, "acme/shop", "/srv/checkouts/shop", service.settings.host, "acme/tool")
+    repo_rows.put(service.store, "acme/shop", "/srv/checkouts/shop", service.settings.host, "acme/tool")
     async with Client(service.store, Credentials(hub.user(login, role="write")), hub.address) as client:
         yield Office(hub, Session(service, client))
 

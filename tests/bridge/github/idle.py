@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 
 from activities.store.github import account
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.github.desk import Desk
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office
@@ -31,7 +31,7 @@ def twenty(office: Office) -> None:
         hub.repo(name)
         hub.user("helper", role="write", repo=name)
         number = hub.pull(repo=name)
-        repos.put(service.store, name, "/srv/checkouts/idle", service.settings.host, name)
+        repo_rows.put(service.store, name, "/srv/checkouts/idle", service.settings.host, name)
         of_it = {"repo": name}
         seeds.write(service, seeds.task(root, **of_it), seeds.event(1, root, kind="tree_started"))
         seeds.write(service, seeds.job(root, pull_request=number, **of_it))

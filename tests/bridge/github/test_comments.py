@@ -10,7 +10,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.github import writing
 from bridge.github.desk import Desk, is_news
 from bridge.github.session import Session
@@ -309,7 +309,7 @@ async def test_a_repository_that_github_fails_at_holds_up_no_other(office: Offic
     await office.turns()
     office.hub.repo("acme/broken")
     account.begin_reading(office.session.store, "acme/broken", 0.0)
-    repos.put(office.session.store, "acme/broken", "/srv/broken", office.service.settings.host, "acme/broken")
+    repo_rows.put(office.session.store, "acme/broken", "/srv/broken", office.service.settings.host, "acme/broken")
     seeds.write(office.service, seeds.task("job-0123456789cd", repo="acme/broken"))
     other = seeds.job("job-0123456789cd", repo="acme/broken", pull_request=1)
     seeds.write(office.service, other, seeds.event(1, "job-0123456789cd", kind="tree_started"))

@@ -9,7 +9,7 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store.github import account, facts
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.github import publishing
 from bridge.operations.branches import publish
 from bridge.operations.service import Service
@@ -172,7 +172,7 @@ async def test_a_remote_with_a_password_in_its_address_is_never_shown(
 async def test_a_checkout_on_another_host_is_pushed_there(tree: Scene) -> None:
     tree.run()
     publish.publish(tree.service, ROOT, actor="ann (cli)")
-    repos.put(tree.service.store, SHOP, "/srv/shop", "far", SHOP)
+    repo_rows.put(tree.service.store, SHOP, "/srv/shop", "far", SHOP)
     await push(tree)
     assert (tree.fact.state, tree.fact.host, tree.fact.next_at) == ("push", "far", 0.0)
 
@@ -181,8 +181,8 @@ async def test_a_checkout_on_another_host_is_pushed_there(tree: Scene) -> None:
 async def test_with_a_remote_the_host_with_the_account_pushes_for_all(tree: Scene, tmp_path: Path) -> None:
     commit, store = tree.run(), tree.service.store
     run_git(tree.repo, "push", "-q", str(tree.bare), "refs/heads/service/*:refs/service/*")
-    repos.remove(store, SHOP)
-    repos.put(store, SHOP, "", "", SHOP, repos.Remote(str(tree.bare), "main", "refs/service/"))
+    repo_rows.remove(store, SHOP)
+    repo_rows.put(store, SHOP, "", "", SHOP, repo_rows.Remote(str(tree.bare), "main", "refs/service/"))
     other = Service(Home(tmp_path / "web-2").ensure())
     other.home.config.write_text(f'[worker]\nhost = "web-2"\n[store]\nurl = "sqlite:///{tree.service.home.store}"\n')
     with pytest.raises(RefusedError, match="GitHub is not set up"):
@@ -297,7 +297,7 @@ def test_only_as_the_settings_wish(by_itself: Scene, settings: str) -> None:
 def test_a_repository_without_a_name_on_github_is_not(by_itself: Scene) -> None:
     by_itself.task()
     by_itself.run()
-    repos.put(by_itself.service.store, SHOP, str(by_itself.repo), by_itself.service.settings.host)
+    repo_rows.put(by_itself.service.store, SHOP, str(by_itself.repo), by_itself.service.settings.host)
     assert not declared(by_itself)
 
 

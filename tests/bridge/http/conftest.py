@@ -58,12 +58,12 @@ def with_temporal(home: Home, temporal: str) -> Iterator[Service]:
 
 def scout(service: Service) -> None:
     """Register an agent that may be asked about acme/shop."""
-    from activities.store.registry import agents
+    from activities.store.registry import agent_rows
     from tests.bridge import seeds
 
     seeds.repo(service)
     worker = Worker(name="scout", runtime="shell", command=("cat",), capabilities=("ask",))
-    agents.add(service.store, worker, ("acme/shop",))
+    agent_rows.add(service.store, worker, ("acme/shop",))
 
 
 def caller(service: Service, **headers: str) -> httpx.AsyncClient:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from activities.settings.home import Home
-from activities.store import trees as stored_trees
+from activities.store import tree_rows
 from bridge.http.app import create_app
 from bridge.machine import named_tokens
 from bridge.operations.orders import trees
@@ -53,9 +53,9 @@ async def test_legs_are_merged_in_order_all_or_none_and_twice_is_once(tree: Revi
 
 async def test_it_is_recorded_under_the_token_s_name(tree: Reviewed) -> None:
     await post(tree.service, f"{A}/merge", token=named_tokens.add(tree.service.home, "ann", "act"))
-    from activities.store import events
+    from activities.store import event_rows
 
-    (told,) = [each for each in events.of_tree(tree.service.store, seeds.ROOT) if each.kind == "branch_merged"]
+    (told,) = [each for each in event_rows.of_tree(tree.service.store, seeds.ROOT) if each.kind == "branch_merged"]
     assert told.message.startswith("ann (bridge) merged ")
 
 
@@ -140,7 +140,7 @@ async def test_a_conflict_is_given_to_an_agent(home: Home, tmp_path: Path, monke
 
 async def test_what_is_unseen_is_given_to_a_reviewer(tree: Reviewed, monkeypatch: pytest.MonkeyPatch) -> None:
     async def start(service: Service, new: TreeInput, host: str) -> str:
-        stored_trees.begin(service.store, new, host)
+        tree_rows.begin(service.store, new, host)
         return new.root_job_id
 
     monkeypatch.setattr(trees, "start", start)

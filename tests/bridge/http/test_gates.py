@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from activities.settings.home import Home
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from bridge.http.gates.rate import MOST_CALLERS, Rate
 from bridge.http.gates.size import GENERAL, PIPELINE_RUN
 from bridge.http.routes import health
@@ -193,10 +193,10 @@ class TestRate:
         monkeypatch.setattr(health, "client_of", reachable)
         monkeypatch.setattr(health, "FRESH_SECONDS", 0.0)
         here = limited.settings.host
-        hosts.see(limited.store, here, slots=1, started_at=1.0)
+        host_rows.see(limited.store, here, slots=1, started_at=1.0)
         async with caller(limited) as client:
             assert (await client.get("/readyz")).status_code == 200
-            hosts.drain(limited.store, here)
+            host_rows.drain(limited.store, here)
             ready = await client.get("/readyz")
             assert (ready.status_code, ready.json()["error"]) == (503, f"the host {here} is drained")
 

@@ -9,7 +9,7 @@ from sqlalchemy import event as happening
 from sqlalchemy import insert, update
 
 from activities.store import schema
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from bridge.operations.health import metrics
 from bridge.operations.service import Service
 from tests.bridge import seeds
@@ -35,8 +35,8 @@ def seed(service: Service) -> None:
     seeds.write(service, seeds.task(nowhere), seeds.job(nowhere, state=JobState.QUEUED, reason=reason))
     with service.store.begin() as connection:
         connection.execute(insert(schema.trees).values(root_job_id=nowhere, host="web-1", start={}, revision=1))
-    hosts.see(service.store, "web-1", slots=8, started_at=1.0, taken=5)
-    hosts.see(service.store, "web-2", slots=4, started_at=1.0, taken=4)
+    host_rows.see(service.store, "web-1", slots=8, started_at=1.0, taken=5)
+    host_rows.see(service.store, "web-2", slots=4, started_at=1.0, taken=4)
     with service.store.begin() as connection:
         away = update(schema.hosts).where(schema.hosts.c.name == "web-2")
         connection.execute(away.values(seen_at=time.time() - 120))

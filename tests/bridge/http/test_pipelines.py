@@ -11,8 +11,8 @@ import pytest
 
 from activities.runs.os_processes import identity
 from activities.settings import ready
-from activities.store.registry import memory, pipelines
-from activities.store.registry.memory import Written
+from activities.store.registry import memory_rows, pipeline_rows
+from activities.store.registry.memory_rows import Written
 from bridge.operations.pipelines import runs
 from bridge.operations.pipelines.runs import RunList, RunView
 from bridge.operations.service import Service
@@ -111,12 +111,12 @@ class TestRun:
         text = (
             "name: crew\nrepo: acme/shop\nstages:\n- {id: look, kind: agent, agent: nobody, action: ask, prompt: x}\n"
         )
-        pipelines.put(service.store, read(text, Format.YAML), text, Format.YAML)
+        pipeline_rows.put(service.store, read(text, Format.YAML), text, Format.YAML)
         answer = await call.post(RUN.format("crew"))
         assert (answer.status_code, answer.json()["code"]) == (400, "pipeline_not_runnable")
         assert "stage look of crew: no agent nobody" in answer.json()["error"]
         named = text.replace("agent: nobody", "agent: runtime_a")
-        pipelines.put(service.store, read(named, Format.YAML), named, Format.YAML)
+        pipeline_rows.put(service.store, read(named, Format.YAML), named, Format.YAML)
         answer = await call.post(RUN.format("crew"))
         assert "stage look of crew: runtime_a is the name of a runtime, not of an agent" in answer.json()["error"]
 
@@ -127,7 +127,7 @@ class TestRun:
         worker = "{runtime: runtime_a, template: careful}"
         stage = f"{{id: look, kind: agent, ephemeral: {worker}, action: ask, prompt: x}}"
         text = f"name: crew\nrepo: acme/shop\nstages:\n- {stage}\n"
-        pipelines.put(service.store, read(text, Format.YAML), text, Format.YAML)
+        pipeline_rows.put(service.store, read(text, Format.YAML), text, Format.YAML)
         answer = await call.post(RUN.format("crew"))
         assert (answer.status_code, answer.json()["code"]) == (400, "pipeline_not_runnable")
         assert "stage look of crew: no registered agent careful with a template" in answer.json()["error"]
@@ -234,8 +234,8 @@ class TestRecall:
     async def test_it_finds_what_is_confirmed_best_first(self, service: Service, call: httpx.AsyncClient) -> None:
         scout(service)
         for number, content in enumerate(("deploy with make", "deploy deploy deploy", "nothing of it")):
-            memory.write(service.store, Written(None, None, f"k{number}", content, "ann"), confirmed_by="ann")
-        memory.write(service.store, Written(None, None, "pending", "deploy later", "ann"))
+            memory_rows.write(service.store, Written(None, None, f"k{number}", content, "ann"), confirmed_by="ann")
+        memory_rows.write(service.store, Written(None, None, "pending", "deploy later", "ann"))
         entries = (await call.post(RECALL, json={"query": "How do I deploy?"})).json()["entries"]
         assert {entry["key"] for entry in entries} == {"k0", "k1"}
         scores = [entry["score"] for entry in entries]

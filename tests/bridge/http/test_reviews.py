@@ -5,8 +5,8 @@ import json
 import httpx
 import pytest
 
-from activities.store.registry import reviews as stored
-from activities.store.registry.reviews import Review
+from activities.store.registry import review_rows
+from activities.store.registry.review_rows import Review
 from bridge.http.wire.schemas import ReviewList
 from bridge.operations.service import Service
 from cli.main import main
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.ruling("spec:result.in_session_review")
 def opened(service: Service, number: int, **fields: object) -> str:
     name = f"review-{number:012d}"
     base = Review(name, "acme/shop", 7, "abcdef1", "inline", float(number // 2), None, None)
-    stored.add(service.store, Review(**{**base.__dict__, **fields}))
+    review_rows.add(service.store, Review(**{**base.__dict__, **fields}))
     return name
 
 
@@ -25,8 +25,8 @@ async def test_pages_follow_one_another_and_every_review_is_reported_and_not_aut
     service: Service, call: httpx.AsyncClient
 ) -> None:
     names = [opened(service, number) for number in range(5)]
-    stored.note(service.store, names[4], "ann", "half way")
-    stored.close(service.store, names[4], "fine")
+    review_rows.note(service.store, names[4], "ann", "half way")
+    review_rows.close(service.store, names[4], "fine")
     seen, query = [], "?limit=2"
     while query:
         told = (await call.get(f"/v1/reviews{query}")).json()

@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from activities.runs.ancestry import Agent
 from activities.settings.home import Home
-from activities.store import events
+from activities.store import event_rows
 from bridge.http.app import create_app
 from bridge.http.wire import authorization
 from bridge.http.wire.strict_route import StrictRoute
@@ -186,7 +186,7 @@ async def test_an_agent_s_order_is_refused_whatever_token_it_shows(service: Serv
             said = f"`POST /v1/jobs/{{job_id}}/kill` is for people, and an agent of {seeds.ROOT} has called it"
             assert answer.json()["error"].startswith(said)
             assert (await client.get(f"/v1/jobs/{seeds.ROOT}", headers=headers)).status_code == 200, "a look"
-    told = events.of_tree(service.store, seeds.ROOT)
+    told = event_rows.of_tree(service.store, seeds.ROOT)
     assert [each.kind for each in told] == ["agent_refused"]
     assert [each["error"] for each in audited(service)] == ["for_people", None] * 2
     assert [each["by"] for each in audited(service)][::2] == [

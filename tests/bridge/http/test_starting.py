@@ -13,9 +13,7 @@ import pytest
 from sqlalchemy import text
 from temporalio.client import Client
 
-from activities.store import idempotency
-from activities.store import jobs as stored_jobs
-from activities.store import trees as stored_trees
+from activities.store import idempotency_rows, job_rows, tree_rows
 from bridge.machine import named_tokens
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.service import Service
@@ -32,7 +30,7 @@ BODY: dict[str, Any] = {"message": "Which module limits the rate?", "repo": "acm
 
 
 def started(service: Service) -> list[str]:
-    return [job.job_id for job in stored_jobs.find(service.store, stored_jobs.JobFilter(limit=1000))]
+    return [job.job_id for job in job_rows.find(service.store, job_rows.JobFilter(limit=1000))]
 
 
 async def workflow(service: Service, job_id: str) -> dict[str, Any]:
@@ -78,11 +76,13 @@ class TestAsk:
     async def test_its_gates_are_those_of_the_command_line(
         self, service: Service, agent: str, change: dict[str, Any], status: int, why: str
     ) -> None:
-        from activities.store.registry import agents
+        from activities.store.registry import agent_rows
         from workflows.model.workers import Worker
 
         scout(service)
-        agents.add(service.store, Worker(name="mason", runtime="shell", command=("cat",), capabilities=("ask",)), ())
+        agent_rows.add(
+            service.store, Worker(name="mason", runtime="shell", command=("cat",), capabilities=("ask",)), ()
+        )
         async with caller(service) as client:
             answer = await client.post(f"/v1/agents/{agent}/ask", json=BODY | change)
         assert (answer.status_code, why in answer.json()["error"]) == (status, True), answer.text
@@ -125,7 +125,7 @@ class TestAsk:
     async def test_its_job_runs_with_its_own_model_the_agents_or_the_runtimes(
         self, with_temporal: Service, body: dict[str, str], means: tuple[str, str]
     ) -> None:
-        from activities.store.registry import agents
+        from activities.store.registry import agent_rows
         from workflows.model.workers import Worker
 
         config = with_temporal.home.config
@@ -134,7 +134,7 @@ class TestAsk:
         thinker = Worker(
             name="thinker", runtime="shell", command=("cat",), capabilities=("ask",), model="agents", effort="medium"
         )
-        agents.add(with_temporal.store, thinker, ("acme/shop",))
+        agent_rows.add(with_temporal.store, thinker, ("acme/shop",))
         async with caller(Service(with_temporal.home)) as client:
             job_id = (await client.post("/v1/agents/thinker/ask", json=BODY | body)).json()["job_id"]
             told = (await client.get(f"/v1/jobs/{job_id}")).json()
@@ -166,13 +166,13 @@ class TestOtherStarts:
     async def test_a_review_and_an_implementation_start_once_for_a_key(
         self, with_temporal: Service, action: str
     ) -> None:
-        from activities.store.registry import agents
+        from activities.store.registry import agent_rows
         from workflows.contract.models import AutonomyPolicy
         from workflows.model.workers import Worker
 
         capable = Worker(name="mason", runtime="shell", command=("cat",), capabilities=("review", "implement"))
         capable = capable.model_copy(update={"autonomy_policy": AutonomyPolicy.WORKSPACE_WRITE})
-        agents.add(with_temporal.store, capable, ("acme/shop",))
+        agent_rows.add(with_temporal.store, capable, ("acme/shop",))
         async with caller(with_temporal) as client:
             refused = await client.post(f"/v1/agents/scout/{action}", json=BODY)
             answers = [
@@ -281,8 +281,8 @@ class TestIdempotency:
         """The call is killed between two lasting effects, and repeated."""
         moments = {
             "reserved": (trees, "client_of"),
-            "started": (stored_trees, "begin"),
-            "recorded": (idempotency, "settle"),
+            "started": (tree_rows, "begin"),
+            "recorded": (idempotency_rows, "settle"),
         }
 
         class KilledError(BaseException):
@@ -303,7 +303,7 @@ class TestIdempotency:
             broken.setattr(*moments[stage], die)
             with pytest.raises(KilledError):
                 await once(with_temporal, "k", words, trees.new_root_id, act)
-        reserved = idempotency.reserve(with_temporal.store, "k", "other", "other").subject
+        reserved = idempotency_rows.reserve(with_temporal.store, "k", "other", "other").subject
         assert await once(with_temporal, "k", words, trees.new_root_id, act) == {"job_id": reserved}
         assert started(with_temporal) == [reserved]
         assert (await workflow(with_temporal, reserved))["root_job_id"] == reserved
@@ -334,10 +334,10 @@ class TestIdempotency:
         assert sorted(stored) == sorted(sha256(key.encode()).hexdigest() for key in keys)
 
     async def test_a_key_is_forgotten_after_a_week(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-        idempotency.reserve(service.store, "k", "d", "first")
-        assert idempotency.reserve(service.store, "k", "d", "second").subject == "first"
-        monkeypatch.setattr(idempotency, "KEPT_SECONDS", -1.0)
-        assert idempotency.reserve(service.store, "k", "d", "second").subject == "second"
+        idempotency_rows.reserve(service.store, "k", "d", "first")
+        assert idempotency_rows.reserve(service.store, "k", "d", "second").subject == "first"
+        monkeypatch.setattr(idempotency_rows, "KEPT_SECONDS", -1.0)
+        assert idempotency_rows.reserve(service.store, "k", "d", "second").subject == "second"
 
 
 @pytest.mark.ruling("J9")

@@ -9,7 +9,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.admission import NotAdmittedError
 from activities.settings.home import Home
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
     DeclinedError,
@@ -79,6 +79,6 @@ def test_what_is_none_of_temporals_passes_as_it_is() -> None:
 async def test_a_home_without_the_key_of_its_fleet_orders_nothing(bare_home: Home, tmp_path: Path) -> None:
     bare_home.ensure().config.write_text(f'[store]\nurl = "sqlite:///{tmp_path}/fleet.db"\n')
     service = Service(bare_home)
-    hosts.form(service.store, hosts.Cluster("f" * 64, "service", hosts.release()))
+    host_rows.form(service.store, host_rows.Cluster("f" * 64, "service", host_rows.release()))
     with pytest.raises(NotAdmittedError, match="that of its store's hosts is ffffffffffff"):
         await client_of(service)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store.registry import agents, repos
+from activities.store.registry import agent_rows, repo_rows
 from bridge.operations.orders import trees
 from bridge.operations.pipelines import workflows
 from bridge.operations.service import Service
@@ -73,9 +73,9 @@ def bases(
         )
         run_git(checkout, "remote", "set-url", "origin", f"{server.url}/shop/.git")
         service = Service(home)
-        repos.put(service.store, "acme/shop", str(checkout), service.settings.host, "acme/shop")
+        repo_rows.put(service.store, "acme/shop", str(checkout), service.settings.host, "acme/shop")
         worker = Worker(name="scout", runtime="shell", command=("cat",), capabilities=("ask", "review"))
-        agents.add(service.store, worker, ("acme/shop",))
+        agent_rows.add(service.store, worker, ("acme/shop",))
         (tmp_path / "p.yaml").write_text(PIPELINE)
         assert main(["pipeline", "add", str(tmp_path / "p.yaml")]) == 0
         capsys.readouterr()

@@ -8,7 +8,7 @@ import pytest
 from activities.runs import ancestry
 from activities.runs.ancestry import Agent, GoneError, HiddenError, UntoldError
 from activities.settings.home import Home
-from activities.store import events
+from activities.store import event_rows
 from bridge.operations.people import ForPeopleError
 from bridge.operations.service import Service
 from cli.invocation import calling
@@ -57,7 +57,7 @@ def test_that_an_agent_tried_is_told_once_for_each_order(agent: Service, capsys:
     for words in (["resume", seeds.ROOT, "abort"], ["resume", seeds.ROOT, "retry"], ["job", "kill", seeds.ROOT]):
         assert main(words) == 3
         assert "has called it\ntry: " in capsys.readouterr().err
-    told = [each for each in events.of_tree(agent.store, seeds.ROOT) if each.kind == "agent_refused"]
+    told = [each for each in event_rows.of_tree(agent.store, seeds.ROOT) if each.kind == "agent_refused"]
     assert [each.message for each in told] == [
         f"`service {what}` is for people, and an agent of {JOB} has called it; it was refused"
         for what in ("resume", "job kill")
@@ -70,7 +70,7 @@ def test_it_is_told_in_the_home_of_its_job_whatever_home_its_environment_names(
 ) -> None:
     monkeypatch.setenv("SERVICE_HOME", str(tmp_path / "another"))
     assert main(["job", "kill", seeds.ROOT]) == 3
-    assert [each.kind for each in events.of_tree(agent.store, seeds.ROOT)] == ["agent_refused"]
+    assert [each.kind for each in event_rows.of_tree(agent.store, seeds.ROOT)] == ["agent_refused"]
 
 
 def test_an_agent_s_looks_are_served(agent: Service, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from activities.store.jobs import JobFilter
+from activities.store.job_rows import JobFilter
 from bridge.http.dashboard.frame.page import Action, Asked, Page
 from bridge.http.dashboard.parts import lists
 from bridge.operations import paging

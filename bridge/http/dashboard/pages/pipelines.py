@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from activities.store.registry.pipelines import Pipeline
+from activities.store.registry.pipeline_rows import Pipeline
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
 from bridge.http.dashboard.parts import firings, lists
 from bridge.http.dashboard.parts.payload import EMPTY_ROWS, keys_read, payload_of

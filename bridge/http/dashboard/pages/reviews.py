@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from activities.store.registry.reviews import ReviewFilter
+from activities.store.registry.review_rows import ReviewFilter
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
 from bridge.http.dashboard.parts import lists
 from bridge.operations import paging

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.git import branches as git
+from activities.git import git_branches
 from bridge.http.dashboard.frame.page import Done, Form, Note
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.branches import branches, drops, merge_gate, merges, task_line
@@ -68,14 +68,14 @@ def finish_of(service: Service, tree: Tree, told: Sequence[EventRecord], found: 
     """Return the orders that the page offers; None while the tree is running, or if its branches can't be read here."""
     if found is None or found.problem or not tree.over:
         return None
-    checked_out = git.commit(Path(found.path), "HEAD")
+    checked_out = git_branches.commit(Path(found.path), "HEAD")
     moment = (*_moment(service, tree, told), found.head, checked_out)
     return _finishes.get(moment, lambda: _finish(service, tree, found))
 
 
 def _finish(service: Service, tree: Tree, found: Branches) -> Finish:
     offer = task_line.offer(service, tree, found)
-    apart = bool(found.head) and not git.contains(Path(found.path), "HEAD", found.head or "")
+    apart = bool(found.head) and not git_branches.contains(Path(found.path), "HEAD", found.head or "")
     fits = bool(found.line) or tree.task.state is not TaskState.BLOCKED
     return Finish(
         merges=fits and (bool(offer.fresh) or apart),

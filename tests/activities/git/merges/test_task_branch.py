@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git import branches
+from activities.git import git_branches
 from activities.git.merges.task_branch import Contribution, TaskBranchConflict, merge_all
 from tests.activities.git.conftest import commit_file, run_git
 from workflows.model.errors import RefusedError
@@ -54,7 +54,7 @@ def test_a_conflict_names_leg_and_file_and_keeps_nothing_of_the_same_call(repo: 
     with pytest.raises(TaskBranchConflict) as caught:
         merge_all(repo, TASK, base, legs)
     assert (caught.value.clashing, caught.value.before, caught.value.files) == (legs[1], (legs[0],), ("é.txt",))
-    assert branches.tip(repo, TASK) is None
+    assert git_branches.tip(repo, TASK) is None
 
 
 def test_a_branch_that_is_checked_out_stays_as_it_is(repo: Path, base: str) -> None:
@@ -69,14 +69,14 @@ def test_who_loses_a_race_starts_over_from_what_the_winner_left(
     repo: Path, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = leg(repo, "one", "1.txt", "1"), leg(repo, "two", "2.txt", "2")
-    move = branches.move
+    move = git_branches.move
 
     def beaten(*words: object) -> bool:
-        monkeypatch.setattr(branches, "move", move)
+        monkeypatch.setattr(git_branches, "move", move)
         merge_all(repo, TASK, base, (two,))
         return move(*words)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(branches, "move", beaten)
+    monkeypatch.setattr(git_branches, "move", beaten)
     merge_all(repo, TASK, base, (one,))
     assert run_git(repo, "ls-tree", "--name-only", TASK, "1.txt", "2.txt") == "1.txt\n2.txt"
 
@@ -86,5 +86,5 @@ def test_binary_files_and_names_of_any_bytes_are_counted_and_named(repo: Path, b
     (repo / "n\udcff.txt").write_text("x\n")
     run_git(repo, "add", "-A")
     run_git(repo, "commit", "-q", "-m", "odd")
-    found = {each.path: (each.added, each.removed) for each in branches.changes(repo, base, "main")}
+    found = {each.path: (each.added, each.removed) for each in git_branches.changes(repo, base, "main")}
     assert found == {"b.bin": (None, None), "n\udcff.txt": (1, 0)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git import branches, plain_files
+from activities.git import git_branches, plain_files
 from activities.git.work_folder import work_in_progress
 from activities.git.work_folder.commit import hand_over
 from activities.git.work_folder.service_git_dir import side_of
@@ -57,8 +57,8 @@ def test_a_snapshot_has_every_file_but_ignored_ones_and_touches_nothing_of_the_a
     assert shown(folder, made.commit, "link") == "/etc/passwd"
     assert run_git(side_of(path), "rev-parse", f"{made.commit}^") == folder.base
     assert ((path / ".git" / "index").read_bytes(), run_git(path, "status", "--porcelain")) == before
-    assert branches.tip(repo, f"service/{JOB}") == folder.base
-    assert branches.commit(repo, made.commit) is None
+    assert git_branches.tip(repo, f"service/{JOB}") == folder.base
+    assert git_branches.commit(repo, made.commit) is None
 
 
 @pytest.mark.ruling("Q6")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from activities.store.registry.agents import Agent
+from activities.store.registry.agent_rows import Agent
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.errors import RefusedError
 from workflows.model.workers import Worker

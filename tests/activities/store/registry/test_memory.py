@@ -10,8 +10,8 @@ from sqlalchemy import Engine, delete, text, update
 
 from activities.store import schema
 from activities.store.queries import insert_new
-from activities.store.registry import memory
-from activities.store.registry.memory import Sought, Written
+from activities.store.registry import memory_rows
+from activities.store.registry.memory_rows import Sought, Written
 from tests.depth import cases
 from workflows.policy.memory import MemoryState, Recalled, wanted_words, words
 
@@ -36,7 +36,7 @@ def recall(
     repo: str | None = None,
     limit: int = 100,
 ) -> list[Recalled]:
-    return memory.recall(store, query, agent=agent, shared=shared, repo=repo, limit=limit)
+    return memory_rows.recall(store, query, agent=agent, shared=shared, repo=repo, limit=limit)
 
 
 def keys(found: Sequence[Recalled]) -> list[str]:
@@ -48,38 +48,38 @@ def number(entry_id: str) -> int:
 
 
 def test_an_entry_is_read_back_as_it_was_written_with_who_and_when(store: Engine) -> None:
-    entry = memory.write(store, written("Key: 'é'", "Line\nline % :x", "scout", "acme/shop", "job-0123456789ab"))
+    entry = memory_rows.write(store, written("Key: 'é'", "Line\nline % :x", "scout", "acme/shop", "job-0123456789ab"))
     assert (entry.key, entry.content, entry.agent, entry.repo) == ("Key: 'é'", "Line\nline % :x", "scout", "acme/shop")
     assert (entry.author, entry.job_id, entry.state) == ("scout", "job-0123456789ab", MemoryState.PENDING)
     assert (entry.decided_by, entry.decided_at) == (None, None)
-    assert memory.get(store, number(entry.id)) == entry
-    assert memory.get(store, 999) is None
+    assert memory_rows.get(store, number(entry.id)) == entry
+    assert memory_rows.get(store, 999) is None
 
 
 def test_only_what_is_confirmed_is_recalled(store: Engine) -> None:
-    entry = memory.write(store, written("deploy", "make deploy"))
+    entry = memory_rows.write(store, written("deploy", "make deploy"))
     assert recall(store, "deploy") == []
-    confirmed = memory.decide(store, number(entry.id), MemoryState.CONFIRMED, PERSON)
+    confirmed = memory_rows.decide(store, number(entry.id), MemoryState.CONFIRMED, PERSON)
     assert confirmed is not None
     [found] = recall(store, "deploy")
     assert found.model_dump(exclude={"score"}) == confirmed.model_dump()
     assert found.score > 0
-    memory.decide(store, number(entry.id), MemoryState.RETIRED, PERSON)
+    memory_rows.decide(store, number(entry.id), MemoryState.RETIRED, PERSON)
     assert recall(store, "deploy") == []
 
 
 def test_a_decision_said_again_changes_nothing(store: Engine) -> None:
-    first = memory.write(store, written(), confirmed_by="ann")
-    assert memory.decide(store, number(first.id), MemoryState.CONFIRMED, "bob") == first
-    assert memory.decide(store, 999, MemoryState.RETIRED, PERSON) is None
+    first = memory_rows.write(store, written(), confirmed_by="ann")
+    assert memory_rows.decide(store, number(first.id), MemoryState.CONFIRMED, "bob") == first
+    assert memory_rows.decide(store, 999, MemoryState.RETIRED, PERSON) is None
 
 
 def test_a_proposal_that_is_there_is_the_same_entry_and_keeps_what_was_decided(store: Engine) -> None:
-    first = memory.write(store, written(agent="scout"))
-    assert memory.write(store, written(agent="scout", job="job-0123456789ab")) == first
-    retired = memory.decide(store, number(first.id), MemoryState.RETIRED, PERSON)
-    assert memory.write(store, written(agent="scout")) == retired
-    again = memory.write(store, written(agent="scout"), confirmed_by=PERSON)
+    first = memory_rows.write(store, written(agent="scout"))
+    assert memory_rows.write(store, written(agent="scout", job="job-0123456789ab")) == first
+    retired = memory_rows.decide(store, number(first.id), MemoryState.RETIRED, PERSON)
+    assert memory_rows.write(store, written(agent="scout")) == retired
+    again = memory_rows.write(store, written(agent="scout"), confirmed_by=PERSON)
     assert (again.id, again.state, again.author) == (first.id, MemoryState.CONFIRMED, "scout")
 
 
@@ -88,12 +88,12 @@ def test_another_owner_scope_key_or_content_is_another_entry(store: Engine) -> N
         written(), written(agent="scout"), written(repo="acme/shop"), written("k2"), written(content="c2"),
         written("kc", ""), written("", "kc"),
     ]  # fmt: skip
-    assert len({memory.write(store, each).id for each in variants}) == len(variants)
+    assert len({memory_rows.write(store, each).id for each in variants}) == len(variants)
 
 
 def test_writers_at_once_make_one_entry(store: Engine) -> None:
     ids: list[str] = []
-    threads = [threading.Thread(target=lambda: ids.append(memory.write(store, written()).id)) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: ids.append(memory_rows.write(store, written()).id)) for _ in range(8)]
     for each in threads:
         each.start()
     for each in threads:
@@ -103,14 +103,14 @@ def test_writers_at_once_make_one_entry(store: Engine) -> None:
 
 
 def test_entries_are_listed_newest_first_by_what_people_filter_by(store: Engine) -> None:
-    first = memory.write(store, written("1", agent="scout", repo="acme/shop"))
-    second = memory.write(store, written("2"), confirmed_by=PERSON)
-    assert memory.find(store, Sought(), 10) == [second, first]
-    assert memory.find(store, Sought(), 1) == [second]
-    assert memory.find(store, Sought(agent="scout"), 10) == [first]
-    assert memory.find(store, Sought(shared=True), 10) == [second]
-    assert memory.find(store, Sought(repo="acme/shop", state=MemoryState.PENDING), 10) == [first]
-    assert memory.find(store, Sought(repo="acme/shop", state=MemoryState.CONFIRMED), 10) == []
+    first = memory_rows.write(store, written("1", agent="scout", repo="acme/shop"))
+    second = memory_rows.write(store, written("2"), confirmed_by=PERSON)
+    assert memory_rows.find(store, Sought(), 10) == [second, first]
+    assert memory_rows.find(store, Sought(), 1) == [second]
+    assert memory_rows.find(store, Sought(agent="scout"), 10) == [first]
+    assert memory_rows.find(store, Sought(shared=True), 10) == [second]
+    assert memory_rows.find(store, Sought(repo="acme/shop", state=MemoryState.PENDING), 10) == [first]
+    assert memory_rows.find(store, Sought(repo="acme/shop", state=MemoryState.CONFIRMED), 10) == []
 
 
 def test_the_best_match_is_first(store: Engine) -> None:
@@ -120,7 +120,7 @@ def test_the_best_match_is_first(store: Engine) -> None:
         ("limiter redis", "the two stand in the key of these notes"),
         ("none", "nothing of the kind"),
     ):
-        memory.write(store, written(key, content), confirmed_by=PERSON)
+        memory_rows.write(store, written(key, content), confirmed_by=PERSON)
     found = recall(store, "Which REDIS for the limiter?")
     assert keys(found) == ["limiter redis", "two", "one"]
     assert [entry.score for entry in found] == sorted((entry.score for entry in found), reverse=True)
@@ -128,7 +128,7 @@ def test_the_best_match_is_first(store: Engine) -> None:
 
 def test_alike_matches_are_own_first_then_newer_and_always_in_that_order(store: Engine) -> None:
     for agent, repo in (("scout", "a/1"), (None, "a/1"), ("scout", "a/2"), (None, "a/2")):
-        memory.write(store, written("deploy", "make deploy", agent, repo), confirmed_by=PERSON)
+        memory_rows.write(store, written("deploy", "make deploy", agent, repo), confirmed_by=PERSON)
     for _ in range(3):
         assert [(entry.agent, entry.repo) for entry in recall(store, "deploy", agent="scout")] == [
             ("scout", "a/2"),
@@ -140,8 +140,10 @@ def test_alike_matches_are_own_first_then_newer_and_always_in_that_order(store: 
 
 
 def test_relevance_comes_before_ownership(store: Engine) -> None:
-    memory.write(store, written("own", "redis once in a longer note about something else", "scout"), confirmed_by="x")
-    memory.write(store, written("redis", "redis"), confirmed_by="x")
+    memory_rows.write(
+        store, written("own", "redis once in a longer note about something else", "scout"), confirmed_by="x"
+    )
+    memory_rows.write(store, written("redis", "redis"), confirmed_by="x")
     assert keys(recall(store, "redis", agent="scout")) == ["redis", "own"]
 
 
@@ -149,7 +151,7 @@ def test_relevance_comes_before_ownership(store: Engine) -> None:
 def test_whose_and_where_is_what_was_asked_for(store: Engine) -> None:
     for agent in ("scout", "builder", None):
         for repo in ("a/1", "a/2", None):
-            memory.write(store, written(f"{agent} {repo}", "deploy", agent, repo), confirmed_by=PERSON)
+            memory_rows.write(store, written(f"{agent} {repo}", "deploy", agent, repo), confirmed_by=PERSON)
     assert len(recall(store, "deploy")) == 9
     assert set(keys(recall(store, "deploy", shared=True))) == {"None a/1", "None a/2", "None None"}
     assert set(keys(recall(store, "deploy", agent="scout", repo="a/1"))) == {
@@ -177,7 +179,7 @@ AS_PEOPLE_WRITE = (
 def test_words_are_found_as_people_write_them(store: Engine) -> None:
     for content, query in AS_PEOPLE_WRITE:
         empty(store)
-        memory.write(store, written(content=content), confirmed_by=PERSON)
+        memory_rows.write(store, written(content=content), confirmed_by=PERSON)
         assert len(recall(store, query)) == 1, f"{query!r} in {content!r}"
 
 
@@ -190,7 +192,7 @@ HOSTILE = (
 
 
 def test_hostile_text_is_only_words(store: Engine) -> None:
-    memory.write(store, written("note", "limiter"), confirmed_by=PERSON)
+    memory_rows.write(store, written("note", "limiter"), confirmed_by=PERSON)
     for query in HOSTILE:
         assert recall(store, query) == [], query[:40]
         assert len(recall(store, f"limiter {query}")) == 1, query[:40]
@@ -203,7 +205,7 @@ def empty(store: Engine) -> None:
 
 @pytest.fixture
 def with_limiter(store: Engine) -> Engine:
-    memory.write(store, written("k", "limiter"), confirmed_by=PERSON)
+    memory_rows.write(store, written("k", "limiter"), confirmed_by=PERSON)
     return store
 
 
@@ -221,7 +223,7 @@ def test_any_text_is_a_query(with_limiter: Engine, query: str) -> None:
 @example(content="\N{KATAKANA MIDDLE DOT}")
 def test_what_has_words_is_found_by_its_own_text(store: Engine, content: str) -> None:
     empty(store)
-    memory.write(store, written("", f"{content} x1"), confirmed_by=PERSON)
+    memory_rows.write(store, written("", f"{content} x1"), confirmed_by=PERSON)
     assert len(recall(store, f"x1 {content}")) == 1
     assert bool(recall(store, content)) == bool(words(content))
 
@@ -250,7 +252,7 @@ def test_the_index_is_in_step_with_the_rows_after_whatever_happened(
     empty(store)
     for step in steps:
         take(store, *step)
-    confirmed = memory.find(store, Sought(state=MemoryState.CONFIRMED), 100)
+    confirmed = memory_rows.find(store, Sought(state=MemoryState.CONFIRMED), 100)
     for word in WORDS:
         expected = {entry.id for entry in confirmed if word in f"{entry.key} {entry.content}".split()}
         assert {entry.id for entry in recall(store, word)} == expected
@@ -262,19 +264,19 @@ def test_the_index_is_in_step_with_the_rows_after_whatever_happened(
 def take(store: Engine, verb: str, what: str | int, said: str | None) -> None:
     if isinstance(what, str):
         if verb == "import":
-            row = memory._row(written(what, said or "")) | {"state": MemoryState.CONFIRMED}
+            row = memory_rows._row(written(what, said or "")) | {"state": MemoryState.CONFIRMED}
             with store.begin() as connection:
                 insert_new(connection, schema.memory, row)
             return
-        memory.write(store, written(what, said or ""), confirmed_by=PERSON if verb == "add" else None)
+        memory_rows.write(store, written(what, said or ""), confirmed_by=PERSON if verb == "add" else None)
         return
-    ids = [number(entry.id) for entry in memory.find(store, Sought(), 100)]
+    ids = [number(entry.id) for entry in memory_rows.find(store, Sought(), 100)]
     if what >= len(ids):
         return
     match verb:
         case "confirm" | "retire":
             state = MemoryState.CONFIRMED if verb == "confirm" else MemoryState.RETIRED
-            memory.decide(store, ids[what], state, PERSON)
+            memory_rows.decide(store, ids[what], state, PERSON)
         case "edit":
             change = update(schema.memory).values(content=said, content_words=said, digest=f"edited {ids[what]}")
             with store.begin() as connection:

@@ -7,9 +7,8 @@ from typing import Any
 
 from sqlalchemy import insert, update
 
-from activities.store import outbox, schema
-from activities.store import pipeline_runs as stored_runs
-from activities.store.registry import agents, hosts, pipelines
+from activities.store import outbox, run_rows, schema
+from activities.store.registry import agent_rows, host_rows, pipeline_rows
 from bridge.operations.registry import memory, reviews
 from bridge.operations.service import Service
 from tests.bridge import seeds
@@ -143,8 +142,8 @@ def _waiting(service: Service) -> None:
     for leg in (f"{BLOCKED}.2", f"{BLOCKED}.3"):
         seeds.payload(service, leg, {}, diagnostics={"conflict": clash})
     outbox.attempted(service.store, f"{BLOCKED}-e7", "command", HOSTILE)
-    hosts.see(service.store, HOSTILE[:190], slots=1, started_at=1.0)
-    hosts.stop(service.store, HOSTILE[:190], started_at=1.0)
+    host_rows.see(service.store, HOSTILE[:190], slots=1, started_at=1.0)
+    host_rows.stop(service.store, HOSTILE[:190], started_at=1.0)
     waits = "job-00000000000c"
     seeds.write(service, seeds.task(waits), seeds.job(waits, state=JobState.QUEUED, queued_at=time.time() - 600))
     with service.store.begin() as connection:
@@ -160,7 +159,7 @@ def _pipeline(service: Service, folder: Path) -> None:
         f"  - {{id: build, kind: shell, command: {said}, env: {{NOTE: {said}}}}}\n"
         f"  - {{id: look, kind: agent, agent: scout, action: ask, prompt: {said}, needs: [build]}}\n"
     )
-    pipelines.put(service.store, read(text, Format.YAML), text, Format.YAML)
+    pipeline_rows.put(service.store, read(text, Format.YAML), text, Format.YAML)
     for run_id, pipeline, state in (
         (RAN, "nightly", RunState.FAILED),
         (GOES_ON, "nightly", RunState.RUNNING),
@@ -187,13 +186,13 @@ def _run(service: Service, run_id: str, pipeline: str, state: RunState) -> None:
         stage_id=SEEN, number=2, kind=StageKind.AGENT, needs=(SEEN,), state=StageState.CANCELLED, job_id=ROOT, **common
     )
     records = RunRecords(run=RunRecord.model_validate(base | halted), stages=(build, look))
-    stored_runs.write(service.store, records, stored_runs.Begun(CHANGED, {"ticket": HOSTILE, SEEN: CHANGED}))
+    run_rows.write(service.store, records, run_rows.Begun(CHANGED, {"ticket": HOSTILE, SEEN: CHANGED}))
 
 
 def _people(service: Service) -> None:
     """Seed an agent, memory, and reviews with notes and a verdict."""
     worker = Worker(name="scout", runtime="shell", command=(HOSTILE,), role=HOSTILE)
-    agents.add(service.store, worker, ("acme/shop",))
+    agent_rows.add(service.store, worker, ("acme/shop",))
     for key in ("a key", "<b>key</b>"):
         memory.propose(service, memory.Proposal(ROOT, key, HOSTILE[:500].replace("\x01", "").replace("\x1b", "")))
     for verdict in ("", HOSTILE):

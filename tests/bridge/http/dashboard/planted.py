@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import insert
 
 from activities.store import schema
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.bridge import seeds
@@ -64,7 +64,7 @@ def largest(service: Service) -> None:
 def writers(service: Service, where: Path, changes: dict[str, tuple[str, str]], **task: Any) -> Path:
     """Seed legs `a`, `b`, … that each wrote a file on a branch; return the checkout."""
     repo = make_repository(where / "shop", **{"limiter.py": "limit = 1\n"})
-    repos.put(service.store, "acme/shop", str(repo), service.settings.host)
+    repo_rows.put(service.store, "acme/shop", str(repo), service.settings.host)
     base, jobs = run_git(repo, "rev-parse", "HEAD"), [seeds.job(state=JobState.SUCCEEDED)]
     for number, (name, (file, text)) in enumerate(changes.items(), 1):
         branch = f"service/{ROOT}.{number}"

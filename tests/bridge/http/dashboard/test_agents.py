@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from activities.store.registry import agents, hosts, repos
+from activities.store.registry import agent_rows, host_rows, repo_rows
 from bridge.http.dashboard.pages import agents as agents_page
 from bridge.http.dashboard.pages import doctor as doctor_page
 from bridge.http.dashboard.parts.slow_answers import Background
@@ -110,8 +110,8 @@ async def test_agents_are_shown_as_they_are_registered(service: Service, ann: Su
         capabilities=("ask", "implement"),
         autonomy_policy=AutonomyPolicy.WORKSPACE_WRITE,
     )
-    agents.add(service.store, worker, ("acme/shop",))
-    agents.add(service.store, Worker(name="idle", runtime="shell", command=("cat",)), ())
+    agent_rows.add(service.store, worker, ("acme/shop",))
+    agent_rows.add(service.store, Worker(name="idle", runtime="shell", command=("cat",)), ())
     seeds.write(service, seeds.job(agent="builder"), seeds.event(1, kind="result_repaired", at=time.time()))
     shown = await ann.open("/ui/agents")
     assert "builder codex m-1 high ask, implement workspace-write acme/shop fresh 1 in 30 days" in shown.words
@@ -121,9 +121,9 @@ async def test_agents_are_shown_as_they_are_registered(service: Service, ann: Su
 
 
 async def test_a_host_that_is_not_there_says_what_to_type(service: Service, ann: Surfer) -> None:
-    hosts.see(service.store, "web-1", slots=8, started_at=1.0)
-    hosts.see(service.store, "web-2", slots=4, started_at=time.time(), labels=("arm64", "gpu"), taken=3)
-    hosts.stop(service.store, "web-1", started_at=1.0)
+    host_rows.see(service.store, "web-1", slots=8, started_at=1.0)
+    host_rows.see(service.store, "web-2", slots=4, started_at=time.time(), labels=("arm64", "gpu"), taken=3)
+    host_rows.stop(service.store, "web-1", started_at=1.0)
     words = (await ann.open("/ui/agents")).words
     assert "web-1 ✕ stopped on web-1: service daemon start" in words
     assert "web-2 ● works" in words
@@ -131,8 +131,12 @@ async def test_a_host_that_is_not_there_says_what_to_type(service: Service, ann:
 
 
 async def test_a_repository_of_all_hosts_shows_its_remote(service: Service, ann: Surfer) -> None:
-    repos.put(
-        service.store, "acme/far", "", "", remote=repos.Remote("ssh://git@example.org/far.git", "main", "refs/service/")
+    repo_rows.put(
+        service.store,
+        "acme/far",
+        "",
+        "",
+        remote=repo_rows.Remote("ssh://git@example.org/far.git", "main", "refs/service/"),
     )
     assert "acme/far ssh://git@example.org/far.git any" in (await ann.open("/ui/agents")).words
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, insert
 
-from activities.store import jobs, outbox, schema, stalls
+from activities.store import job_rows, outbox, schema, stall_rows
 from activities.store.github import account
 from bridge.operations.jobs.hosts import AbsentHost
 from bridge.operations.orders import attention
@@ -225,8 +225,8 @@ async def test_a_host_without_a_worker_shows_its_jobs_and_the_command(service: S
 @pytest.mark.ruling("B3")
 async def test_what_stands_still_shows_why_and_the_commands(service: Service, ann: Surfer) -> None:
     seeds.write(service, seeds.task(root(1), title="Limit it"), seeds.job(root(1), state=JobState.RUNNING))
-    stalls.replace(service.store, StallKind.END, "here", [Stall(StallKind.END, root(1), 1, NOW - 120, "here")])
-    stalls.replace(service.store, StallKind.STEP, "", [Stall(StallKind.STEP, "nightly", 12, NOW - 60)])
+    stall_rows.replace(service.store, StallKind.END, "here", [Stall(StallKind.END, root(1), 1, NOW - 120, "here")])
+    stall_rows.replace(service.store, StallKind.STEP, "", [Stall(StallKind.STEP, "nightly", 12, NOW - 60)])
     shown = await ann.open("/ui/")
     assert "2 things wait" in shown.words
     assert "its program ended on here, and that is not recorded since" in shown.words
@@ -368,7 +368,7 @@ async def test_whatever_was_written_is_shown_as_text(service: Service, ann: Surf
 
 
 async def test_running_trees_do_not_hide_a_store_that_is_empty_of_waits(service: Service) -> None:
-    jobs.write(service.store, Records(task=seeds.task(root(1)), jobs=(seeds.job(root(1)),)))
+    job_rows.write(service.store, Records(task=seeds.task(root(1)), jobs=(seeds.job(root(1)),)))
     assert attention.page(service, 0, 50).total == 0
     assert [each.task.root_job_id for each in attention.running(service)] == [root(1)]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from activities.store import trees as stored_trees
+from activities.store import tree_rows
 from bridge.http.dashboard.parts import diff_view
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import trees
@@ -127,7 +127,7 @@ def tree(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> G
     async def start(service: Service, tree: TreeInput, host: str) -> str:
         root = tree.root_job_id
         seeds.write(service, seeds.task(root, title=tree.title), seeds.job(root, action=tree.assignment.action))
-        stored_trees.begin(service.store, tree, host)
+        tree_rows.begin(service.store, tree, host)
         return root
 
     monkeypatch.setattr(trees, "start", start)
@@ -202,7 +202,7 @@ async def test_a_comment_on_the_diff_of_a_tree_is_about_all_of_its_work(ann: Sur
     form = (await ann.open(f"{page}?comment={FILE}:1")).form(page)
     form.fields[FIELD] = ["Why?"]
     sent = await ann.send(form, "Send to dev")
-    new = stored_trees.get(tree.service.store, sent.address.rpartition("/trees/")[2].partition("?")[0])
+    new = tree_rows.get(tree.service.store, sent.address.rpartition("/trees/")[2].partition("?")[0])
     assert new is not None
     assert [each.leg for each in new.start.line] == ["code", "docs", "fix"]
 

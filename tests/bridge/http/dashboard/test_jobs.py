@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event, insert
 
 from activities.store import schema
-from activities.store.jobs import JobFilter
+from activities.store.job_rows import JobFilter
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from tests.bridge import seeds

@@ -2,7 +2,7 @@
 
 import pytest
 
-from activities.store.registry import agents
+from activities.store.registry import agent_rows
 from bridge.operations.registry import memory
 from bridge.operations.registry.memory import MemoryFilter, NewEntry, Proposal
 from bridge.operations.service import Service
@@ -19,7 +19,7 @@ DECIDE, ADD = "/ui/memory/decide", "/ui/memory/add"
 def people_decide(monkeypatch: pytest.MonkeyPatch, service: Service) -> None:
     monkeypatch.delenv("SERVICE_JOB_ID", raising=False)
     seeds.repo(service)
-    agents.add(service.store, Worker(name="scout", runtime="shell", command=("cat",)), ("acme/shop",))
+    agent_rows.add(service.store, Worker(name="scout", runtime="shell", command=("cat",)), ("acme/shop",))
     seeds.write(service, seeds.job())
 
 

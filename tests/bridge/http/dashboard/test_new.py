@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.model import Settings
-from activities.store.registry import agents as stored_agents
-from activities.store.registry import hosts
+from activities.store.registry import agent_rows, host_rows
 from bridge.http.wire import authorization
 from bridge.operations import people
 from bridge.operations.orders import trees
@@ -217,7 +216,7 @@ class TestRepository:
         path = make_repository(tmp_path / "shop")
         assert "require" not in (await ann.open(REPOSITORY)).form(REPOSITORY).fields
         monkeypatch.setattr(Settings, "is_fleet", property(lambda _: True))
-        hosts.see(service.store, "web-1", slots=4, started_at=1.0, labels=("os:linux",))
+        host_rows.see(service.store, "web-1", slots=4, started_at=1.0, labels=("os:linux",))
         page = await ann.open(REPOSITORY)
         assert "Labels of the hosts: os:linux" in page.words
         wrong = await ann.send(page.form(REPOSITORY), path=str(path), require="a b{")
@@ -227,7 +226,7 @@ class TestRepository:
         assert (repo.require, repo.prefer) == (("gpu", "os:linux"), ("big-disk",))
         assert "Mind that no host has the label gpu, so its jobs will wait" in shown.words
         await ann.send(shown.form(AGENT), name="mason", runtime="shell", command="cat", require="os:linux")
-        mason = stored_agents.get(service.store, "mason")
+        mason = agent_rows.get(service.store, "mason")
         assert mason is not None
         assert (mason.require, mason.prefer) == (("os:linux",), ())
 
@@ -254,7 +253,7 @@ class TestAgent:
             autonomy="workspace-write",
             role="builds",
         )
-        mason = stored_agents.get(service.store, "mason")
+        mason = agent_rows.get(service.store, "mason")
         assert mason is not None
         assert (mason.worker.command, mason.worker.role, mason.repos) == (("sh", "build.sh"), "builds", ("acme/shop",))
         assert mason.worker.capabilities == ("ask", "implement")

@@ -13,8 +13,7 @@ from temporalio.client import Client
 from activities.runs.os_processes import identity
 from activities.settings import ready
 from activities.settings.home import Home
-from activities.store import jobs as stored_jobs
-from activities.store import trees as stored_trees
+from activities.store import job_rows, tree_rows
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import attention, trees
 from bridge.operations.service import Service
@@ -50,7 +49,7 @@ def recording(service: Service, host: Host) -> Host:
     """Store the rows that the tree writes."""
 
     async def write(records: Records) -> None:
-        stored_jobs.write(service.store, records)
+        job_rows.write(service.store, records)
 
     host.before_write = write
     return host
@@ -115,7 +114,7 @@ async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, client: 
     host = Host(script({"root": (delegation("a", failure_policy="block_parent"),), "a": ["failed", "approved"]}))
     async with playing(real, client, host) as (root, ann):
         await blocked(client, root)
-        stored_trees.keep(real.store, TreeState.model_validate(host.kept[-1]), "h")
+        tree_rows.keep(real.store, TreeState.model_validate(host.kept[-1]), "h")
         retry = f"/ui/jobs/{root}.1/retry"
         for page in (f"/ui/trees/{root}", f"/ui/jobs/{root}.1"):
             assert (await ann.open(page)).form(retry)

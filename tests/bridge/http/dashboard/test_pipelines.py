@@ -9,9 +9,8 @@ import pytest_asyncio
 from temporalio.client import Client
 
 from activities.settings.home import Home
-from activities.store import pipeline_runs as stored_runs
-from activities.store.registry import pipelines as stored
-from activities.store.registry import repos as stored_repos
+from activities.store import run_rows
+from activities.store.registry import pipeline_rows, repo_rows
 from bridge.http.dashboard.parts import firings
 from bridge.operations.pipelines import definitions, runs, workflows
 from bridge.operations.service import Service
@@ -61,7 +60,7 @@ async def bob(host: PipelineHost) -> AsyncIterator[Surfer]:
 
 def put(service: Service, text: str = FILE, name: str = "p") -> None:
     text = text.replace("name: p\n", f"name: {name}\n")
-    stored.put(service.store, read(text, Format.YAML), text, Format.YAML)
+    pipeline_rows.put(service.store, read(text, Format.YAML), text, Format.YAML)
 
 
 def ran(service: Service, number: int, pipeline: str = "p", **fields: object) -> str:
@@ -72,8 +71,8 @@ def ran(service: Service, number: int, pipeline: str = "p", **fields: object) ->
     stage = StageRecord(
         run_id=run_id, stage_id="build", number=1, kind=StageKind.SHELL, needs=(), state=StageState.SUCCEEDED, attempt=1
     )
-    begun = stored_runs.Begun("the file", {"ticket": HOSTILE})
-    stored_runs.write(service.store, RunRecords(run=record, stages=(stage,)), begun)
+    begun = run_rows.Begun("the file", {"ticket": HOSTILE})
+    run_rows.write(service.store, RunRecords(run=record, stages=(stage,)), begun)
     return run_id
 
 
@@ -228,9 +227,9 @@ class TestRunNow:
     @pytest.mark.ruling("L1")
     async def test_it_may_belong_to_a_pull_request_or_an_issue(self, host: PipelineHost, bob: Surfer) -> None:
         await host.add("name: p\nrepo: acme/shop\nstages:\n  - {id: build, kind: shell, command: 'true'}\n")
-        known = stored_repos.get(host.service.store, "acme/shop")
+        known = repo_rows.get(host.service.store, "acme/shop")
         assert known
-        stored_repos.put(host.service.store, "acme/shop", known.path, known.host, "acme/tool")
+        repo_rows.put(host.service.store, "acme/shop", known.path, known.host, "acme/tool")
         place = f"/ui/pipelines/{host.name}"
         page = await bob.open(place)
         for filled, why in (

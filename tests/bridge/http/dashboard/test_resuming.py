@@ -13,8 +13,7 @@ import pytest_asyncio
 from temporalio.client import Client
 
 from activities.settings.home import Home
-from activities.store import jobs as stored_jobs
-from activities.store import rounds
+from activities.store import job_rows, round_rows
 from bridge.operations.orders import attention
 from bridge.operations.service import Service
 from tests.bridge import seeds
@@ -169,7 +168,7 @@ class Working:
         host = Host(lambda run: by_root[run.root_job_id](run))
 
         async def write(records: Records) -> None:
-            stored_jobs.write(self.service.store, records)
+            job_rows.write(self.service.store, records)
 
         host.before_write = write
         queue = self.service.settings.temporal.task_queue
@@ -179,14 +178,16 @@ class Working:
                 tree = an_input(bounds=bounds)
                 by_root[tree.root_job_id] = each
                 begun.append(await start(self.client, queue, tree))
-            await until(lambda: len(rounds.open_rounds(self.service.store)) == len(scripts), lambda: str(host.names))
+            await until(
+                lambda: len(round_rows.open_rounds(self.service.store)) == len(scripts), lambda: str(host.names)
+            )
             if blocked:
                 await ended(begun[-1])
                 await until(lambda: attention.find(self.service).blocked, "blocked")
             yield begun
 
     def closed(self, tree: Handle) -> RoundRecord | None:
-        return next((each for each in rounds.of_tree(self.service.store, tree.id) if each.end), None)
+        return next((each for each in round_rows.of_tree(self.service.store, tree.id) if each.end), None)
 
 
 @pytest.fixture
@@ -209,7 +210,7 @@ def fails() -> Script:
 
 
 async def waiting_for(working: Working, tree: Handle) -> RoundRecord:
-    await until(lambda: working.closed(tree), lambda: str(rounds.of_tree(working.service.store, tree.id)))
+    await until(lambda: working.closed(tree), lambda: str(round_rows.of_tree(working.service.store, tree.id)))
     found = working.closed(tree)
     assert found is not None
     return found
@@ -241,16 +242,16 @@ async def test_a_form_that_is_sent_twice_acts_once_and_says_the_same(working: Wo
 async def test_more_time_is_given_once_for_each_deadline_seen(working: Working, bea: Surfer) -> None:
     async with working.trees(asking({}, "root")):
         store = working.service.store
-        [before] = rounds.open_rounds(store)
+        [before] = round_rows.open_rounds(store)
         form = (await bea.open("/ui/")).form(SAY)
         for _ in range(2):
             assert (await bea.send(form, "Extend", by="1d")).status == 200
-        await until(lambda: rounds.open_rounds(store)[0].expires_at > before.expires_at, lambda: "extended")
-        [after] = rounds.open_rounds(store)
+        await until(lambda: round_rows.open_rounds(store)[0].expires_at > before.expires_at, lambda: "extended")
+        [after] = round_rows.open_rounds(store)
         assert after.expires_at - before.expires_at == pytest.approx(86_400, abs=60)
         fresh = (await bea.open("/ui/")).form(SAY)
         assert (await bea.send(fresh, "Extend", by="1d")).status == 200
-        await until(lambda: rounds.open_rounds(store)[0].expires_at > after.expires_at, lambda: "extended")
+        await until(lambda: round_rows.open_rounds(store)[0].expires_at > after.expires_at, lambda: "extended")
 
 
 @pytest.mark.parametrize(
@@ -289,7 +290,7 @@ async def test_of_several_that_are_chosen_each_has_a_result_of_its_own(working: 
             assert (await waiting_for(working, tree)).end is RoundEnd.CONTINUED
         assert said[trees[1].id][0] == "no"
         assert "takes answer, extend, not continue" in said[trees[1].id][1]
-        assert [each.root_job_id for each in rounds.open_rounds(working.service.store)] == [trees[1].id]
+        assert [each.root_job_id for each in round_rows.open_rounds(working.service.store)] == [trees[1].id]
 
 
 async def test_a_blocked_task_is_dismissed_in_place(working: Working, bea: Surfer) -> None:
@@ -298,7 +299,7 @@ async def test_a_blocked_task_is_dismissed_in_place(working: Working, bea: Surfe
         shown = await bea.open("/ui/")
         over = await bea.send(shown.form(f"/ui/trees/{trees[1].id}/dismiss"))
         assert (over.status, f"{trees[1].id} : The task is given up" in over.words) == (200, True)
-        task = stored_jobs.task_of(working.service.store, trees[1].id)
+        task = job_rows.task_of(working.service.store, trees[1].id)
         assert task is not None
         assert (task.state, ANN in task.reason) == (TaskState.CANCELLED, True)
         assert f"dismissed by {ANN}" in (await bea.open("/ui/")).words.split("Done lately")[1]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from activities.store.registry import reviews as stored
-from activities.store.registry.reviews import Review
+from activities.store.registry import review_rows
+from activities.store.registry.review_rows import Review
 from bridge.operations.registry import reviews
 from bridge.operations.service import Service
 from tests.bridge.http.dashboard.surfer import ANN, Surfer
@@ -53,7 +53,7 @@ async def test_an_empty_note_is_refused(service: Service, ann: Surfer) -> None:
 async def test_they_are_found_by_pull_request_and_in_pages(service: Service, ann: Surfer) -> None:
     for number in range(1, 61):
         review = Review(f"review-{number:012x}", None, number, "a" * 40, f"label-{number}-", float(number), None, None)
-        stored.add(service.store, review)
+        review_rows.add(service.store, review)
     first = await ann.open("/ui/reviews")
     [older] = [link for link in first.read.links if "before" in link]
     second = await ann.open(older)

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import event
 
 from activities.settings.model import Settings
-from activities.store import attempts
+from activities.store import attempt_rows
 from bridge.machine.locks import FileLock
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
@@ -151,7 +151,7 @@ async def test_the_outline_puts_each_job_below_the_one_that_led_to_it(service: S
 async def test_in_a_fleet_a_leg_names_its_host(service: Service, ann: Surfer, monkeypatch: pytest.MonkeyPatch) -> None:
     seeds.write(service, seeds.task(), seeds.job(), leg(1, "a"))
     with service.store.begin() as connection:
-        attempts.open_or_get(connection, f"{ROOT}.1", 1, "web-1", "/run", 1.0)
+        attempt_rows.open_or_get(connection, f"{ROOT}.1", 1, "web-1", "/run", 1.0)
     assert "web-1" not in (await ann.open(TREE)).html
     monkeypatch.setattr(Settings, "is_fleet", property(lambda _: True))
     assert ["on web-1" in row for row in rows_of((await ann.open(TREE)).html)] == [False, True]

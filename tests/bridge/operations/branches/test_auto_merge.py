@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import branches as stored
+from activities.store import branch_rows
 from bridge.operations.branches import drops
 from bridge.operations.branches.auto_merge import ACTOR, Finishing
 from bridge.operations.service import Service
@@ -35,7 +35,7 @@ def test_the_task_branch_is_moved_to_the_line_once(tree: Grown) -> None:
     assert finishing.look(tree.service) == [ROOT]
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
     assert tree.files()[FILE] == "code, mended"
-    merged = [(job_id, event.actor) for _, job_id, event in stored.recorded(tree.service.store, ROOT)]
+    merged = [(job_id, event.actor) for _, job_id, event in branch_rows.recorded(tree.service.store, ROOT)]
     assert merged == [(CODE, ACTOR), (FIX, ACTOR)]
     assert finishing.look(tree.service) == Finishing().look(tree.service) == []
     assert run_git(tree.repo, "rev-parse", "--abbrev-ref", "HEAD") == "main"
@@ -50,13 +50,13 @@ def test_a_process_killed_before_the_record_makes_up_for_it(tree: Grown, monkeyp
         raise KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(stored, "record", killed)
+        patch.setattr(branch_rows, "record", killed)
         with pytest.raises(KilledError):
             Finishing().look(tree.service)
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
-    assert stored.recorded(tree.service.store, ROOT) == []
+    assert branch_rows.recorded(tree.service.store, ROOT) == []
     assert Finishing().look(tree.service) == [ROOT]
-    assert len(stored.recorded(tree.service.store, ROOT)) == 2
+    assert len(branch_rows.recorded(tree.service.store, ROOT)) == 2
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
 
 

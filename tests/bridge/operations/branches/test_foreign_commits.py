@@ -8,8 +8,7 @@ import pytest
 
 from activities.git.merges.task_line import Part, draw
 from activities.settings.home import Home
-from activities.store import jobs as stored_jobs
-from activities.store import trees as stored_trees
+from activities.store import job_rows, tree_rows
 from bridge.operations.branches import merge_gate, merges
 from bridge.operations.branches.publish import work_of
 from bridge.operations.jobs import jobs
@@ -39,7 +38,7 @@ def begun(tree: Reviewed, base: str, *deps: str) -> None:
     start = TreeInput(
         root_job_id=ROOT, task_id=seeds.TASK, repo="acme/shop", assignment=lead, created_at=1.0, branch_deps=deps
     )
-    stored_trees.begin(tree.service.store, start, "here")
+    tree_rows.begin(tree.service.store, start, "here")
 
 
 @pytest.fixture
@@ -283,7 +282,7 @@ def test_a_coordinator_that_adds_nothing_to_its_line_leaves_the_trees_own(home: 
     run_git(tree.repo, "branch", f"service/{ROOT}", tree.line)
     tree.heads["own"] = tree.line
     row = {"action": Action.IMPLEMENT, "branch": f"service/{ROOT}", "head_sha": tree.line, "revision": 2}
-    kept = stored_jobs.get(tree.service.store, REPLAN)
+    kept = job_rows.get(tree.service.store, REPLAN)
     assert kept
     seeds.write(tree.service, kept.model_copy(update=row))
     tree.ends(REPLAN, tree.line)

@@ -14,7 +14,7 @@ from activities.git import hub
 from activities.host import checkouts
 from activities.settings.home import Home
 from activities.store import schema
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from bridge.operations.branches import auto_merge, branches, diffs, drops, hub_work, merge_gate, merges
 from bridge.operations.branches.branches import BranchState
 from bridge.operations.branches.publish import work_of
@@ -327,7 +327,7 @@ def test_a_conflict_with_the_default_branch_is_resolved_from_any_host(
 
 def test_one_host_merges_an_ended_tree_by_itself(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
     """The host of the tree does it; another one only while that has no worker."""
-    monkeypatch.setattr("activities.store.trees.to_merge", lambda *_: [(ROOT, "acme/shop", 2.0)])
+    monkeypatch.setattr("activities.store.tree_rows.to_merge", lambda *_: [(ROOT, "acme/shop", 2.0)])
     monkeypatch.setattr(auto_merge.Finishing, "_merged", lambda *_: True)
     with two.here.store.begin() as connection:
         connection.execute(schema.trees.insert().values(root_job_id=ROOT, host=HERE, start={}, revision=0))
@@ -335,7 +335,7 @@ def test_one_host_merges_an_ended_tree_by_itself(two: Two, monkeypatch: pytest.M
     finishing = auto_merge.Finishing()
     assert finishing.look(two.there) == []
     assert auto_merge.Finishing().look(two.here) == [ROOT]
-    hosts.stop(two.here.store, HERE, started_at=1.0)
+    host_rows.stop(two.here.store, HERE, started_at=1.0)
     assert finishing.look(two.there) == [ROOT]
 
 
@@ -343,7 +343,7 @@ def test_a_tree_that_ends_while_the_hub_is_away_is_merged_later(
     grown_two: Two, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two, finishing = grown_two, auto_merge.Finishing()
-    monkeypatch.setattr("activities.store.trees.to_merge", lambda *_: [(ROOT, "acme/shop", 2.0)])
+    monkeypatch.setattr("activities.store.tree_rows.to_merge", lambda *_: [(ROOT, "acme/shop", 2.0)])
     two.bare.rename(two.bare.with_name("away.git"))
     assert finishing.look(two.here) == []
     two.bare.with_name("away.git").rename(two.bare)

@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from activities.settings.home import Home
 from activities.store import schema
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.operations.branches import merge_gate
 from bridge.operations.jobs import jobs
 from bridge.operations.registry import reviews
@@ -156,7 +156,7 @@ def test_reviews_that_people_record_never_enter(tree: Reviewed) -> None:
 
 class TestRepositoriesThatCannotBeSeen:
     def test_on_another_host(self, tree: Reviewed) -> None:
-        repos.put(tree.service.store, "acme/shop", str(tree.repo), "elsewhere")
+        repo_rows.put(tree.service.store, "acme/shop", str(tree.repo), "elsewhere")
         says = only(judged(tree), GateState.UNKNOWN)
         assert says.endswith(
             f"acme/shop is on the host elsewhere, not here; next: ssh elsewhere service job gate {ROOT}"
@@ -237,7 +237,7 @@ class TestPullRequests:
     def test_of_a_github_of_its_own_it_is_looked_for_there(self, tree: Reviewed, remote: Path) -> None:
         tree.service.home.config.write_text('[github]\napi_url = "https://ghe.example/api/v3"\n')
         run_git(tree.repo, "remote", "remove", "origin")
-        repos.put(tree.service.store, "acme/shop", str(tree.repo), tree.service.settings.host, "acme/shop")
+        repo_rows.put(tree.service.store, "acme/shop", str(tree.repo), tree.service.settings.host, "acme/shop")
         said = only(merge_gate.of_tree(Service(tree.service.home), V, pull_request=8), GateState.UNKNOWN)
         assert "remote add origin https://ghe.example/acme/shop.git" in said
 

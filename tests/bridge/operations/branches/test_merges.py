@@ -8,8 +8,7 @@ from pydantic_core import to_jsonable_python
 from sqlalchemy import update
 
 from activities.settings.home import Home
-from activities.store import branches as stored
-from activities.store import schema
+from activities.store import branch_rows, schema
 from bridge.operations.branches import branches, drops, merges
 from bridge.operations.jobs import jobs
 from bridge.operations.registry import repos
@@ -318,14 +317,14 @@ def test_whoever_insists_is_recorded(tree: Reviewed) -> None:
         f"ann (cli) merged service/{A}-a into {TASK_BRANCH},"
         f" although review leg v ({V}), which looked at it, decided changes_requested"
     )
-    [(_, job_id, event)] = stored.recorded(tree.service.store, ROOT)
+    [(_, job_id, event)] = branch_rows.recorded(tree.service.store, ROOT)
     assert (job_id, event.actor) == (A, "ann (cli)")
     assert event.anyway.endswith("decided changes_requested")
 
 
 def test_insisting_where_nobody_objects_is_not_recorded_as_such(tree: Reviewed) -> None:
     merge(tree, A, anyway=True)
-    [(_, _, event)] = stored.recorded(tree.service.store, ROOT)
+    [(_, _, event)] = branch_rows.recorded(tree.service.store, ROOT)
     assert event.anyway == ""
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from activities.store import trees as stored_trees
+from activities.store import tree_rows
 from bridge.operations.branches import merges
 from bridge.operations.service import Service
 from tests.activities.jobs.conftest import Stage, git, repo, stage
@@ -66,7 +66,7 @@ def chain(stage: Stage) -> Chain:
     worker = Worker(name="lead", runtime="shell")
     lead = Assignment(worker=worker, action=Action.ASK, prompt=Text(inline="do it"), base=base)
     start = TreeInput(root_job_id=ROOT, task_id=seeds.TASK, repo="acme/shop", assignment=lead, created_at=1.0)
-    stored_trees.begin(service.store, start, "here")
+    tree_rows.begin(service.store, start, "here")
     return Chain(stage, service, base)
 
 

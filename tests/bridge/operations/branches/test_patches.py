@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.branches import patch
+from activities.git.git_branches import patch
 from bridge.operations.branches.diffs import Kind, beginning, files, find_line, lines, side_by_side, unquoted
 from tests.activities.git.conftest import make_repository, run_git
 

@@ -7,7 +7,7 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store.github import account, facts
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.operations.branches import drops, merges, publish
 from bridge.operations.branches.publish import Work, work_of
 from bridge.operations.jobs import jobs
@@ -138,7 +138,7 @@ def test_without_an_account_it_is_refused(tree: Scene) -> None:
 
 def test_without_a_name_on_github_it_is_refused(tree: Scene) -> None:
     tree.run()
-    repos.put(tree.service.store, SHOP, str(tree.repo), tree.service.settings.host)
+    repo_rows.put(tree.service.store, SHOP, str(tree.repo), tree.service.settings.host)
     assert refusal(tree).hint == f"service repo add {SHOP} {tree.repo} --github OWNER/NAME"
 
 
@@ -152,7 +152,7 @@ def test_a_repository_that_is_not_served_is_refused(tree: Scene) -> None:
 
 def test_a_repository_elsewhere_is_refused(tree: Scene) -> None:
     tree.run()
-    repos.put(tree.service.store, SHOP, str(tree.repo), "far", SHOP)
+    repo_rows.put(tree.service.store, SHOP, str(tree.repo), "far", SHOP)
     assert refusal(tree).hint == f"ssh far service job publish {ROOT}"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import trees as stored_trees
+from activities.store import tree_rows
 from bridge.operations.branches import branches, drops, merge_gate, merges
 from bridge.operations.branches.publish import work_of
 from bridge.operations.jobs import jobs
@@ -223,7 +223,7 @@ class TestGate:
 
     def test_what_nobody_has_looked_at(self, tree: Reviewed, monkeypatch: pytest.MonkeyPatch) -> None:
         async def start(service: Service, new: TreeInput, host: str) -> str:
-            stored_trees.begin(service.store, new, host)
+            tree_rows.begin(service.store, new, host)
             return new.root_job_id
 
         monkeypatch.setattr(trees, "start", start)

@@ -18,7 +18,7 @@ from sqlalchemy import create_engine, text
 from activities.sealing import seal_key
 from activities.settings.home import Home
 from activities.store.database import HEAD, open_store
-from activities.store.registry import hosts, repos
+from activities.store.registry import host_rows, repo_rows
 from bridge.operations.health import doctor
 from bridge.operations.health.doctor import Finding, Level
 from bridge.operations.service import Service
@@ -134,16 +134,16 @@ def test_a_look_at_the_store_of_an_older_release_leaves_it_as_it_is(home: Home) 
 def test_a_host_that_its_fleet_would_refuse_is_told_before_a_start(home: Home, tmp_path: Path) -> None:
     home.config.write_text(f'[store]\nurl = "sqlite:///{tmp_path}/fleet.db"\n[worker]\nhost = "web-1"\n')
     service = Service(home)
-    hosts.form(service.store, hosts.Cluster("f" * 64, "service", "0.2.0"))
+    host_rows.form(service.store, host_rows.Cluster("f" * 64, "service", "0.2.0"))
     [wrong] = [each for each in doctor.foundation(service) if each.about == "fleet"]
     assert (wrong.level, wrong.fix[:24]) == (Level.WRONG, "service host replace-key")
-    hosts.form(
-        service.store, hosts.Cluster(seal_key.fingerprint(seal_key.ensure(home.root)), "service", ""), replace=True
+    host_rows.form(
+        service.store, host_rows.Cluster(seal_key.fingerprint(seal_key.ensure(home.root)), "service", ""), replace=True
     )
-    hosts.see(service.store, "web-1", slots=1, started_at=1.0, machine="another")
+    host_rows.see(service.store, "web-1", slots=1, started_at=1.0, machine="another")
     assert "the host name web-1 is in use" in found(home)["fleet"].says
-    hosts.stop(service.store, "web-1", started_at=1.0)
-    hosts.see(service.store, "web-2", slots=1, started_at=1.0)
+    host_rows.stop(service.store, "web-1", started_at=1.0)
+    host_rows.see(service.store, "web-2", slots=1, started_at=1.0)
     assert found(home)["fleet"].says == "1 of 2 hosts work now: web-2"
 
 
@@ -181,7 +181,7 @@ def test_what_libgit2_cannot_do_with_a_repository_is_said_with_what_to_type(home
     subprocess.run(["git", "init", "-q", "--object-format=sha256", str(other)], check=True)
     for path in (plain, odd, other, tmp_path / "gone"):
         path.mkdir(exist_ok=True)
-        repos.put(service.store, f"acme/{path.name}", str(path), service.settings.host)
+        repo_rows.put(service.store, f"acme/{path.name}", str(path), service.settings.host)
     said = [each for each in doctor.examine(service) if each.about.startswith("repository ")]
     assert [(each.about, each.level) for each in said] == [
         ("repository acme/gone", Level.WRONG),

@@ -10,7 +10,7 @@ from activities.github.client import UnknownAccountError
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.store.github import account
-from activities.store.registry import repos
+from activities.store.registry import repo_rows
 from bridge.operations.health import doctor, github
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.service import Service
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.ruling("L8")
 def made(home: Home, hub: Hub, more: str = "", account: str = 'token_env = "DESK_TOKEN"') -> Service:
     home.config.write_text(f'[github]\n{account}\napi_url = "{hub.address}"\n{more}')
     service = Service(home)
-    repos.put(service.store, "tool", "/srv/tool", "here", "acme/tool")
+    repo_rows.put(service.store, "tool", "/srv/tool", "here", "acme/tool")
     ready.say(home.github_ready, service.reading.told())
     return service
 
@@ -90,7 +90,7 @@ def test_a_token_is_not_told_to_let_an_app_write_checks(home: Home, hub: Hub, mo
 def test_a_repository_it_cannot_see_is_wrong(home: Home, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DESK_TOKEN", hub.tokens["ann"])
     service = made(home, hub)
-    repos.put(service.store, "gone", "/srv/gone", "here", "acme/gone")
+    repo_rows.put(service.store, "gone", "/srv/gone", "here", "acme/gone")
     assert said(service, Level.WRONG) == ["acme/gone: the account cannot see it"]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from activities.releases import NoDeploymentsError
 from activities.settings.home import Home
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from bridge.operations.health import doctor, releases
 from bridge.operations.health.findings import Level
 from bridge.operations.service import Service
@@ -24,8 +24,8 @@ def service(tmp_path: Path) -> Service:
 
 def works(service: Service, monkeypatch: pytest.MonkeyPatch, **hosts_releases: str) -> None:
     for name, release in hosts_releases.items():
-        monkeypatch.setattr(hosts, "release", lambda release=release: release)
-        hosts.see(service.store, name, slots=1, started_at=1.0)
+        monkeypatch.setattr(host_rows, "release", lambda release=release: release)
+        host_rows.see(service.store, name, slots=1, started_at=1.0)
 
 
 def looks(monkeypatch: pytest.MonkeyPatch, current: str, behind: tuple[str, ...] = ()) -> None:

@@ -17,7 +17,7 @@ from activities.git.work_folder.worktrees import add_branch
 from activities.runs import orphans
 from activities.runs.supervised_run import Claim
 from activities.settings.home import Home
-from activities.store import artifacts, pipeline_runs, schema
+from activities.store import artifacts, run_rows, schema
 from bridge.machine.locks import FileLock
 from bridge.operations.home import backup, gc
 from bridge.operations.home.gc import Reclaimed
@@ -201,7 +201,7 @@ def test_a_tree_of_a_pipelines_run_is_over_when_the_run_is(service: Service, sta
         needs=(),
         job_id=ROOT,
     )
-    pipeline_runs.write(service.store, RunRecords(run=run, stages=(stage,)), pipeline_runs.Begun("", {}))
+    run_rows.write(service.store, RunRecords(run=run, stages=(stage,)), run_rows.Begun("", {}))
     gc.reclaim(service, "30d", yes=True)
     assert things["runs"].exists() is not over
     assert things["worktrees"].exists() is not over

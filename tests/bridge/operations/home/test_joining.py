@@ -16,7 +16,7 @@ from activities.sealing.invitation import Invitation
 from activities.settings.home import Home
 from activities.store import schema
 from activities.store.queries import now
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from bridge.operations.health import doctor
 from bridge.operations.home import joining
 from bridge.operations.home.joining import Joined
@@ -39,7 +39,7 @@ def fleet(home: Home, database: Path) -> Service:
     )
     service = Service(home)
     key = seal_key.fingerprint(seal_key.ensure(home.root))
-    hosts.form(service.store, hosts.Cluster(key, "team", hosts.release()))
+    host_rows.form(service.store, host_rows.Cluster(key, "team", host_rows.release()))
     return service
 
 
@@ -194,7 +194,7 @@ def test_a_machine_that_could_not_work_stays_as_it_was(scene: Scene, monkeypatch
 
 def test_a_name_in_use_is_refused_before_the_token_is_used(scene: Scene) -> None:
     token, store = scene.token, scene.there.service.store
-    hosts.see(store, "web-1", slots=1, started_at=1.0, machine="another")
+    host_rows.see(store, "web-1", slots=1, started_at=1.0, machine="another")
     said = scene.refusal(token, host="web-1")
     assert said.message.startswith("the host name web-1 is in use, seen ")
     assert str(said.hint).startswith("service host join TOKEN --host ANOTHER_NAME  (or wait ")

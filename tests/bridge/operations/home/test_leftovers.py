@@ -8,7 +8,7 @@ import pytest
 
 from activities.git.work_folder.worktrees import add_branch
 from activities.settings.home import Home
-from activities.store import jobs
+from activities.store import job_rows
 from bridge.operations.home import gc
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
@@ -40,7 +40,7 @@ def tell(service: Service, state: TaskState) -> None:
         task_id="task-1", root_job_id=ROOT, repo="acme/shop", title="t", state=state,
         revision=1, opened_at=time.time(),
     )  # fmt: skip
-    jobs.write(service.store, Records(task=task))
+    job_rows.write(service.store, Records(task=task))
 
 
 @pytest.mark.parametrize("state", [None, TaskState.OPEN, TaskState.AWAITING_HUMAN, TaskState.BLOCKED])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from bridge.operations.home import overview
 from bridge.operations.home.overview import sizes
 from bridge.operations.service import Service
@@ -45,9 +45,9 @@ def test_it_counts_what_there_is_to_do_and_who_waits(service: Service) -> None:
         ended = now if state not in (JobState.QUEUED, JobState.RUNNING) else None
         job = seeds.job(root, state=state, ended_at=ended, usage=used, cost_usd=0.5)
         seeds.write(service, seeds.task(root, state=task, waits_for=waits), job)
-    hosts.see(service.store, "here", slots=8, started_at=now)
-    hosts.see(service.store, "gone", slots=4, started_at=now)
-    hosts.stop(service.store, "gone", started_at=now)
+    host_rows.see(service.store, "here", slots=8, started_at=now)
+    host_rows.see(service.store, "gone", slots=4, started_at=now)
+    host_rows.stop(service.store, "gone", started_at=now)
     found = overview.find(service)
     assert found.counts is not None
     assert (found.counts.queued, found.counts.running, found.counts.paused, found.counts.blocked) == (1, 1, 1, 1)

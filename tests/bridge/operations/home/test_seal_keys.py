@@ -8,7 +8,7 @@ from sqlalchemy.exc import OperationalError
 
 from activities.sealing import seal_key
 from activities.settings.home import Home
-from activities.store.registry import hosts
+from activities.store.registry import host_rows
 from bridge.machine.locks import FileLock
 from bridge.operations.home import seal_keys
 from bridge.operations.service import Service
@@ -35,7 +35,7 @@ def host(folder: Path, name: str, first: Home | None = None) -> Service:
 
 def beat(service: Service) -> None:
     key = seal_key.fingerprint(sealing(service))
-    hosts.see(service.store, service.settings.host, slots=1, started_at=1.0, key=key)
+    host_rows.see(service.store, service.settings.host, slots=1, started_at=1.0, key=key)
 
 
 def sealing(service: Service) -> bytes:
@@ -81,7 +81,7 @@ def test_a_home_whose_daemon_runs_is_refused(one: Service) -> None:
 
 def test_a_store_that_is_away_changes_no_key(one: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     former = sealing(one)
-    monkeypatch.setattr(hosts, "every", Mock(side_effect=OperationalError("", None, Exception("away"))))
+    monkeypatch.setattr(host_rows, "every", Mock(side_effect=OperationalError("", None, Exception("away"))))
     with pytest.raises(OperationalError):
         seal_keys.replace(one, now=True)
     assert sealing(one) == former
@@ -89,19 +89,19 @@ def test_a_store_that_is_away_changes_no_key(one: Service, monkeypatch: pytest.M
 
 def test_no_host_may_work_and_the_others_join_again(one: Service, tmp_path: Path) -> None:
     two = host(tmp_path, "two", one.home)
-    hosts.form(one.store, hosts.Cluster(seal_key.fingerprint(sealing(one)), "service", "0.2.0"))
+    host_rows.form(one.store, host_rows.Cluster(seal_key.fingerprint(sealing(one)), "service", "0.2.0"))
     for service in (one, two):
         beat(service)
     with pytest.raises(RefusedError, match="one, two would go on with the former key") as refused:
         seal_keys.replace(one)
     assert str(refused.value.hint).splitlines()[0] == "on one: service daemon stop"
     for name in ("one", "two"):
-        hosts.stop(one.store, name, started_at=1.0)
+        host_rows.stop(one.store, name, started_at=1.0)
     one.home.seal_key_open.touch()
     replaced = seal_keys.replace(one)
     assert replaced.hosts == ("two",)
     [new] = seal_key.every(one.home.root)
-    known = hosts.cluster(one.store)
+    known = host_rows.cluster(one.store)
     assert known is not None
     assert known.key == seal_key.fingerprint(new)
     assert not one.home.seal_key_open.exists()

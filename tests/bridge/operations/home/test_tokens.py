@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from activities.settings.home import Home
-from activities.store.registry import tokens as stored
+from activities.store.registry import token_rows
 from bridge.machine import named_tokens
 from bridge.machine.named_tokens import NamedTokens, Scope
 from bridge.operations.home import tokens
@@ -88,7 +88,7 @@ async def test_a_store_that_is_slow_holds_up_no_other_call(
     hosts: tuple[Service, Service], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = Event()
-    monkeypatch.setattr(stored, "every", lambda _: answers.wait(PATIENCE) and [])
+    monkeypatch.setattr(token_rows, "every", lambda _: answers.wait(PATIENCE) and [])
     async with caller(hosts[0], Authorization="Bearer a-token") as call:
         waits = asyncio.create_task(call.get("/v1/jobs"))
         await asyncio.sleep(0.1)

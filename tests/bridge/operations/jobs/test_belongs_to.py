@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store.jobs import JobFilter
-from activities.store.registry import agents
-from activities.store.registry import repos as stored_repos
+from activities.store.job_rows import JobFilter
+from activities.store.registry import agent_rows, repo_rows
 from bridge.operations.jobs import belongs_to, jobs
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.registry import repos
@@ -69,7 +68,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[TreeInput]:
 def with_scout(service: Service, checkout: Path, github: str = "acme/shop") -> None:
     repos.add(service, "acme/shop", checkout, github)
     worker = Worker(name="scout", runtime="shell", command=("cat",), capabilities=("ask",))
-    agents.add(service.store, worker, ("acme/shop",))
+    agent_rows.add(service.store, worker, ("acme/shop",))
 
 
 class TestLearning:
@@ -92,7 +91,7 @@ class TestLearning:
     def test_a_repository_of_another_host_is_taken_over_only_if_asked_to_and_while_nothing_works_on_it(
         self, service: Service, checkout: Path
     ) -> None:
-        stored_repos.put(service.store, "acme/shop", "/srv/shop", "web-2")
+        repo_rows.put(service.store, "acme/shop", "/srv/shop", "web-2")
         with pytest.raises(RefusedError, match="acme/shop is registered on the host web-2, at /srv/shop") as refused:
             repos.add(service, "acme/shop", checkout)
         assert str(refused.value.hint).endswith(f"service repo add acme/shop {checkout} --move")
@@ -317,7 +316,7 @@ class TestTheBase:
     async def test_on_another_host_it_is_a_commit_id(
         self, service: Service, checkout: Path, first: str, started: list[TreeInput]
     ) -> None:
-        stored_repos.put(service.store, "acme/shop", "/there/the shop", "far", "acme/shop")
+        repo_rows.put(service.store, "acme/shop", "/there/the shop", "far", "acme/shop")
         await new_jobs.start(service, replace(self.LOOK, base=first))
         await new_jobs.start(service, self.LOOK)
         assert [tree.assignment.base for tree in started] == [first, UNRESOLVED]
@@ -333,9 +332,9 @@ class TestTheBase:
     ) -> None:
         forge = tmp_path / "forge.git"
         run_git(tmp_path, "clone", "-q", "--bare", str(checkout), str(forge))
-        stored_repos.remove(service.store, "acme/shop")
+        repo_rows.remove(service.store, "acme/shop")
         repos.add(service, "acme/shop", None, remote=str(forge))
-        agents.allow(service.store, self.LOOK.agent, "acme/shop")
+        agent_rows.allow(service.store, self.LOOK.agent, "acme/shop")
         pushed = commit_file(checkout, "new.txt", "new\n")
         run_git(checkout, "push", "-q", str(forge), "HEAD:main", "HEAD~1:refs/heads/topic")
         await new_jobs.start(service, self.LOOK)

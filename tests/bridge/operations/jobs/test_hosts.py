@@ -10,11 +10,10 @@ from sqlalchemy import update
 from activities.settings.home import Home
 from activities.settings.model import Fleet as FleetSection
 from activities.settings.model import Store
-from activities.store import schema, trees
-from activities.store.jobs import JobFilter
-from activities.store.registry import hosts as stored
-from activities.store.registry import repos
-from activities.store.registry.repos import Remote
+from activities.store import schema, tree_rows
+from activities.store.job_rows import JobFilter
+from activities.store.registry import host_rows, repo_rows
+from activities.store.registry.repo_rows import Remote
 from activities.store.tree_list import TreeFilter
 from bridge.http.wire import projections
 from bridge.operations.jobs import hosts, jobs, tree_list
@@ -42,12 +41,12 @@ def service(home: Home) -> Service:
         job(f"{ROOT}.1"),
         job(f"{ROOT}.2", state=JobState.FAILED, reason="exit code 1", ended_at=5.0),
     )
-    trees.begin(there.store, tree_input(root_job_id=ROOT), "web-1", Records(task=task(), jobs=rows))
+    tree_rows.begin(there.store, tree_input(root_job_id=ROOT), "web-1", Records(task=task(), jobs=rows))
     return there
 
 
 def saw(service: Service, seconds_ago: float) -> None:
-    stored.see(service.store, "web-1", slots=4, started_at=1.0)
+    host_rows.see(service.store, "web-1", slots=4, started_at=1.0)
     with service.store.begin() as connection:
         connection.execute(update(schema.hosts).values(seen_at=time.time() - seconds_ago))
 
@@ -101,7 +100,7 @@ def test_attention_lists_a_host_that_jobs_wait_for_after_a_minute(
 def test_a_host_without_room_is_the_reason_of_what_waits_on_every_surface(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stored.see(service.store, "web-1", slots=4, started_at=1.0, held="0.2 GiB are free")
+    host_rows.see(service.store, "web-1", slots=4, started_at=1.0, held="0.2 GiB are free")
     waiting, running, _ = told(service)
     assert (waiting.reason, waiting.next) == ("its host web-1 starts nothing: 0.2 GiB are free", "on web-1: service gc")
     assert running.reason == ""
@@ -110,13 +109,13 @@ def test_a_host_without_room_is_the_reason_of_what_waits_on_every_surface(
     assert (held.says, held.next, held.waiting) == (waiting.reason, waiting.next, (ROOT,))
     assert main(["job", "show", ROOT]) == 0
     assert waiting.reason in capsys.readouterr().out
-    stored.see(service.store, "web-1", slots=4, started_at=1.0)
+    host_rows.see(service.store, "web-1", slots=4, started_at=1.0)
     assert attention.find(service).hosts == ()
 
 
 def test_one_that_was_stopped_is_said_at_once_and_calls_for_attention_after_a_minute(service: Service) -> None:
     saw(service, 1)
-    stored.stop(service.store, "web-1", started_at=1.0)
+    host_rows.stop(service.store, "web-1", started_at=1.0)
     assert told(service)[0].reason.startswith("its host web-1 has no worker: it was stopped at ")
     assert attention.find(service).hosts == ()
 
@@ -152,7 +151,7 @@ def test_hosts_are_listed_with_their_state_slots_and_labels(
 ) -> None:
     beat: dict[str, Any] = {"slots": 4, "started_at": 1.0, "labels": ["gpu"], "taken": 3}
     for name, held in (("a", ""), ("b", "the disk is full"), ("c", ""), ("d", ""), ("e", ""), ("f", "")):
-        stored.see(service.store, name, held=held, **beat)
+        host_rows.see(service.store, name, held=held, **beat)
     with service.store.begin() as connection:
         for name, values in (
             ("c", {"draining_at": 2.0}),
@@ -160,7 +159,7 @@ def test_hosts_are_listed_with_their_state_slots_and_labels(
             ("e", {"seen_at": time.time() - 70}),
         ):
             connection.execute(update(schema.hosts).where(schema.hosts.c.name == name).values(**values))
-    stored.stop(service.store, "f", started_at=1.0)
+    host_rows.stop(service.store, "f", started_at=1.0)
     assert main(["host", "list"]) == 0
     heading, *rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert heading == ["HOST", "STATE", "SEEN", "SLOTS", "VERSION", "LABELS"]
@@ -179,8 +178,8 @@ def test_hosts_are_listed_with_their_state_slots_and_labels(
 
 @pytest.mark.ruling("Q1")
 def test_a_host_that_something_depends_on_is_not_forgotten(service: Service) -> None:
-    stored.see(service.store, "web-1", slots=4, started_at=1.0)
-    repos.put(service.store, "acme/shop", "/srv/shop", "web-1")
+    host_rows.see(service.store, "web-1", slots=4, started_at=1.0)
+    repo_rows.put(service.store, "acme/shop", "/srv/shop", "web-1")
 
     def refused() -> str:
         with pytest.raises(RefusedError) as no:
@@ -194,7 +193,7 @@ def test_a_host_that_something_depends_on_is_not_forgotten(service: Service) -> 
     ended = [job(each, state=JobState.FAILED, ended_at=5.0, revision=2) for each in (ROOT, f"{ROOT}.1")]
     write(service, *ended)
     assert refused() == "only web-1 has a checkout of acme/shop"
-    repos.put(service.store, "acme/shop", "/srv/shop", "web-2")
+    repo_rows.put(service.store, "acme/shop", "/srv/shop", "web-2")
     registry.remove(service, "web-1")
     assert hosts.every(service) == []
 
@@ -211,12 +210,12 @@ def test_in_a_fleet_a_job_says_when_it_goes_on_elsewhere_or_why_it_cannot(
     saw(service, 70)
     fleet = service.settings.model_copy(update={"store": Store(url="postgresql://nowhere")})
     monkeypatch.setattr(type(service), "settings", fleet)
-    repos.put(service.store, "acme/shop", "/srv/shop", "web-1")
+    repo_rows.put(service.store, "acme/shop", "/srv/shop", "web-1")
     waiting = told(service)[0]
     assert waiting.reason.endswith("; only it has acme/shop, which has no remote")
     assert over_http(service)["reason"] == waiting.reason
     assert hosts.absence_of(service, "acme/shop").endswith(f"; only it has acme/shop, so the job waits ({WAY_BACK})")
-    repos.put(service.store, "acme/shop", "", "", remote=Remote("https://git.example/shop", "main", "refs/service"))
+    repo_rows.put(service.store, "acme/shop", "", "", remote=Remote("https://git.example/shop", "main", "refs/service"))
     waiting = told(service)[0]
     assert "; the job goes on elsewhere after " in waiting.reason
     assert hosts.absence_of(service, "acme/shop") == ""

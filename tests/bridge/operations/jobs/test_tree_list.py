@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from activities.settings.home import Home
-from activities.store import attempts, trees
-from activities.store.registry import hosts
+from activities.store import attempt_rows, tree_rows
+from activities.store.registry import host_rows
 from activities.store.tree_list import TreeFilter
 from bridge.operations.jobs import tree_list
 from bridge.operations.jobs.tree_list import Awaited, TreeRow
@@ -76,15 +76,15 @@ def test_a_person_decides_about_a_failure_and_opens_a_blocked_tree(service: Serv
 
 def test_a_tree_waits_for_its_host_then_for_a_runtime_then_for_a_place(service: Service) -> None:
     rows = Records(task=seeds.task(), jobs=(seeds.job(state=JobState.QUEUED, reason="waits for a free slot"),))
-    trees.begin(service.store, tree_input(root_job_id=ROOT), "web-1", rows)
+    tree_rows.begin(service.store, tree_input(root_job_id=ROOT), "web-1", rows)
     wait = only(service).tree.waits_for
     assert (wait.who, wait.next) == (Awaited.HOST, "on web-1: service daemon start")
-    hosts.see(service.store, "web-1", slots=1, started_at=1.0)
+    host_rows.see(service.store, "web-1", slots=1, started_at=1.0)
     assert only(service).tree.waits_for == tree_list.TreeWait(who=Awaited.PLACE, what="waits for a free slot")
     assert only(service).tree.state is TreeState.QUEUED
     limit = {"runtime": "claude_code", "kind": "rate_limit", "message": "limit", "at": 1.0, "number": 1}
     soon = time.time() + 60
-    attempts.defer(service.store, attempts.Deferral(job_id=ROOT, attempt=1, until=soon, **limit))  # type: ignore[arg-type]
+    attempt_rows.defer(service.store, attempt_rows.Deferral(job_id=ROOT, attempt=1, until=soon, **limit))  # type: ignore[arg-type]
     seeds.write(service, seeds.job(revision=2))
     wait = only(service).tree.waits_for
     assert (wait.who, wait.until, wait.what.startswith("claude_code works again at ")) == (Awaited.RUNTIME, soon, True)

@@ -4,7 +4,7 @@ import pytest
 from pydantic_core import to_jsonable_python
 
 from activities.settings.home import Home
-from activities.store import jobs, stalls
+from activities.store import job_rows, stall_rows
 from bridge.operations.health import doctor
 from bridge.operations.health.findings import Level
 from bridge.operations.health.metrics import Metrics
@@ -32,7 +32,7 @@ def test_blocked_tasks_wait_oldest_first_unless_nobody_can_open_them_again(
         (OVER, blocked | {"ended_at": 7.0, "next": f"{RETRY} nobody"}),
         ("job-000000000000", {"next": f"{RETRY} nobody", "waits_for": WaitsFor.RUNS}),
     ):
-        jobs.write(service.store, Records(task=task(root, **more)))
+        job_rows.write(service.store, Records(task=task(root, **more)))
     found = attention.find(service)
     assert [each.root_job_id for each in found.blocked] == [FIRST, SECOND]
     assert [each["waits_for"] for each in to_jsonable_python(found)["blocked"]] == ["retry", "dismiss"]
@@ -47,7 +47,7 @@ def test_of_very_many_blocked_tasks_the_last_are_listed(home: Home, monkeypatch:
     monkeypatch.setattr(attention, "AT_ONCE", 7)
     for number in range(attention.MOST_LISTED + 3):
         blocked = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.DISMISS, "ended_at": float(number)}
-        jobs.write(service.store, Records(task=task(f"job-{number:012d}", **blocked)))
+        job_rows.write(service.store, Records(task=task(f"job-{number:012d}", **blocked)))
     listed = [each.root_job_id for each in attention.find(service).blocked]
     assert listed == [f"job-{number:012d}" for number in range(3, attention.MOST_LISTED + 3)]
 
@@ -71,7 +71,7 @@ def test_a_preflight_flag_stands_until_a_later_set_of_its_coordinator_goes_throu
 ) -> None:
     service = Service(home)
     flagged = job(FIRST, state=JobState.SUCCEEDED, preflight_failed="no agent `scuot`, did you mean `scout`?")
-    jobs.write(service.store, Records(task=task(FIRST), jobs=(flagged, *later)))
+    job_rows.write(service.store, Records(task=task(FIRST), jobs=(flagged, *later)))
     assert [each.job_id for each in attention.find(service).preflight_failed] == ([] if clears else [FIRST])
     assert main(["attention"]) == 0
     shown = capsys.readouterr().out
@@ -94,7 +94,7 @@ def test_a_preflight_flag_stands_until_a_later_set_of_its_coordinator_goes_throu
 def test_a_preflight_flag_ends_with_its_task(home: Home, state: TaskState, waits: bool) -> None:
     service = Service(home)
     flagged = job(FIRST, state=JobState.SUCCEEDED, preflight_failed="no such agent")
-    jobs.write(service.store, Records(task=task(FIRST, state=state), jobs=(flagged,)))
+    job_rows.write(service.store, Records(task=task(FIRST, state=state), jobs=(flagged,)))
     assert bool(attention.find(service).preflight_failed) is waits
 
 
@@ -103,11 +103,11 @@ def test_what_stands_still_is_listed_everywhere_with_the_commands_that_help(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service = Service(home)
-    jobs.write(service.store, Records(task=task(FIRST), jobs=(job(FIRST, state=JobState.RUNNING),)))
-    jobs.write(service.store, Records(task=task(OVER), jobs=(job(OVER, state=JobState.SUCCEEDED),)))
+    job_rows.write(service.store, Records(task=task(FIRST), jobs=(job(FIRST, state=JobState.RUNNING),)))
+    job_rows.write(service.store, Records(task=task(OVER), jobs=(job(OVER, state=JobState.SUCCEEDED),)))
     ends = [Stall(StallKind.END, root, 1, 50.0, "web-1") for root in (FIRST, OVER)]
-    stalls.replace(service.store, StallKind.END, "web-1", ends)
-    stalls.replace(service.store, StallKind.STEP, "", [Stall(StallKind.STEP, FIRST, 12, 60.0)])
+    stall_rows.replace(service.store, StallKind.END, "web-1", ends)
+    stall_rows.replace(service.store, StallKind.STEP, "", [Stall(StallKind.STEP, FIRST, 12, 60.0)])
     end, step = attention.find(service).stalled
     assert end.message.startswith("its program ended on web-1, and that is not recorded since 1970")
     assert step.message.startswith("its next step does not succeed: attempt 12, since 1970")
@@ -123,5 +123,5 @@ def test_what_stands_still_is_listed_everywhere_with_the_commands_that_help(
     text, _ = Metrics(service).text("")
     assert b'service_stalled{kind="end"} 1.0' in text
     assert b'service_stalled{kind="step"} 1.0' in text
-    stalls.replace(service.store, StallKind.STEP, "", [])
+    stall_rows.replace(service.store, StallKind.STEP, "", [])
     assert [each.kind for each in attention.find(service).stalled] == [StallKind.END]

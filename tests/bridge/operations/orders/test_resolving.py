@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import jobs as stored_jobs
-from activities.store import trees as stored_trees
-from activities.store.registry import agents as stored_agents
+from activities.store import job_rows, tree_rows
+from activities.store.registry import agent_rows
 from bridge.operations.branches import branches, drops, merges
 from bridge.operations.orders import follow_ups
 from bridge.operations.registry import agents, init
@@ -54,11 +53,11 @@ async def refused(tree: Grown, **asked: object) -> tuple[str, ...]:
 async def test_who_does_it(tree: Grown, begun: list[TreeInput]) -> None:
     """The agent whose work conflicts comes first, if it is there."""
     add(tree.service, "another")
-    row = stored_jobs.get(tree.service.store, DOCS)
+    row = job_rows.get(tree.service.store, DOCS)
     assert row is not None
     seeds.write(tree.service, row.model_copy(update={"agent": "another", "revision": 2}))
     assert (await follow_ups.resolve(tree.service, ROOT)).agent == "another"
-    stored_agents.remove(tree.service.store, "another")
+    agent_rows.remove(tree.service.store, "another")
     assert (await follow_ups.resolve(tree.service, ROOT)).agent == "dev"
     assert (await follow_ups.resolve(tree.service, ROOT, agent="dev")).agent == "dev"
     with pytest.raises(NotFoundError):
@@ -66,7 +65,7 @@ async def test_who_does_it(tree: Grown, begun: list[TreeInput]) -> None:
 
 
 async def test_who_does_not_write_is_not_asked(tree: Grown, begun: list[TreeInput]) -> None:
-    stored_agents.remove(tree.service.store, "dev")
+    agent_rows.remove(tree.service.store, "dev")
     add(tree.service, "reader", can="review", autonomy="read-only")
     add_one = await refused(tree)
     assert add_one[0].startswith("service agent add merger --runtime RUNTIME --capabilities implement ")
@@ -76,7 +75,7 @@ async def test_who_does_not_write_is_not_asked(tree: Grown, begun: list[TreeInpu
 
 @pytest.mark.parametrize("builds", [AutonomyPolicy.WORKSPACE_WRITE, AutonomyPolicy.DANGER_FULL_ACCESS])
 async def test_the_team_of_init_can_do_it(tree: Grown, begun: list[TreeInput], builds: AutonomyPolicy) -> None:
-    stored_agents.remove(tree.service.store, "dev")
+    agent_rows.remove(tree.service.store, "dev")
     for member in init.members(init.Programs("runtime_a", "runtime_b"), "acme/shop", [], lambda _: builds):
         agents.add(tree.service, member.new)
     assert follow_ups.possible(tree.service, Action.IMPLEMENT, "acme/shop")
@@ -86,7 +85,7 @@ async def test_the_team_of_init_can_do_it(tree: Grown, begun: list[TreeInput], b
 
 async def test_where_nothing_conflicts_it_is_merged(tree: Grown, begun: list[TreeInput]) -> None:
     run_git(tree.repo, "branch", "-D", f"service/{DOCS}-docs")
-    row = stored_jobs.get(tree.service.store, DOCS)
+    row = job_rows.get(tree.service.store, DOCS)
     assert row is not None
     seeds.write(tree.service, row.model_copy(update={"state": JobState.FAILED, "revision": 2}))
     type_all(await refused(tree))
@@ -138,7 +137,7 @@ async def test_its_tree_has_the_branch_of_the_other_task_and_leaves_it_there(
     started = await follow_ups.resolve(tree.service, ROOT)
     new, branch = started.job_id, f"service/{started.job_id}"
     run_git(tree.repo, "branch", branch, tree.line)
-    stored_trees.begin(tree.service.store, begun[0], "here")
+    tree_rows.begin(tree.service.store, begun[0], "here")
     wrote = {"action": Action.IMPLEMENT, "branch": branch, "head_sha": tree.line, "state": JobState.SUCCEEDED}
     seeds.write(tree.service, seeds.task(new, state=TaskState.DONE), seeds.job(new, **wrote))
     seeds.payload(tree.service, new, {}, base_sha=tree.base, given=[], branch=branch)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from activities.store import trees as stored_trees
+from activities.store import tree_rows
 from bridge.operations.branches import merge_gate
 from bridge.operations.orders import follow_ups, trees
 from bridge.operations.registry import agents
@@ -38,7 +38,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[TreeInput]:
     async def start(service: Service, tree: TreeInput, host: str) -> str:
         found.append(tree)
         root = tree.root_job_id
-        stored_trees.begin(service.store, tree, host)
+        tree_rows.begin(service.store, tree, host)
         row = seeds.job(root, root_job_id=root, action=Action.REVIEW, state=JobState.RUNNING)
         seeds.write(service, seeds.task(root, task_id=tree.task_id), row)
         return root

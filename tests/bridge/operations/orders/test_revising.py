@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from activities.store.registry import agents as stored_agents
+from activities.store.registry import agent_rows
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import resume, revising
 from bridge.operations.orders.revising import Comment, ReviseAnswer, Said, revise
@@ -106,14 +106,14 @@ async def test_who_does_it(tree: Grown, begun: list[TreeInput]) -> None:
     row = jobs.get(tree.service, CODE)
     seeds.write(tree.service, row.model_copy(update={"agent": "another", "revision": 2}))
     assert (await said(tree, CODE, ON_CODE)).agent == "another"
-    stored_agents.remove(tree.service.store, "another")
+    agent_rows.remove(tree.service.store, "another")
     assert (await said(tree, CODE, ON_CODE)).agent == "dev" == revising.receiver(tree.service, row)
     with pytest.raises(NotFoundError):
         await said(tree, CODE, ON_CODE, agent="nobody")
     add(tree.service, "reader", can="review", autonomy="read-only")
     with pytest.raises(RefusedError, match="reader cannot implement"):
         await said(tree, CODE, ON_CODE, agent="reader")
-    stored_agents.remove(tree.service.store, "dev")
+    agent_rows.remove(tree.service.store, "dev")
     with pytest.raises(UsageError, match="no agent may implement on acme/shop"):
         await said(tree, CODE, ON_CODE)
 

@@ -9,8 +9,8 @@ import pytest
 from activities.runtimes.table import CODEX
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store.registry import hosts
-from activities.store.registry.agents import Agent
+from activities.store.registry import host_rows
+from activities.store.registry.agent_rows import Agent
 from bridge.operations.health import runtimes
 from bridge.operations.health.runtimes import Runtime
 from bridge.operations.registry import agents, init, repos
@@ -359,7 +359,7 @@ class TestInAFleet:
         _, plan = init.carry_out(service, survey(service, shop))
         assert init.next_commands(service, plan, [])[2] == "service host invite"
         for name in ("one", "two"):
-            hosts.see(service.store, name, slots=4, started_at=1.0)
+            host_rows.see(service.store, name, slots=4, started_at=1.0)
         assert "service host invite" not in init.next_commands(service, plan, [])
 
 

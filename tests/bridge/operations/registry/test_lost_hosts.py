@@ -7,11 +7,10 @@ from sqlalchemy import update
 from temporalio.client import Client
 
 from activities.settings.home import Home
-from activities.store import attempts, schema
-from activities.store.attempts import Offered
-from activities.store.registry import hosts as stored
-from activities.store.registry import repos
-from activities.store.registry.repos import Remote
+from activities.store import attempt_rows, schema
+from activities.store.attempt_rows import Offered
+from activities.store.registry import host_rows, repo_rows
+from activities.store.registry.repo_rows import Remote
 from bridge.operations import temporal
 from bridge.operations.registry import hosts
 from bridge.operations.service import Service
@@ -27,13 +26,13 @@ HERE, THERE = "job-0c5e2v7q9a3k", "job-1c5e2v7q9a3k"
 def service(home: Home) -> Service:
     """Return a service with two hosts; web-1 has begun a job with a remote, and one on a plain checkout."""
     service = Service(home)
-    repos.put(service.store, "acme/shop", "", "", remote=Remote("https://git.example/shop", "main", "refs/service"))
-    repos.put(service.store, "acme/plain", "/srv/plain", "web-1")
+    repo_rows.put(service.store, "acme/shop", "", "", remote=Remote("https://git.example/shop", "main", "refs/service"))
+    repo_rows.put(service.store, "acme/plain", "/srv/plain", "web-1")
     for name in ("web-1", "web-2"):
-        stored.see(service.store, name, slots=4, started_at=1.0)
+        host_rows.see(service.store, name, slots=4, started_at=1.0)
     for root, repo in ((HERE, "acme/shop"), (THERE, "acme/plain")):
         write(service, task(root, repo=repo), job(root, repo=repo, state=JobState.RUNNING))
-        attempts.begin(service.store, Offered(root, 1), host="web-1", run_dir=f"/runs/{root}")
+        attempt_rows.begin(service.store, Offered(root, 1), host="web-1", run_dir=f"/runs/{root}")
     return service
 
 
@@ -72,10 +71,10 @@ async def test_a_host_that_is_away_is_given_up_at_a_word(service: Service, serve
 @pytest.mark.ruling("Q5.lost")
 async def test_neither_an_unknown_host_nor_the_only_one_is_given_up(home: Home, server: Server) -> None:
     service = Service(home)
-    stored.see(service.store, "web-1", slots=4, started_at=1.0)
+    host_rows.see(service.store, "web-1", slots=4, started_at=1.0)
     with pytest.raises(NotFoundError, match='no host web-3; known: web-1; did you mean "web-1"'):
         await hosts.lost(service, "web-3", actor="ann")
-    stored.stop(service.store, "web-1", started_at=1.0)
+    host_rows.stop(service.store, "web-1", started_at=1.0)
     with pytest.raises(RefusedError, match="web-1 is the only host"):
         await hosts.lost(service, "web-1", actor="ann")
 
@@ -84,6 +83,6 @@ async def test_neither_an_unknown_host_nor_the_only_one_is_given_up(home: Home, 
 def test_a_drained_host_says_what_is_left_until_it_is_undone(service: Service) -> None:
     drained = hosts.drain(service, "web-1")
     assert (drained.draining, [each.job_id for each in drained.left]) == (True, [HERE, THERE])
-    stored.see(service.store, "web-1", slots=4, started_at=2.0)
+    host_rows.see(service.store, "web-1", slots=4, started_at=2.0)
     assert hosts.left(service, "web-1").draining, "a restart keeps it"
     assert not hosts.drain(service, "web-1", undo=True).draining

@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from activities.settings.home import Home
-from activities.store import jobs
-from activities.store.registry import repos
+from activities.store import job_rows
+from activities.store.registry import repo_rows
 from bridge.operations.registry import agents, memory
 from bridge.operations.registry.agents import NewAgent
 from bridge.operations.registry.memory import MemoryFilter, NewEntry, Proposal, Recall
@@ -24,10 +24,10 @@ def service(home: Home, monkeypatch: pytest.MonkeyPatch) -> Service:
     """Return a service with the agent scout, the repository acme/shop, and a job of one on the other."""
     monkeypatch.delenv("SERVICE_JOB_ID", raising=False)
     service = Service(home)
-    repos.put(service.store, "acme/shop", "/shop", "here")
+    repo_rows.put(service.store, "acme/shop", "/shop", "here")
     agents.add(service, NewAgent("scout", "shell", "cat", repos=("acme/shop",)))
     throwaway = job(f"{ROOT}.1").model_copy(update={"agent": "runtime_a", "ephemeral": True})
-    jobs.write(service.store, Records(jobs=(job(), throwaway)))
+    job_rows.write(service.store, Records(jobs=(job(), throwaway)))
     return service
 
 

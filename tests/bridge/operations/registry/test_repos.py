@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from activities.git import branches
+from activities.git import git_branches
 from activities.host import checkouts
 from activities.settings.home import Home
-from activities.store.registry import repos as stored
+from activities.store.registry import repo_rows
 from bridge.operations.health import doctor
 from bridge.operations.health.findings import Level
 from bridge.operations.registry import repos
@@ -36,7 +36,7 @@ def test_a_repository_with_a_remote_needs_no_checkout(service: Service, forge: P
     assert (repo.path, repo.host, repo.checkouts) == ("", "", {})
     place = checkouts.path_by_name(service, "acme/shop")
     assert place.parent == service.home.mirrors
-    assert branches.commit(place, "HEAD") == run_git(forge, "rev-parse", "main")
+    assert git_branches.commit(place, "HEAD") == run_git(forge, "rev-parse", "main")
     seen = repos.get(service, "acme/shop")
     assert (seen.path, seen.host) == (str(place), service.settings.host)
 
@@ -46,7 +46,7 @@ def test_a_checkout_with_a_remote_is_worked_on_there_and_elsewhere_in_a_mirror(
     service: Service, forge: Path, tmp_path: Path
 ) -> None:
     top = tmp_path / "people"
-    stored.put(service.store, "acme/shop", "/srv/shop", "far")
+    repo_rows.put(service.store, "acme/shop", "/srv/shop", "far")
     with pytest.raises(RefusedError, match="registered on the host far"):
         repos.add(service, "acme/shop", top)
     repos.add(service, "acme/shop", None, remote=str(forge))
@@ -83,7 +83,7 @@ def test_a_remote_that_cannot_be_used_registers_nothing(
     with pytest.raises(error, match=says) as refused:
         repos.add(service, "acme/shop", None, remote=remote)
     assert "secret" not in str(refused.value)
-    assert stored.every(service.store) == []
+    assert repo_rows.every(service.store) == []
 
 
 @pytest.mark.ruling("Q3")

@@ -25,7 +25,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from activities.store import schema, stalls
+from activities.store import schema, stall_rows
 from activities.store.placements import host_of, is_unplaced
 from activities.store.queries import clock, rows, scalar, scalars
 from activities.store.schema.github import REFUSED
@@ -257,7 +257,7 @@ def _unreached() -> Select[Any]:
 
 
 def _stalled() -> Select[Any]:
-    found = stalls.lasting().subquery()
+    found = stall_rows.lasting().subquery()
     return _place(Kind.STALLED, found.c.since, found.c.kind + literal(" ", String) + found.c.what)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Engine, Row, func, or_, select, tuple_, union
 
-from activities.store import events, outbox, rounds, schema, writers
+from activities.store import event_rows, outbox, round_rows, schema, writers
 from activities.store.queries import Database, one, rows, scalar, transaction, upsert
 from workflows.model.event_kinds import TELLS_PEOPLE
 from workflows.model.rows import JobRecord, Records, TaskRecord, Written
@@ -24,8 +24,8 @@ def write(store: Database, records: Records) -> None:
         if records.task:
             upsert(connection, schema.tasks, records.task.model_dump(mode="json"), only_if_newer="revision")
         upsert(connection, schema.jobs, *map(_job_row, records.jobs), only_if_newer="revision")
-        events.tell(connection, records.events)
-        rounds.write(connection, records.rounds)
+        event_rows.tell(connection, records.events)
+        round_rows.write(connection, records.rounds)
         outbox.add(connection, tuple(event for event in records.events if event.kind in TELLS_PEOPLE))
 
 
@@ -41,7 +41,7 @@ def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Writte
         stored, written = numbered
         write(connection, stored)
         if stored.whole and stored.task:  # rows that a reset left behind would stay open for ever
-            still, revision = rounds.open_rounds(connection, root=root), stored.task.revision
+            still, revision = round_rows.open_rounds(connection, root=root), stored.task.revision
             known = tree(connection, root)
             write(connection, lost_trees.given_up(known, still, stored, revision=revision, now=time.time()))
     return written
@@ -56,7 +56,7 @@ def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None
         if task is None or not lost_trees.is_open(task, jobs):
             return None
         number = writers.last_event(connection, root) + 1
-        waiting = rounds.open_rounds(connection, root=root)
+        waiting = round_rows.open_rounds(connection, root=root)
         ended = lost_trees.lost_rows(task, jobs, waiting, why=why, anew=anew, number=number, now=time.time())
         write(connection, ended)
         writers.forget(connection, root)

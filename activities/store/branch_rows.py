@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine, select
 
-from activities.store import events, schema
+from activities.store import event_rows, schema
 from activities.store.queries import rows
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.ids import root_of
@@ -39,7 +39,7 @@ def record(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEven
         message=message,
         data=event.model_dump(mode="json"),
     )
-    events.tell(engine, [record])
+    event_rows.tell(engine, [record])
 
 
 def recorded(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, BranchEvent]]:

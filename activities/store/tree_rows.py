@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine, select, update
 
-from activities.store import jobs, schema, writers
+from activities.store import job_rows, schema, writers
 from activities.store.queries import insert_new, one, rows, scalars, write
 from workflows.model.rows import Records
 from workflows.model.settings import MERGE_LINE
@@ -31,7 +31,7 @@ def begin(engine: Engine, start: "TreeInput", host: str, records: Records | None
     with engine.begin() as connection:
         insert_new(connection, schema.trees, row)
         if records:
-            jobs.write(connection, records)
+            job_rows.write(connection, records)
 
 
 def base_of(engine: Engine, root_job_id: str) -> tuple[str, str]:
