@@ -26,6 +26,10 @@ LIMIT_FILES = {
 KILL_FILES = ("memory.events", "memory.oom_control")
 AS_ONE, BELOW_TOO = "memory.oom.group", "memory.use_hierarchy"
 MEMBERS, HANDED_DOWN = "cgroup.procs", "cgroup.subtree_control"
+THREADS = "tasks"
+"""The members of a group of cgroup v1, by thread. A thread moves itself in 0.3 ms. Before a whole process moves, the
+kernel waits for an RCU grace period: 5 to 20 ms.
+"""
 OWN = "own"
 """Subgroup of the service's own processes. In cgroup v2 a group with subgroups has no members of its own."""
 
@@ -299,8 +303,10 @@ def _limited(folder: Path, controller: str, limit: int | None) -> bool:
 
 
 def _enter(folder: Path) -> None:
+    """Move this process, which has one thread."""
+    by_thread = folder / THREADS
     with contextlib.suppress(OSError):
-        (folder / MEMBERS).write_text("0")
+        (by_thread if by_thread.exists() else folder / MEMBERS).write_text("0")
 
 
 def _removed(folders: Mapping[str, Path]) -> bool:

@@ -172,6 +172,15 @@ async def test_what_a_killed_fork_server_left_is_swept_by_the_next_worker(world:
     wait_for(swept)
 
 
+def test_a_supervisor_moves_as_the_one_thread_that_it_is(tmp_path: Path) -> None:
+    """The kernel moves a process that names no thread only after 5 to 20 ms."""
+    (tmp_path / "mine").mkdir()
+    for name in ("pids.max", "cgroup.procs", "tasks"):
+        (tmp_path / "mine" / name).touch()
+    JobGroup(Group({PROCESSES: tmp_path}, HOST, JOB), "mine").enter()
+    assert [(tmp_path / "mine" / name).read_text() for name in ("tasks", "cgroup.procs")] == ["0", ""]
+
+
 def test_an_account_without_the_right_makes_no_group() -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can be another account")
