@@ -11,6 +11,7 @@ import secrets
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +22,10 @@ FOLDER = "trash"
 MOST = 64
 """Most calls that may wait for deletion. A caller beyond them deletes its folders itself."""
 
+GATHER_SECONDS = 0.5
+"""Folders that are put away within this time are deleted by one `rm`: for most of them its start takes longest."""
+
+_waiting: list[tuple[Path, ...]] = []
 _deleting = ThreadPoolExecutor(1, thread_name_prefix="trash")
 _room = threading.BoundedSemaphore(MOST)
 
@@ -53,19 +58,28 @@ def delete(*paths: Path) -> None:
 
 def in_background(*paths: Path) -> None:
     """Delete folders in the background; those that can't be deleted stay in the trash."""
+    if not paths:
+        return
     if _room.acquire(blocking=False):
-        _deleting.submit(_delete_and_make_room, paths)
+        _waiting.append(paths)
+        _deleting.submit(_delete_and_make_room)
     else:
         _try(paths)
 
 
-def _delete_and_make_room(paths: tuple[Path, ...]) -> None:
+def _delete_and_make_room() -> None:
+    """Delete what waits; no-op if that was deleted together with what was put away before it."""
+    if not _waiting:
+        return
+    time.sleep(GATHER_SECONDS)
+    calls = [_waiting.pop() for _ in range(len(_waiting))]
+    paths = [path for call in calls for path in call]
     try:
         with contextlib.suppress(OSError):
             delete(*paths)
         _try(paths)  # logs why a folder is still there
     finally:
-        _room.release()
+        _room.release(len(calls))
 
 
 def empty(trash: Path) -> None:

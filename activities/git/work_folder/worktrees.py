@@ -15,7 +15,7 @@ from pathlib import Path
 
 from activities.git import git_branches
 from activities.git.command import printable
-from activities.git.library import RepositoryError
+from activities.git.library import RepositoryError, kept_open
 from activities.git.locks import clear_ref_lock, held
 from activities.git.registered_repository import common_directory, git_directory
 from activities.git.remotes import remotes
@@ -67,6 +67,7 @@ def worktree_prefix(repo: str) -> str:
     return worktree_name(repo, "").replace("/", "+")
 
 
+@kept_open()
 def add_branch(repo: Path, path: Path, branch: str, base: str, names: Mapping[str, str] = NONE) -> Worktree:
     """Make a work folder on the branch; a missing branch is made at `base` (ruling I1)."""
     git_branches.check_name(repo, branch)
@@ -83,6 +84,7 @@ def add_branch(repo: Path, path: Path, branch: str, base: str, names: Mapping[st
         return _made(repo, common, Worktree(path, start, branch, dict(names)))
 
 
+@kept_open()
 def add_detached(repo: Path, path: Path, base: str, names: Mapping[str, str] = NONE) -> Worktree:
     """Make a work folder at `base`, on no branch (ruling I2)."""
     with _at(repo, path) as common:

@@ -2,8 +2,11 @@
 
 import errno
 import os
+import subprocess
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -56,6 +59,27 @@ def test_deleting_is_left_to_another_thread(
     assert gone.exists(), "the caller waits for nothing"
     going_on.set()
     wait_for(lambda: not gone.exists())
+
+
+def test_what_is_put_away_within_a_moment_is_deleted_by_one_program(
+    tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over, programs, run = threading.Event(), list[set[Path]](), subprocess.run
+
+    def started(words: list[str | Path], **how: Any) -> object:
+        programs.append({path for path in words if isinstance(path, Path)})
+        return run(words, **how)
+
+    monkeypatch.setattr(delete_later, "time", SimpleNamespace(sleep=lambda _: over.wait(60)))
+    monkeypatch.setattr(delete_later, "subprocess", SimpleNamespace(run=started, DEVNULL=subprocess.DEVNULL))
+    delete_later.in_background()
+    gone = [delete_later.put_away(place, folder(tmp_path / name)) for name in ("a", "b", "c")]
+    for path in gone:
+        delete_later.in_background(path)
+    over.set()
+    wait_for(lambda: list(place.iterdir()) == [])
+    delete_later._deleting.submit(lambda: None).result(60)
+    assert programs == [set(gone)]
 
 
 def test_a_caller_that_fills_the_trash_deletes_itself(

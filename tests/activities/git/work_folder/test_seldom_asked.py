@@ -7,10 +7,11 @@ from threading import Thread
 
 import pytest
 
+from activities.git import library as git_library
 from activities.git.library import kept_open, let_go, library, opened
 from activities.git.work_folder import delete_later, service_git_dir, snapshot, worktree_changes
 from activities.git.work_folder.worktree_changes import look
-from activities.git.work_folder.worktrees import Worktree, add_detached, dispose
+from activities.git.work_folder.worktrees import Worktree, add_branch, add_detached, dispose
 from tests.activities.git.conftest import commit_file, run_git
 
 pytestmark = pytest.mark.ruling("N3", "I4")
@@ -52,6 +53,20 @@ class TestKeptOpen:
             before = opened(repo).revparse_single("main").id
             made = commit_file(repo, "new.txt", "x")
             assert str(opened(repo).revparse_single("main").id) == made != str(before)
+
+    def test_a_work_folder_is_made_with_each_repository_opened_once(
+        self, repo: Path, trees: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        anew, paths = git_library.opened_anew, list[Path]()
+
+        def opened_anew(path: Path) -> object:
+            paths.append(path)
+            return anew(path)
+
+        monkeypatch.setattr(git_library, "opened_anew", opened_anew)
+        add_branch(repo, trees / "w", "service/w", "main")
+        assert paths
+        assert len(paths) == len(set(paths))
 
 
 class TestLook:
