@@ -78,6 +78,8 @@ def _walked(tree: Any, before: str, groups: dict[int, str], repeats: list[tuple[
                 text += groups.get(value, "")
             case op.GROUPREF_EXISTS:
                 text += _walked(value[1], before + text, groups, repeats)
+            case _:
+                pass
     return text
 
 
@@ -100,4 +102,6 @@ def _is_in(members: Any, sign: str) -> bool:
                 is_in |= value[0] <= ord(sign) <= value[1]
             case op.CATEGORY:
                 is_in |= re.match(_CATEGORIES[value], sign) is not None
+            case _:
+                pass
     return is_in != negated

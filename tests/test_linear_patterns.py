@@ -72,6 +72,8 @@ def _patterns_in(value: object) -> Iterator[re.Pattern[Any]]:
         case Mapping():
             for item in (*value.keys(), *value.values()):
                 yield from _patterns_in(item)
+        case _:
+            pass
 
 
 def _is_late(value: object) -> bool:
@@ -234,6 +236,8 @@ def _compiles(called: ast.expr) -> bool:
             return attr in FUNCTIONS
         case ast.Name(id="compiled"):
             return True
+        case _:
+            pass
     return False
 
 

@@ -187,6 +187,8 @@ def _read(end: RunEnd) -> _Stream:
                 _take_limit(stream, record)
             case "result":
                 stream.envelope = record
+            case _:
+                pass
     if stream.envelope and (result := text_of(stream.envelope, "result")):
         stream.messages.add(result)
     return stream
@@ -237,6 +239,8 @@ def entries(record: Record) -> Iterator[Entry]:
             if record.get("is_error") is not False:
                 yield from noted(_words(record), failed=True)
             yield Entry(kind=EntryKind.USAGE, text="this run", usage=usage_of(record.get("usage")))
+        case _:
+            pass
 
 
 def _blocks(record: Record) -> list[object]:

@@ -150,6 +150,8 @@ def _kept(home: Path, session: str | None) -> _Kept:
                 found.refused.clear()
             case _, {"type": "custom_tool_call_output" | "function_call_output", "output": output}:
                 found.refused += _refused(str(output))
+            case _:
+                pass
     return found
 
 
@@ -191,6 +193,8 @@ def entries(event: Record) -> Iterator[Entry]:
             yield Entry(kind=EntryKind.USAGE, text="the whole session", usage=usage_of(event.get("usage")))
         case "error":  # `turn.failed` repeats the last one
             yield from noted(text_of(event, "message"), failed=True)
+        case _:
+            pass
 
 
 def _item(item: Record) -> Iterator[Entry]:

@@ -155,6 +155,8 @@ def _read(end: RunEnd) -> _Stream:
                 stream.refused.append(stream.calls.get(text_of(line, "tool_call_id"), "a tool"))
             case "meta", "session.resume_hint":
                 stream.session = text_of(line, "session_id") or None
+            case _:
+                pass
         if isinstance(line.get("usage"), dict):
             stream.usage = _usage(line["usage"])
     return stream
@@ -209,6 +211,8 @@ def entries(line: Record) -> Iterator[Entry]:
             yield from noted(f"tries again: {text_of(line, 'error_message')}", failed=True)
         case "meta", "session.resume_hint":
             yield from noted(f"session {text_of(line, 'session_id')}")
+        case _:
+            pass
     if isinstance(line.get("usage"), dict):
         yield Entry(kind=EntryKind.USAGE, text="this run", usage=_usage(line["usage"]))
 

@@ -107,6 +107,8 @@ async def is_for_us(session: Session, asked: Asked, said: Said) -> bool:
                 return bool(await asyncio.to_thread(_threads, session, asked.row))
             case Start():
                 await asyncio.to_thread(_repo_of, session, asked.row.github)
+            case Unknown():
+                pass
     except NotOursError:
         return False
     except ServiceError:

@@ -121,6 +121,8 @@ def faults(tree: ast.AST) -> Iterator[str]:
                 yield f"line {node.lineno}: a `finally` waits"
             case ast.AsyncWith() | ast.AsyncFor():
                 yield f"line {node.lineno}: its end could wait"
+            case _:
+                pass
 
 
 def _can_catch_a_cancellation(caught: ast.expr | None) -> bool:

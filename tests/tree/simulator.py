@@ -347,6 +347,8 @@ class World:
                 assert not self.offered
                 assert not self.timers
                 self.close = command
+            case _:
+                pass
 
     def _write(self, command: Record) -> None:
         self.lines.see(command.records)

@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from workflows.contract.models import Action, Decision, FailurePolicy, SynthesisRule
+from workflows.contract.models import Action, Decision, SynthesisRule
 from workflows.github.effective_jobs import Chain, Generation, Leg, chain_of
 from workflows.github.merge_gate_inputs import JobFacts, LaterReview, Look, Plan, Seen, Work
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord
 from workflows.model.states import FAILING, Continuation, JobState, TaskState
 from workflows.policy.batch_verdict import APPROVING
+from workflows.policy.failure_policies import allows_merge
 
 AGAINST = frozenset({Decision.CHANGES_REQUESTED, Decision.BLOCKED, Decision.FAILED})
-_LEFT_TO_COORDINATOR = frozenset({FailurePolicy.CONTINUE, FailurePolicy.ESCALATE})
 _QUEUED = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-(\d+)-[0-9a-f]+")
 """The ref of a merge queue's candidate commit."""
 
@@ -170,7 +170,8 @@ def _failed(seen: Seen, chain: Chain, readers: frozenset[str]) -> Iterator[_Reas
 
 
 def _let_pass(seen: Seen, leg: Leg) -> bool:
-    if seen.plans.get(leg.job.job_id, Plan()).failure_policy in _LEFT_TO_COORDINATOR:
+    policy = seen.plans.get(leg.job.job_id, Plan()).failure_policy
+    if policy is not None and allows_merge(policy):
         return True
     over = (each for each in seen.rounds if each.end is RoundEnd.CONTINUED)
     told = {(failed.job_id, failed.attempt) for each in over for failed in each.failing}

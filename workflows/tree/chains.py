@@ -14,6 +14,7 @@ from workflows.model.rows import JobRecord
 from workflows.model.states import ENDED_JOBS, FAILING, JobState, check_job
 from workflows.model.wire import Memory
 from workflows.model.workers import Assignment
+from workflows.policy import failure_policies
 from workflows.policy.loops import Ladder
 from workflows.text.digests import digest
 
@@ -194,7 +195,7 @@ class Batch(Memory):
     def leaves_decision(self) -> bool:
         """Return whether a failed leg leaves the decision to the coordinator, by policy or as it asked (D6, F2)."""
         failed = [leg for leg in self.acting_legs if leg.failing]
-        return any(leg.asked or leg.policy is FailurePolicy.ESCALATE for leg in failed)
+        return any(leg.asked or failure_policies.leaves_decision(leg.policy) for leg in failed)
 
     def contributors(self, leg: Leg) -> list[Leg]:
         """Return the transitive dependencies of a leg, whose work it must see, in merge order (rulings I1, I2)."""

@@ -1,6 +1,5 @@
 """The end of a tree: its one finalize, the kill, the blocked task, the close (rulings G1, G2, D4)."""
 
-from workflows.contract.models import FailurePolicy
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.refusals import Refusal
@@ -8,6 +7,7 @@ from workflows.model.rounds import RoundEnd
 from workflows.model.rows import DISMISS, KILL, RETRY
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy.cut_short import CUT_SHORT, Cut, cut_by
+from workflows.policy.failure_policies import stops_batch
 from workflows.tree import job_offers, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import CancelTimer, CloseTree
@@ -69,7 +69,7 @@ def stop_waiting(step: Step, batch: Batch) -> None:
             if step.state.finalize is not None:
                 step.state.finalize.unrun = True
             end_unstarted(step, leg, become, reason)
-            if batch.stopped and leg.failing and leg.policy is FailurePolicy.BLOCK_PARENT:
+            if batch.stopped and leg.failing and stops_batch(leg.policy):
                 batch.blocked_by.append(leg.id)
 
 

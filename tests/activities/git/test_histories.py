@@ -82,6 +82,8 @@ def play(where: Path, write: Write) -> None:
             run_git(where, "add", "-A")
             if kind == "commit":
                 run_git(where, "commit", "-q", "--allow-empty", "-m", "by the agent")
+        case _:
+            pass
 
 
 def plumbing(worktree: Worktree) -> tuple[set[bytes], str]:

@@ -417,6 +417,8 @@ class Stage:
                 return HOST
             case "request_cancel":
                 self._cancel(execution)
+            case _:
+                pass
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, workflow_id=execution.workflow_id, workflow_run_id="run")
         if name == "keep_tree":

@@ -71,6 +71,8 @@ class Play:
                 account.note_reading(self.office.session.store, "acme/tool", since=0.0)
             case (_, at):
                 self.deliver(int(at))
+            case _:
+                pass
 
     def write(self) -> None:
         if len(self.written) < MOST:

@@ -201,6 +201,8 @@ def _attempts(job: JobRecord, rounds: Sequence[RoundRecord], events: Iterable[Ev
                 attempt.begun = event.at
             case EventKind.JOB_ENDED:
                 attempt.ended, attempt.state = event.at, str(event.data.get("state"))
+            case _:
+                pass
     first, last = found[min(found)], found[job.attempt]
     first.queued = job.queued_at
     last.state, last.ended = state_label(job, rounds), job.ended_at if job.state.ended else None

@@ -160,6 +160,8 @@ def test_what_a_kill_left_is_repaired(repo: Path, trees: Path, damage: str) -> N
             shutil.rmtree(worktree.path / ".git")
             (worktree.path / ".git").write_text("gitdir: /nowhere\n")
             (side / "place.json").unlink()
+        case _:
+            pass
     assert add_branch(repo, worktree.path, "leg", "main") == worktree
     assert run_git(worktree.path, "status", "--porcelain") == ""
     assert run_git(worktree.path, "rev-parse", "HEAD") == worktree.base
