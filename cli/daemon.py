@@ -146,7 +146,7 @@ def install(show: Show = False, system: System = False, json: Json = False) -> N
     from bridge.daemon import installation
 
     home = Home.locate()
-    wanted = installation.planned_for_system() if system else installation.planned(home)
+    wanted = installation.plan_for_system() if system else installation.plan(home)
     told = {"path": str(wanted.path), "text": wanted.text, "commands": [list(each) for each in wanted.commands]}
     if show:
         say_json(told) if json else say(f"# {wanted.path}", *wanted.text.rstrip().split("\n"))
@@ -178,7 +178,7 @@ def uninstall(system: System = False, json: Json = False) -> None:
 
     if system:
         installation.require_root("uninstall")
-    wanted = installation.planned_for_system() if system else installation.planned(Home.locate())
+    wanted = installation.plan_for_system() if system else installation.plan(Home.locate())
     stopped = installation.uninstall(wanted)
     if json:
         say_json({"removed": str(wanted.path), "stopped": stopped})

@@ -10,24 +10,24 @@ from collections.abc import Callable
 
 from activities.settings.home import Home
 from bridge.daemon.foreground import importable
-from bridge.daemon.logs import log_end, open_log, quoted
+from bridge.daemon.logs import excerpt, log_end, open_log
 from bridge.daemon.options import DaemonOptions
-from bridge.machine.daemon_state import RESTART, ChildPhase, DaemonState, DaemonStatus, Phase, silence, status
+from bridge.machine.daemon_state import RESTART, ChildPhase, DaemonState, DaemonStatus, GroupPhase, silence, status
 from bridge.machine.locks import FileLock, holder
 from bridge.machine.progress import Step, unheard
-from bridge.machine.writable import usable
+from bridge.machine.writable import require_writable
 from workflows.model.errors import ServiceError
 
 _STOP_SECONDS = 40.0
 _PAUSE = 0.05
-_ENDING = (Phase.STOPPING, Phase.STOPPED, Phase.FAILED)
+_ENDING = (GroupPhase.STOPPING, GroupPhase.STOPPED, GroupPhase.FAILED)
 
 
 def start(home: Home, options: DaemonOptions, step: Step = unheard) -> DaemonStatus:
     """Start the daemon in the background and wait until it works, or reports what went wrong. Idempotent while one
     runs.
     """
-    usable(home)
+    require_writable(home)
     seen = status(home)
     if seen.pid is not None and seen.state is not None and seen.state.phase in _ENDING:
         _released_within(home, seen.pid, _STOP_SECONDS)  # a daemon that is ending does not count as running
@@ -72,16 +72,16 @@ def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None, step: Step)
     coming = ComingUp()
     while (seen := status(home)).silent_since is None:
         if seen.state is not None and seen.running:
-            up = seen.state.phase in (Phase.RUNNING, Phase.DEGRADED)
+            up = seen.state.phase in (GroupPhase.RUNNING, GroupPhase.DEGRADED)
             if ours is not None or not up:
                 step(coming.look(seen.state))
             if up:
                 return seen
         if not seen.running and (ours is None or ours.poll() is not None):
-            said, log = seen.state, home.logs / "daemon.log"
-            if said is not None and said.problem and (ours is None or said.pid == ours.pid):
-                raise ServiceError(said.problem, said.hint)
-            raise ServiceError(f"the daemon ended before it was ready{quoted(log_end(log))}", f"less {log}")
+            state, log = seen.state, home.logs / "daemon.log"
+            if state is not None and state.problem and (ours is None or state.pid == ours.pid):
+                raise ServiceError(state.problem, state.hint)
+            raise ServiceError(f"the daemon ended before it was ready{excerpt(log_end(log))}", f"less {log}")
         time.sleep(_PAUSE)
     raise ServiceError(silence(seen), RESTART)
 
@@ -89,8 +89,8 @@ def _wait_until_up(home: Home, ours: subprocess.Popen[bytes] | None, step: Step)
 def _released_within(home: Home, pid: int, seconds: float, step: Step = unheard) -> bool:
     deadline = time.monotonic() + seconds
     while holder(home.daemon_lock) == pid:
-        said = status(home).state
-        step(ending(said) if said else "stopping")
+        state = status(home).state
+        step(ending(state) if state else "stopping")
         if time.monotonic() >= deadline:
             return False
         time.sleep(_PAUSE)
@@ -113,9 +113,9 @@ class ComingUp:
                 self._since.setdefault(child.name, now)
             if child.phase is ChildPhase.RUNNING:
                 self._took.setdefault(child.name, now - self._since[child.name])
-        return ", ".join(self._said(child.name, now) for child in state.children if child.name in self._since)
+        return ", ".join(self._progress(child.name, now) for child in state.children if child.name in self._since)
 
-    def _said(self, name: str, now: float) -> str:
+    def _progress(self, name: str, now: float) -> str:
         took = self._took.get(name)
         return f"{name} {now - self._since[name]:.0f} s …" if took is None else f"{name} {took:.1f} s"
 

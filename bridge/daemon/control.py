@@ -105,7 +105,7 @@ def _bridge(wanted: "BridgeSection") -> dict[str, Any]:
     """Return the bridge's options. Refuse an address that other machines can reach, unless the settings allow it."""
     if not wanted.enabled:
         return {}
-    where = address.wanted(wanted, None, allow_remote=False)
+    where = address.choose_address(wanted, None, allow_remote=False)
     command = (sys.executable, "-P", "-m", "bridge.http")
     return {"bridge_command": command, "bridge_addr": where.host, "bridge_port": where.port, "bridge_url": wanted.url}
 

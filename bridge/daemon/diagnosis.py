@@ -6,7 +6,7 @@ Only its output tells causes apart; its exit codes do not.
 import re
 
 from activities.settings.home import Home
-from bridge.machine.ports import port_taken
+from bridge.machine.ports import port_in_use
 from bridge.machine.writable import not_writable
 from workflows.model.errors import ServiceError
 
@@ -14,7 +14,7 @@ _PORT = re.compile(r"can't set (frontend|UI) port (\d+)")
 _PORT_LOST = re.compile(r"listen tcp \S*:(\d+): bind: address already in use")
 """The port was free when the server checked it, and taken when it listened."""
 _BRIDGE_PORT = re.compile(r"error: port (\d+), fixed for the bridge, is taken")
-_SAID = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\Z", re.MULTILINE | re.DOTALL)
+_ERROR = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\Z", re.MULTILINE | re.DOTALL)
 _UNREADABLE = re.compile(
     r"file is not a database|disk image is malformed|no such table|database corruption", re.IGNORECASE
 )
@@ -28,9 +28,9 @@ _LOCKED = re.compile(r"database is locked", re.IGNORECASE)
 def diagnose_server(log: str, home: Home) -> ServiceError | None:
     """Return the known cause in the server's output, or None."""
     if port := _PORT.search(log):
-        return port_taken(int(port[2]), "the web UI" if port[1] == "UI" else "Temporal")
+        return port_in_use(int(port[2]), "the web UI" if port[1] == "UI" else "Temporal")
     if lost := _PORT_LOST.search(log):
-        return port_taken(int(lost[1]), "Temporal")
+        return port_in_use(int(lost[1]), "Temporal")
     if _UNREADABLE.search(log):
         aside = home.root / "temporal-unreadable"
         return ServiceError(
@@ -62,11 +62,11 @@ def database_in_use(home: Home, pid: int | None) -> ServiceError:
 def diagnose_bridge(log: str) -> ServiceError | None:
     """Return the bridge's own error message, or the error of its taken port."""
     if port := _BRIDGE_PORT.search(log):
-        return port_taken(int(port[1]), "the bridge")
-    return diagnose_said(log)
+        return port_in_use(int(port[1]), "the bridge")
+    return diagnose_program(log)
 
 
-def diagnose_said(log: str) -> ServiceError | None:
+def diagnose_program(log: str) -> ServiceError | None:
     """Return the error that one of the service's own programs printed, with the command to type."""
-    said = _SAID.search(log.rstrip())
-    return ServiceError(said[1], said[2] or "") if said else None
+    match = _ERROR.search(log.rstrip())
+    return ServiceError(match[1], match[2] or "") if match else None

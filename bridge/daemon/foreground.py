@@ -16,8 +16,8 @@ from activities.settings.home import Home
 from activities.settings.ready import beat_of, keep_beating, pid_of
 from activities.store.registry.host_rows import release
 from bridge.daemon import logs, replace_seal_key
-from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_said, diagnose_server
-from bridge.daemon.member import Member, until
+from bridge.daemon.diagnosis import database_in_use, diagnose_bridge, diagnose_program, diagnose_server
+from bridge.daemon.member import MemberProgram, until
 from bridge.daemon.options import DaemonOptions
 from bridge.daemon.server import (
     Queue,
@@ -30,22 +30,19 @@ from bridge.daemon.server import (
     server_command,
     server_environment,
 )
-from bridge.daemon.supervision import Group
+from bridge.daemon.supervision import MemberGroup
 from bridge.machine import web_ui
-from bridge.machine.daemon_state import ChildState, DaemonState, Phase, StateFile
+from bridge.machine.daemon_state import ChildState, DaemonState, GroupPhase, StateFile
 from bridge.machine.locks import FileLock, holder
 from bridge.machine.ports import LOOPBACK, PortTakenError, choose_port
 from bridge.machine.web_ui import Listener
-from bridge.machine.writable import usable
+from bridge.machine.writable import require_writable
 from workflows.model.errors import RefusedError, ServiceError
 
 log = logging.getLogger(__name__)
 
 _PORT_RACES = 5
 _SERVER = "server"
-"""Members that poll the server have 5 s to poll it again when it was restarted: the SDK waits up to 10 s. A new process
-polls at once, and takes over what the last one held, but its start takes longer on a busy machine.
-"""
 _NO_UI_PORT = "ui_port has no effect any more: the bridge serves Temporal's web UI, on its own port"
 _REJOIN_PAUSE = 0.2
 _LAST_ONE_ENDING = 2.0
@@ -60,27 +57,27 @@ def run_foreground(home: Home, options: DaemonOptions, lock: FileLock | None = N
 
 async def _run(home: Home, options: DaemonOptions, lock: FileLock | None) -> None:
     """Run all members until SIGTERM, SIGINT or SIGHUP. Raise if they cannot be started, or if another daemon runs."""
-    usable(home)
+    require_writable(home)
     # The lock is never released: waiting for it means waiting for the end of this process.
     if lock is None and FileLock.take(home.daemon_lock, wait=1.0) is None:
         raise RefusedError(
             f"a daemon (process {holder(home.daemon_lock)}) already runs for {home.root}",
             "service daemon status  (or, to end it: service daemon stop)",
         )
-    first_word = DaemonState(
+    initial = DaemonState(
         pid=os.getpid(),
-        phase=Phase.STARTING,
+        phase=GroupPhase.STARTING,
         started_at=datetime.now(UTC),
         version=release(),
         namespace=options.namespace,
         settings=options.settings,
     )
-    state = StateFile(home.daemon_state, first_word)
+    state = StateFile(home.daemon_state, initial)
     chores = (
         keep_beating(home.daemon_state),
         logs.keep_small(home.logs),
         replace_seal_key.keep_closed(home),
-        replace_seal_key.seal_schedules(home, lambda: state.state.phase is Phase.RUNNING),
+        replace_seal_key.seal_schedules(home, lambda: state.state.phase is GroupPhase.RUNNING),
     )
     tidy = [service_process.loud(asyncio.create_task(chore), ends=False) for chore in chores]
     try:
@@ -88,20 +85,20 @@ async def _run(home: Home, options: DaemonOptions, lock: FileLock | None) -> Non
         with _stop_signals() as stop:
             await _run_members(home, options, state, stop)
     except ServiceError as error:
-        state.update(phase=Phase.FAILED, problem=error.message, hint=error.hint)
+        state.update(phase=GroupPhase.FAILED, problem=error.message, hint=error.hint)
         raise
     finally:
         for chore in tidy:
             chore.cancel()
-    state.update(phase=Phase.STOPPED)
+    state.update(phase=GroupPhase.STOPPED)
 
 
 async def _run_members(home: Home, options: DaemonOptions, state: StateFile, stop: asyncio.Event) -> None:
     if not options.embedded:
-        await _with_free_ports(options, lambda: _supervise(_external(home, options, state), state, stop))
+        await _with_free_ports(options, lambda: _supervise(_external_members(home, options, state), state, stop))
         return
     with _server_lock(home) as lock:
-        await _with_free_ports(options, lambda: _supervise(_embedded(home, options, state, lock), state, stop))
+        await _with_free_ports(options, lambda: _supervise(_embedded_members(home, options, state, lock), state, stop))
 
 
 async def _with_free_ports(options: DaemonOptions, supervise: Callable[[], Awaitable[None]]) -> None:
@@ -116,44 +113,44 @@ async def _with_free_ports(options: DaemonOptions, supervise: Callable[[], Await
     return None
 
 
-async def _supervise(members: list[Member], state: StateFile, stop: asyncio.Event) -> None:
-    def announce(phase: Phase, children: tuple[ChildState, ...]) -> None:
-        if phase is Phase.RUNNING and state.state.phase is not Phase.RUNNING:
+async def _supervise(members: list[MemberProgram], state: StateFile, stop: asyncio.Event) -> None:
+    def announce(phase: GroupPhase, children: tuple[ChildState, ...]) -> None:
+        if phase is GroupPhase.RUNNING and state.state.phase is not GroupPhase.RUNNING:
             log.info("everything runs; look at %s", state.state.ui_url or "the web UI of your cluster")
         state.update(phase=phase, children=children)
 
-    await Group(members, announce).run(stop)
+    await MemberGroup(members, announce).run(stop)
 
 
-def _external(home: Home, options: DaemonOptions, state: StateFile) -> list[Member]:
+def _external_members(home: Home, options: DaemonOptions, state: StateFile) -> list[MemberProgram]:
     state.update(temporal_address=options.address, namespace=options.namespace, notes=())
-    return _ours(home, options, dict(os.environ), state)
+    return _own_members(home, options, dict(os.environ), state)
 
 
-def _embedded(home: Home, options: DaemonOptions, state: StateFile, lock: FileLock) -> list[Member]:
+def _embedded_members(home: Home, options: DaemonOptions, state: StateFile, lock: FileLock) -> list[MemberProgram]:
     """Choose the ports, publish them in the state, and build the members with them."""
     front = choose_port(options.temporal_port, "Temporal", strict=options.strict_ports)
-    ui, moved = web_ui.hidden(), front.note("Temporal")
+    ui, moved = web_ui.hidden_listener(), front.note("Temporal")
     notes = tuple(note for note in (moved, _NO_UI_PORT if options.ui_port is not None else "") if note)
     for note in notes:
         log.warning("%s", note)
     address = f"{LOOPBACK}:{front.port}"
     state.update(temporal_address=address, namespace=options.namespace, ui_url=None, notes=notes)
     handed = {**own_environment(), "SERVICE_TEMPORAL_ADDRESS": address}
-    ours = _ours(home, options, handed, state, avoid={front.port}, ui=ui)
+    ours = _own_members(home, options, handed, state, avoid={front.port}, ui=ui)
     if options.bridge_command:
         state.update(ui_url=f"{options.bridge_url or state.state.bridge_url}{web_ui.PATH}")
     return [_server(home, options, front.port, ui, lock), *ours]
 
 
-def _ours(
+def _own_members(
     home: Home,
     options: DaemonOptions,
     env: dict[str, str],
     state: StateFile,
     avoid: Collection[int] = (),
     ui: Listener | None = None,
-) -> list[Member]:
+) -> list[MemberProgram]:
     """Build the members that run the service's own programs. Each secret goes only to the member that needs it (ruling
     L2), and so does the address of the embedded server's web UI.
     """
@@ -161,15 +158,18 @@ def _ours(
     plain = _without_secrets(env, options)
     given = {name: {**plain, name: os.environ[name]} if name in os.environ else plain for name in (token, webhook)}
     proxied = {web_ui.VARIABLE: str(ui)} if ui else {}
+    worker = _program(home, "worker", options.worker_command, plain, ready=home.worker_ready, umask=-1)
     return [
-        _polling(_worker(home, options, plain), options, ui, options.worker_queues),
+        _polling(worker, options, ui, options.worker_queues),
         *_bridge(home, options, given[webhook] | proxied, state, avoid),
-        *(_polling(each, options, ui, options.github_queues) for each in _github(home, options, given[token])),
+        *(_polling(member, options, ui, options.github_queues) for member in _github(home, options, given[token])),
         *_commands(home, options, plain),
     ]
 
 
-def _polling(member: Member, options: DaemonOptions, ui: Listener | None, queues: tuple[Queue, ...]) -> Member:
+def _polling(
+    member: MemberProgram, options: DaemonOptions, ui: Listener | None, queues: tuple[Queue, ...]
+) -> MemberProgram:
     """Have a member that polls our own server find it again after a restart."""
     if ui is None:
         return member
@@ -185,7 +185,7 @@ def _without_secrets(env: dict[str, str], options: DaemonOptions) -> dict[str, s
     return {name: value for name, value in env.items() if name not in secrets}
 
 
-def _server(home: Home, options: DaemonOptions, port: int, ui: Listener, lock: FileLock) -> Member:
+def _server(home: Home, options: DaemonOptions, port: int, ui: Listener, lock: FileLock) -> MemberProgram:
     program = find_program()
 
     async def ready(pid: int) -> None:
@@ -199,7 +199,7 @@ def _server(home: Home, options: DaemonOptions, port: int, ui: Listener, lock: F
             program=program,
         )
 
-    return Member(
+    return MemberProgram(
         name=_SERVER,
         argv=server_command(
             home,
@@ -221,13 +221,9 @@ def _server(home: Home, options: DaemonOptions, port: int, ui: Listener, lock: F
     )
 
 
-def _worker(home: Home, options: DaemonOptions, env: dict[str, str]) -> Member:
-    return _program(home, "worker", options.worker_command, env, ready=home.worker_ready, umask=-1)
-
-
 def _bridge(
     home: Home, options: DaemonOptions, env: dict[str, str], state: StateFile, avoid: Collection[int] = ()
-) -> list[Member]:
+) -> list[MemberProgram]:
     """Build the HTTP bridge if it is enabled, on its port or the next free one."""
     if not options.bridge_command:
         return []
@@ -242,13 +238,13 @@ def _bridge(
     return [_program(home, "bridge", argv, env, ready=home.bridge_ready, explain=diagnose_bridge)]
 
 
-def _github(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Member]:
+def _github(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[MemberProgram]:
     """Build the GitHub process if an account is configured."""
     argv = options.github_command
     return [_program(home, "github", argv, env, ready=home.github_ready)] if argv else []
 
 
-def _commands(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[Member]:
+def _commands(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[MemberProgram]:
     """Build the process that runs commands. Its start is not awaited: until it works, each command has its own
     process.
     """
@@ -264,9 +260,9 @@ def _program(
     env: dict[str, str],
     *,
     ready: Path | None,
-    explain: Callable[[str], ServiceError | None] = diagnose_said,
+    explain: Callable[[str], ServiceError | None] = diagnose_program,
     umask: int = 0o077,
-) -> Member:
+) -> MemberProgram:
     """Build a member from one of the service's programs. It is ready once it wrote its pid to `ready`; without that
     file, at once.
     """
@@ -277,7 +273,7 @@ def _program(
         if ready is not None:
             await until(lambda: pid_of(ready) == pid)
 
-    return Member(
+    return MemberProgram(
         name=name,
         argv=argv,
         env={**env, "SERVICE_HOME": str(home.root), **importable()},

@@ -37,7 +37,7 @@ class Installation:
     """Commands to run before the file is removed."""
 
 
-def planned(home: Home, platform: str = sys.platform) -> Installation:
+def plan(home: Home, platform: str = sys.platform) -> Installation:
     """Return the file and commands for this home and this Python."""
     name = _name(home)
     if platform == "darwin":
@@ -54,7 +54,7 @@ def planned(home: Home, platform: str = sys.platform) -> Installation:
     return Installation(folder / unit, _unit(home), starting, ((*manager, "disable", "--now", unit),))
 
 
-def planned_for_system(platform: str = sys.platform, folder: Path = Path("/etc/systemd/system")) -> Installation:
+def plan_for_system(platform: str = sys.platform, folder: Path = Path("/etc/systemd/system")) -> Installation:
     """Return the file and commands for a service of the system, which runs as `ACCOUNT`."""
     if platform != "linux":
         raise UsageError(f"services of the system cannot be installed on {platform}", "service daemon install")
@@ -97,7 +97,7 @@ def _has_account() -> bool:
     return True
 
 
-def install(home: Home, wanted: Installation) -> bool:
+def install(home: Home, installation: Installation) -> bool:
     """Write the file, and have the service manager start the daemon. Return False if the manager is missing, or a
     command fails.
     """
@@ -106,25 +106,25 @@ def install(home: Home, wanted: Installation) -> bool:
     if daemon_state.status(home).running:
         raise RefusedError(f"a daemon that was started by hand runs for {home.root}", "service daemon stop")
     home.ensure()
-    return put(wanted)
+    return put(installation)
 
 
-def put(wanted: Installation) -> bool:
+def put(installation: Installation) -> bool:
     """Write the file and run its commands. Return False if the manager is missing, or a command fails."""
-    wanted.path.parent.mkdir(parents=True, exist_ok=True)
-    wanted.path.write_text(wanted.text)
-    return _run_all(wanted.commands)
+    installation.path.parent.mkdir(parents=True, exist_ok=True)
+    installation.path.write_text(installation.text)
+    return _run_all(installation.commands)
 
 
-def uninstall(wanted: Installation) -> bool:
+def uninstall(installation: Installation) -> bool:
     """Have the service manager stop the daemon, and remove the file. Return False if it is missing, or a
     command fails.
     """
-    if not wanted.path.exists():
-        raise NotFoundError(f"there is no {wanted.path}", "service daemon install")
-    told = _run_all(wanted.removal)
-    wanted.path.unlink()
-    return told
+    if not installation.path.exists():
+        raise NotFoundError(f"there is no {installation.path}", "service daemon install")
+    succeeded = _run_all(installation.removal)
+    installation.path.unlink()
+    return succeeded
 
 
 def _run_all(commands: tuple[tuple[str, ...], ...]) -> bool:
@@ -132,11 +132,11 @@ def _run_all(commands: tuple[tuple[str, ...], ...]) -> bool:
     needed = [command for command in commands if command[0] != "loginctl"]
     if any(shutil.which(command[0]) is None for command in needed):
         return False
-    went = all(subprocess.run(each, capture_output=True, check=False).returncode == 0 for each in needed)
-    for each in commands[len(needed) :] if went else ():
-        if shutil.which(each[0]):
-            subprocess.run(each, capture_output=True, check=False)
-    return went
+    succeeded = all(subprocess.run(each, capture_output=True, check=False).returncode == 0 for each in needed)
+    for command in commands[len(needed) :] if succeeded else ():
+        if shutil.which(command[0]):
+            subprocess.run(command, capture_output=True, check=False)
+    return succeeded
 
 
 def _name(home: Home) -> str:
@@ -151,8 +151,8 @@ def _environment(home: Home, path: str = "") -> dict[str, str]:
 
 
 def _unit(home: Home, path: str = "", account: str = "", target: str = "default.target") -> str:
-    lines = "\n".join(f"Environment={_quoted(f'{name}={value}')}" for name, value in _environment(home, path).items())
-    command = " ".join(_quoted(word).replace("$", "$$") for word in (sys.executable, *_COMMAND))
+    lines = "\n".join(f"Environment={_quote(f'{name}={value}')}" for name, value in _environment(home, path).items())
+    command = " ".join(_quote(word).replace("$", "$$") for word in (sys.executable, *_COMMAND))
     secrets = str(home.root / "daemon.env").replace("%", "%%")
     return f"""\
 [Unit]
@@ -184,7 +184,7 @@ def _system_unit(home: Home) -> str:
     return _unit(home, path, f"{account}LimitNOFILE=65536\nTasksMax=infinity\n", "multi-user.target")
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     """Quote a word for a systemd unit, with `%` escaped so that it can't begin a specifier."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'

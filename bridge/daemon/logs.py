@@ -80,7 +80,7 @@ def log_end(path: Path, start: int = 0) -> str:
         return log.read().decode(errors="replace")
 
 
-def quoted(text: str, lines: int = 8) -> str:
+def excerpt(text: str, lines: int = 8) -> str:
     """Return the last lines of a log, set off from the sentence they follow."""
     kept = [line for line in text.splitlines() if line.strip()][-lines:]
     return "".join(f"\n  | {line[:500]}" for line in kept)
@@ -107,12 +107,12 @@ def last(home: Home, name: str, count: int) -> list[str]:
 def follow(home: Home, chosen: list[str]) -> Iterator[tuple[str, str]]:
     """Yield each added line with its log's name. A truncated log is read from its start."""
     places = {name: size_of(_path(home, name)) for name in chosen}
-    begun = dict.fromkeys(chosen, "")
+    unfinished = dict.fromkeys(chosen, "")
     while True:
         for name, place in places.items():
             path = _path(home, name)
             text, places[name] = _from(path, place if size_of(path) >= place else 0)
-            *whole, begun[name] = (begun[name] + text).split("\n")
+            *whole, unfinished[name] = (unfinished[name] + text).split("\n")
             yield from ((name, line) for line in whole)
         time.sleep(FOLLOW_PAUSE)
 

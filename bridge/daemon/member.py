@@ -13,7 +13,7 @@ from activities.runs import os_processes
 from activities.runs.service_process import loud
 from activities.runs.signs_of_life import LOOKS, SignsOfLife
 from bridge.daemon import die_with_parent
-from bridge.daemon.logs import log_end, open_log, quoted
+from bridge.daemon.logs import excerpt, log_end, open_log
 from workflows.model.errors import ServiceError
 
 
@@ -24,7 +24,7 @@ class MemberFailedError(ServiceError):
 
 
 @dataclass(frozen=True)
-class Member:
+class MemberProgram:
     """A program to run, and how to check that it works."""
 
     name: str
@@ -56,7 +56,7 @@ class Member:
 class MemberProcess:
     """A started member."""
 
-    def __init__(self, member: Member, process: asyncio.subprocess.Process, log_start: int) -> None:
+    def __init__(self, member: MemberProgram, process: asyncio.subprocess.Process, log_start: int) -> None:
         self.member = member
         self.pid = process.pid
         self._process = process
@@ -65,7 +65,7 @@ class MemberProcess:
         """True if it was ended because it gave no sign of life."""
 
     @classmethod
-    async def launch(cls, member: Member) -> "MemberProcess":
+    async def launch(cls, member: MemberProgram) -> "MemberProcess":
         """Start the member in a session of its own: we pass a Ctrl-C of our terminal on ourselves, in order."""
         with open_log(member.log) as log:
             start = os.fstat(log.fileno()).st_size  # before anything is printed
@@ -99,7 +99,7 @@ class MemberProcess:
             working.cancel()
             ending.cancel()
 
-    async def ended(self) -> str:
+    async def wait_for_end(self) -> str:
         """Wait for the member's end, kill the rest of its session, and return how it ended. A frozen member is
         killed.
         """
@@ -158,7 +158,7 @@ class MemberProcess:
         printed = log_end(self.member.log, self._log_start)
         if known := self.member.explain(printed):
             return known
-        message = f"the {self.member.name} {how}{quoted(printed)}"
+        message = f"the {self.member.name} {how}{excerpt(printed)}"
         return MemberFailedError(message, f"less {self.member.log}")
 
 

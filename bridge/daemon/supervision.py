@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from activities.runs.service_process import loud
-from bridge.daemon.member import Member, MemberProcess
-from bridge.machine.daemon_state import ChildPhase, ChildState, Phase
+from bridge.daemon.member import MemberProcess, MemberProgram
+from bridge.machine.daemon_state import ChildPhase, ChildState, GroupPhase
 from workflows.model.errors import ServiceError
 
 log = logging.getLogger(__name__)
 
-Announce = Callable[[Phase, tuple[ChildState, ...]], None]
+Announce = Callable[[GroupPhase, tuple[ChildState, ...]], None]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,11 @@ class Backoff:
     healthy_after: float = 2.0
     """A member that was ready for this long starts over at `first`."""
     rejoins_within: float = 5.0
-    """Time for a member to work again with a restarted one."""
+    """Time for a member to work again with a restarted one; then it is restarted too.
+
+    The SDK waits up to 10 s before it polls a restarted server again. A new process polls at once, and takes over what
+    the last one held, but its start takes longer on a busy machine.
+    """
 
     def delay(self, failures: int) -> float:
         """Return the delay after this many failures in a row."""
@@ -40,7 +44,7 @@ class Backoff:
 class _Slot:
     """A member's place in the group, kept across its restarts."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: MemberProgram) -> None:
         self.member = member
         self.state = ChildState(name=member.name, log=str(member.log))
         self.process: MemberProcess | None = None
@@ -48,14 +52,14 @@ class _Slot:
         self.ready = asyncio.Event()
 
 
-class Group:
+class MemberGroup:
     """A group that runs its members until a stop, and announces every change."""
 
-    def __init__(self, members: Sequence[Member], announce: Announce, backoff: Backoff | None = None) -> None:
+    def __init__(self, members: Sequence[MemberProgram], announce: Announce, backoff: Backoff | None = None) -> None:
         self._slots = [_Slot(member) for member in members]
         self._announce = announce
         self._backoff = backoff or Backoff()
-        self._phase = Phase.STARTING
+        self._phase = GroupPhase.STARTING
 
     async def run(self, stop: asyncio.Event) -> None:
         """Return after a stop; raise if a member fails its first start. No process is left running either way."""
@@ -74,7 +78,7 @@ class Group:
     async def _serve(self) -> None:
         for slot in self._slots:
             await self._start(slot)
-        self._phase = Phase.RUNNING
+        self._phase = GroupPhase.RUNNING
         self._say()
         async with asyncio.TaskGroup() as keepers:
             for slot in self._slots:
@@ -115,7 +119,7 @@ class Group:
             process = slot.process or await self._start_again(slot)
             bringing = loud(asyncio.create_task(self._bring_back_those_that_work_with(slot)), ends=False)
             try:
-                ending = await process.ended()
+                ending = await process.wait_for_end()
             finally:
                 bringing.cancel()
             if process.is_frozen:
@@ -149,7 +153,7 @@ class Group:
             process.kill()
 
     async def _stop(self) -> None:
-        self._phase = Phase.STOPPING
+        self._phase = GroupPhase.STOPPING
         for slot in reversed(self._slots):
             if slot.process is not None:
                 await slot.process.stop()
@@ -166,5 +170,5 @@ class Group:
         """
         children = tuple(slot.state for slot in self._slots)
         whole = all(child.phase is ChildPhase.RUNNING for child in children)
-        running = self._phase is Phase.RUNNING
-        self._announce(Phase.DEGRADED if running and not whole else self._phase, children)
+        running = self._phase is GroupPhase.RUNNING
+        self._announce(GroupPhase.DEGRADED if running and not whole else self._phase, children)

@@ -17,7 +17,7 @@ from activities.settings import ready as ready_file
 from bridge.http.app import create_app
 from bridge.http.connections import Connection
 from bridge.machine import tcp_callers, web_ui
-from bridge.machine.address import Address, bind, bound, wanted
+from bridge.machine.address import Address, address_of, bind, choose_address
 from bridge.operations.branches import auto_merge
 from bridge.operations.service import Service
 
@@ -33,14 +33,14 @@ _REDACTION = "workflows.secrets.redact"
 def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: Callable[[str], None]) -> None:
     """Serve in the foreground until SIGTERM or SIGINT; call `announce` with the URL once it accepts calls."""
     search_apart(helper_process.secrets)
-    with bind(wanted(service.settings.bridge, addr, allow_remote=allow_remote)) as listening:
+    with bind(choose_address(service.settings.bridge, addr, allow_remote=allow_remote)) as listening:
         beside: set[asyncio.Task[None]] = set()
 
         def ready() -> None:
-            say_ready(service, bound(listening))
+            say_ready(service, address_of(listening))
             chores = auto_merge.keep(service), ready_file.keep_beating(service.home.bridge_ready)
             beside.update(loud(asyncio.get_running_loop().create_task(chore)) for chore in chores)
-            announce(f"http://{bound(listening)}")
+            announce(f"http://{address_of(listening)}")
 
         with suppress(KeyboardInterrupt):  # it has stopped in order by then
             asyncio.run(configured(app_of(service), ready).serve([listening]))

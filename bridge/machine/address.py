@@ -7,7 +7,7 @@ import socket
 from dataclasses import dataclass
 
 from activities.settings.model import BridgeSection
-from bridge.machine.ports import port_taken
+from bridge.machine.ports import port_in_use
 from workflows.model.errors import RefusedError, UsageError
 
 _FORM = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.%]+)\]|(?P<name>[^\[\]:/\s]+))?(?::(?P<port>[0-9]{1,5}))?")
@@ -32,7 +32,7 @@ class Address:
             return self.host.lower() == "localhost"
 
 
-def wanted(settings: BridgeSection, addr: str | None, *, allow_remote: bool) -> Address:
+def choose_address(settings: BridgeSection, addr: str | None, *, allow_remote: bool) -> Address:
     """Return the address of the option, or of the settings. Refuse one that others can reach unless that is allowed."""
     address = _parse(addr or "", settings)
     if not address.is_loopback and not allow_remote and not settings.allow_remote:
@@ -50,14 +50,14 @@ def bind(address: Address) -> socket.socket:
         listening = socket.create_server((address.host, address.port), family=family, backlog=512)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise port_taken(address.port, "the bridge") from None
+            raise port_in_use(address.port, "the bridge") from None
         raise UsageError(f"the bridge cannot listen on {address}: {error.strerror}", "--addr 127.0.0.1:8791") from None
-    # Connections inherit this. Without it the body of each answer waits for the head's acknowledgement: 40 ms a call.
+    # Connections inherit this. Without it the body of each answer waits for the head's acknowledgement.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 
-def bound(listening: socket.socket) -> Address:
+def address_of(listening: socket.socket) -> Address:
     """Return the address a socket listens on."""
     host, port, *_ = listening.getsockname()
     return Address(host, port)

@@ -36,7 +36,7 @@ VIEWS = {
 """The query of each list in Temporal's web UI. Workflows that only notify people are in none of them."""
 
 
-class Phase(StrEnum):
+class GroupPhase(StrEnum):
     """The phase of the daemon's group of processes."""
 
     STARTING = "starting"
@@ -56,11 +56,11 @@ class ChildPhase(StrEnum):
     STOPPED = "stopped"
 
 
-class _Said(BaseModel):
+class _StateModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class ChildState(_Said):
+class ChildState(_StateModel):
     """One member of the group."""
 
     name: str
@@ -76,11 +76,11 @@ class ChildState(_Said):
     log: str
 
 
-class DaemonState(_Said):
+class DaemonState(_StateModel):
     """The state of the whole group."""
 
     pid: int
-    phase: Phase
+    phase: GroupPhase
     started_at: datetime
     version: str
     temporal_address: str | None = None

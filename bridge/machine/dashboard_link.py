@@ -30,11 +30,11 @@ def take(home: Home, code: str) -> str | None:
     mine = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         path.rename(mine)  # if two open it at once, one wins
-        said = json.loads(mine.read_text())
+        link = json.loads(mine.read_text())
         mine.unlink()
     except (OSError, ValueError):
         return None
-    return str(said["actor"]) if said["until"] > time.time() else None
+    return str(link["actor"]) if link["until"] > time.time() else None
 
 
 def _name(code: str) -> str:

@@ -28,16 +28,16 @@ RESERVED = frozenset({"bridge", "cli", "comment", "dashboard", "operator", "serv
 """Names that records use for other actors."""
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     """A token's permission; each includes those before it."""
 
     READ = "read"
     ASK = "ask"
     ACT = "act"
 
-    def covers(self, needed: "Scope") -> bool:
+    def covers(self, needed: "TokenScope") -> bool:
         """Return whether this scope includes the needed one."""
-        order = list(Scope)
+        order = list(TokenScope)
         return order.index(self) >= order.index(needed)
 
 
@@ -47,12 +47,12 @@ class NamedToken(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    scope: Scope
+    scope: TokenScope
     digest: str
     made_at: float
 
 
-class _File(BaseModel):
+class _TokensFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tokens: tuple[NamedToken, ...] = ()
@@ -71,25 +71,27 @@ class NamedTokens:
         return (self._file.value() or {}).get(sha256(shown).hexdigest())
 
 
-def made(name: str, scope: str) -> tuple[NamedToken, str]:
+def new_token(name: str, scope: str) -> tuple[NamedToken, str]:
     """Return a new token, and the secret that its holder sends, which is not stored."""
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or name in RESERVED:
         what = "is taken by the service itself" if name in RESERVED else "is not a valid token name"
         raise UsageError(f"{name[:100]!r} {what}", "small letters, digits, `.`, `_`, `-`: service bridge token add ci")
-    if scope not in list(Scope):
-        error = UsageError(f"{scope!r} is not a scope; use one of {', '.join(Scope)}", f"--scope {Scope.READ}")
-        raise with_nearest(error, scope, Scope)
+    if scope not in list(TokenScope):
+        error = UsageError(
+            f"{scope!r} is not a scope; use one of {', '.join(TokenScope)}", f"--scope {TokenScope.READ}"
+        )
+        raise with_nearest(error, scope, TokenScope)
     secret = secrets.token_urlsafe(BYTES)
     digest = sha256(secret.encode()).hexdigest()
-    return NamedToken(name=name, scope=Scope(scope), digest=digest, made_at=time.time()), secret
+    return NamedToken(name=name, scope=TokenScope(scope), digest=digest, made_at=time.time()), secret
 
 
 def add(home: Home, name: str, scope: str) -> str:
     """Create a token and return it. The returned secret is not stored."""
-    token, secret = made(name, scope)
+    token, secret = new_token(name, scope)
     with _Changing(home) as changing:
-        if any(each.name == name for each in changing.tokens):
-            raise taken(name)
+        if any(other.name == name for other in changing.tokens):
+            raise duplicate(name)
         changing.write((*changing.tokens, token))
     return secret
 
@@ -97,13 +99,13 @@ def add(home: Home, name: str, scope: str) -> str:
 def remove(home: Home, name: str) -> None:
     """Revoke a token; a running bridge refuses it at once."""
     with _Changing(home) as changing:
-        left = tuple(each for each in changing.tokens if each.name != name)
+        left = tuple(token for token in changing.tokens if token.name != name)
         if len(left) == len(changing.tokens):
-            raise missing(name, (each.name for each in changing.tokens))
+            raise missing(name, (token.name for token in changing.tokens))
         changing.write(left)
 
 
-def taken(name: str) -> RefusedError:
+def duplicate(name: str) -> RefusedError:
     """Return the refusal of a second token of one name."""
     return RefusedError(f"there is a token {name} already", f"service bridge token remove {name}")
 
@@ -115,7 +117,7 @@ def missing(name: str, known: Iterable[str]) -> ServiceError:
 
 def every(home: Home) -> tuple[NamedToken, ...]:
     """Return all tokens, sorted by name."""
-    return tuple(sorted(_read(home.bridge_tokens), key=lambda each: each.name))
+    return tuple(sorted(_read(home.bridge_tokens), key=lambda token: token.name))
 
 
 class _Changing:
@@ -135,12 +137,12 @@ class _Changing:
         self._lock.release()
 
     def write(self, tokens: Iterable[NamedToken]) -> None:
-        write_private(self._path, _File(tokens=tuple(tokens)).model_dump_json(indent=1) + "\n")
+        write_private(self._path, _TokensFile(tokens=tuple(tokens)).model_dump_json(indent=1) + "\n")
 
 
 def _read(path: Path) -> tuple[NamedToken, ...]:
     try:
-        return _File.model_validate_json(path.read_bytes()).tokens
+        return _TokensFile.model_validate_json(path.read_bytes()).tokens
     except FileNotFoundError:
         return ()
     except ValidationError:
@@ -150,6 +152,6 @@ def _read(path: Path) -> tuple[NamedToken, ...]:
 def _by_digest(content: bytes) -> dict[str, NamedToken]:
     """Index the tokens by digest. An unreadable file grants no access."""
     try:
-        return {each.digest: each for each in _File.model_validate_json(content).tokens}
+        return {token.digest: token for token in _TokensFile.model_validate_json(content).tokens}
     except ValidationError:
         return {}

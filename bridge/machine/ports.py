@@ -49,7 +49,7 @@ def choose_port(
         return PortChoice(0, _any_port(avoid))
     if strict:
         if wanted in avoid or not is_free(wanted, host):
-            raise port_taken(wanted, what)
+            raise port_in_use(wanted, what)
         return PortChoice(wanted, wanted)
     for port in range(wanted, min(wanted + _SPAN, 65_536)):
         if port not in avoid and is_free(port, host):
@@ -60,7 +60,7 @@ def choose_port(
     )
 
 
-def port_taken(port: int, what: str) -> PortTakenError:
+def port_in_use(port: int, what: str) -> PortTakenError:
     """Return the refusal for a port that the settings fix."""
     return PortTakenError(
         f"port {port}, fixed for {what}, is taken by another program",

@@ -6,9 +6,9 @@ Step = Callable[[str], None]
 """Called with a few words on the current step, whenever it changes."""
 
 
-def unheard(said: str) -> None:
+def unheard(words: str) -> None:
     """Ignore progress."""
-    del said
+    del words
 
 
 def megabytes(done: int, of: int) -> str:

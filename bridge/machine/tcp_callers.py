@@ -21,7 +21,7 @@ from pathlib import Path
 from activities.runs.ancestry import Agent, GoneError, UntoldError, agent_of, supervisors
 from activities.runs.os_processes import pids, started
 
-Address = tuple[str, int]
+SocketAddress = tuple[str, int]
 
 _SOCK_DIAG, _BY_FAMILY, _REQUEST, _ERROR = 4, 20, 1, 2
 _HEAD = struct.Struct("=IHHII")
@@ -32,12 +32,12 @@ _TO_UID = _HEAD.size + 4 + 48 + 12
 """The offset of the uid and the inode in an answer: behind four bytes, the socket's ends and three counters."""
 
 
-def lookup(this: Address, there: Address) -> tuple[int, int] | None:
+def lookup(this: SocketAddress, there: SocketAddress) -> tuple[int, int] | None:
     """Return the uid and the inode of the socket between these addresses; None if no such socket exists.
 
     Raise OSError if the kernel does not support the query.
     """
-    ours, theirs = (ipaddress.ip_address(each[0]) for each in (this, there))
+    ours, theirs = (ipaddress.ip_address(address) for address, _ in (this, there))
     family = socket.AF_INET if ours.version == 4 else socket.AF_INET6
     ends = _ENDS.pack(this[1], there[1], ours.packed.ljust(16, b"\0"), theirs.packed.ljust(16, b"\0"))
     body = _WANTED.pack(family, socket.IPPROTO_TCP, 0, _ANY_STATE) + ends + b"\0" * 4 + _NO_COOKIE
@@ -50,8 +50,8 @@ def lookup(this: Address, there: Address) -> tuple[int, int] | None:
         if code != errno.ENOENT:
             raise OSError(code, os.strerror(code))
         return None
-    found = answer[_HEAD.size + 4 : _HEAD.size + 4 + _ENDS.size]
-    if found[:4] != ends[:4]:  # a listening socket, which is not connected
+    answered = answer[_HEAD.size + 4 : _HEAD.size + 4 + _ENDS.size]
+    if answered[:4] != ends[:4]:  # a listening socket, which is not connected
         return None
     uid, inode = struct.unpack_from("=II", answer, _TO_UID)
     return uid, inode
@@ -62,8 +62,8 @@ LOCAL, REMOTE, UID, INODE = 1, 2, 7, 9
 """Columns of the kernel's connection tables."""
 
 _CALLED_LATELY: dict[int, str] = {}
-"""A cache of recent callers, the latest last, with the file descriptor each called by: searching the files of all
-processes takes some ten milliseconds, and most callers call again.
+"""A cache of recent callers, the latest last, with the file descriptor each called by: most callers call again, and a
+search goes through the open files of all processes.
 """
 
 _SO_MANY = 8
@@ -83,7 +83,7 @@ class _Socket:
     inode: int
 
 
-def agent_at(caller: Address | None, here: Address | None) -> Agent | None:
+def agent_at(caller: SocketAddress | None, here: SocketAddress | None) -> Agent | None:
     """Return the agent that calls from the address; None for people, and if the caller cannot be identified."""
     if caller is None or here is None or not Path(TABLES[0]).exists():
         return None
@@ -104,15 +104,15 @@ def agent_at(caller: Address | None, here: Address | None) -> Agent | None:
     return None
 
 
-def is_known(caller: Address | None, here: Address | None) -> bool:
+def is_known(caller: SocketAddress | None, here: SocketAddress | None) -> bool:
     """Return whether a recent caller that belongs to a person holds the connection: a fast check, without a full
     search.
     """
     if caller is None or here is None:
         return False
     with suppress(OSError):
-        found = lookup(caller, here)
-        holder = next((pid for pid in _lately() if found and _holds(pid, f"socket:[{found[1]}]")), None)
+        end = lookup(caller, here)
+        holder = next((pid for pid in _lately() if end and _holds(pid, f"socket:[{end[1]}]")), None)
         return holder is not None and (holder, started(holder)) in _PEOPLE_S
     return False
 
@@ -122,36 +122,36 @@ def _whose(pid: int) -> Agent | None:
     begun = started(pid)
     if begun is not None and (pid, begun) in _PEOPLE_S:
         return None
-    if (found := agent_of(pid)) is None and begun is not None and started(pid) == begun:
+    if (agent := agent_of(pid)) is None and begun is not None and started(pid) == begun:
         _PEOPLE_S.appendleft((pid, begun))
-    return found
+    return agent
 
 
-def _ends(caller: Address, here: Address) -> tuple[_Socket | None, _Socket | None]:
+def _ends(caller: SocketAddress, here: SocketAddress) -> tuple[_Socket | None, _Socket | None]:
     """Return both ends of the connection that are on this machine; a closed socket has no inode."""
     try:
-        found = lookup(caller, here), lookup(here, caller)
+        rows = lookup(caller, here), lookup(here, caller)
     except OSError:
         return _in_tables(caller, here)
-    theirs, ours = (_Socket(*each) if each else None for each in found)
+    theirs, ours = (_Socket(*row) if row else None for row in rows)
     return theirs, ours
 
 
-def _in_tables(caller: Address, here: Address) -> tuple[_Socket | None, _Socket | None]:
+def _in_tables(caller: SocketAddress, here: SocketAddress) -> tuple[_Socket | None, _Socket | None]:
     """Find both ends in the kernel's tables, if it does not answer for a single connection."""
-    mine = {(_written(here, mapped), _written(caller, mapped)): 1 for mapped in (False, True)}
+    mine = {(_in_table_form(here, mapped), _in_table_form(caller, mapped)): 1 for mapped in (False, True)}
     places = mine | {(there, this): 0 for this, there in mine}
     port = f":{caller[1]:04X} "  # there are thousands of lines on a busy machine
-    found: list[_Socket | None] = [None, None]
+    ends: list[_Socket | None] = [None, None]
     for table in TABLES:
         with suppress(OSError), open(table) as lines:
             for columns in (line.split() for line in lines if port in line):
                 if (place := places.get((columns[LOCAL], columns[REMOTE]))) is not None:
-                    found[place] = _Socket(int(columns[UID]), int(columns[INODE]))
-    return found[0], found[1]
+                    ends[place] = _Socket(int(columns[UID]), int(columns[INODE]))
+    return ends[0], ends[1]
 
 
-def _written(address: Address, mapped: bool) -> str:
+def _in_table_form(address: SocketAddress, mapped: bool) -> str:
     """Format an address like the kernel: words of four bytes in native byte order. IPv6 sockets may hold IPv4
     addresses.
     """
@@ -160,7 +160,7 @@ def _written(address: Address, mapped: bool) -> str:
     if mapped and ip.version == 4:
         packed = socket.inet_pton(socket.AF_INET6, f"::ffff:{ip}")
     words = (packed[at : at + 4] for at in range(0, len(packed), 4))
-    return f"{''.join(f'{int.from_bytes(each, sys.byteorder):08X}' for each in words)}:{address[1]:04X}"
+    return f"{''.join(f'{int.from_bytes(word, sys.byteorder):08X}' for word in words)}:{address[1]:04X}"
 
 
 def _holders(inode: int) -> Iterator[int]:
@@ -201,4 +201,4 @@ def _remember(pid: int, file: str) -> None:
 
 
 def _others_than(lately: tuple[int, ...]) -> Iterator[int]:
-    yield from (each for each in sorted(pids(), reverse=True) if each not in lately)
+    yield from (pid for pid in sorted(pids(), reverse=True) if pid not in lately)

@@ -27,7 +27,7 @@ class Listener(NamedTuple):
         return f"{self.host}:{self.port}"
 
 
-def hidden() -> Listener:
+def hidden_listener() -> Listener:
     """Choose a random loopback address and a free port of it. macOS has one loopback address only."""
     host = f"127.{'.'.join(str(1 + secrets.randbelow(254)) for _ in range(3))}"
     with socket.socket() as probe:

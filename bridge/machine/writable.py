@@ -6,7 +6,7 @@ from activities.settings.home import Home
 from workflows.model.errors import ServiceError
 
 
-def usable(home: Home) -> None:
+def require_writable(home: Home) -> None:
     """Raise if the home cannot be created or written to."""
     try:
         home.ensure()

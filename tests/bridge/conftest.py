@@ -13,7 +13,7 @@ from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError
 
 from bridge.http.app import create_app
 from bridge.http.process import configured
-from bridge.machine.address import Address, bind, bound
+from bridge.machine.address import Address, address_of, bind
 from bridge.operations.orders import resume
 from bridge.operations.service import Service
 from tests.waiting import PATIENCE
@@ -80,7 +80,7 @@ def listening() -> Iterator[Callable[[Service], Live]]:
 
         ends.append(end)
         up.result(PATIENCE)
-        return Live(service, bound(socket))
+        return Live(service, address_of(socket))
 
     yield listen
     for end in ends:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from bridge.machine.named_tokens import Scope
+from bridge.machine.named_tokens import TokenScope
 from bridge.operations.service import Service
 from cli.completion import candidates
 from cli.invocation.aliases import ALIASES
@@ -83,7 +83,7 @@ def test_what_is_offered(full: Home) -> None:
         ("pipeline runs --state", RunState),
         ("agent add x --session", SessionScope),
         ("agent add x --autonomy", AutonomyPolicy),
-        ("bridge token add x --scope", Scope),
+        ("bridge token add x --scope", TokenScope),
     ],
 )
 def test_every_value_of_an_option_is_offered(home: Home, option: str, values: Iterable[str]) -> None:

@@ -18,7 +18,7 @@ from activities.store.registry import host_rows
 from activities.store.waiting_rows import Counts
 from bridge.daemon import background
 from bridge.daemon.options import DaemonOptions
-from bridge.machine.daemon_state import RESTART, VIEWS, ChildPhase, ChildState, DaemonState, Phase
+from bridge.machine.daemon_state import RESTART, VIEWS, ChildPhase, ChildState, DaemonState, GroupPhase
 from bridge.machine.locks import FileLock
 from bridge.operations.health import doctor
 from bridge.operations.health.findings import Level
@@ -36,7 +36,7 @@ from workflows.model.states import TaskState
 AGAIN = datetime.now(UTC) + timedelta(seconds=2)
 STATE = DaemonState(
     pid=os.getpid(),
-    phase=Phase.DEGRADED,
+    phase=GroupPhase.DEGRADED,
     started_at=datetime.now(UTC) - timedelta(hours=2, minutes=3),
     version="1.2.3",
     temporal_address="127.0.0.1:7234",
@@ -80,7 +80,7 @@ def test_status_of_nothing_exits_1_and_says_how_to_start(own_home: Home) -> None
 
 
 def test_status_says_why_the_last_start_failed(own_home: Home) -> None:
-    said = STATE.model_copy(update={"phase": Phase.FAILED, "problem": "the disk is full", "hint": "df -h"})
+    said = STATE.model_copy(update={"phase": GroupPhase.FAILED, "problem": "the disk is full", "hint": "df -h"})
     write_private(own_home.daemon_state, said.model_dump_json())
     lines = CliRunner().invoke(app, ["status"]).stdout.splitlines()
     assert lines[1:3] == ["last start failed: the disk is full", "try: df -h"]

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser
 
 from activities.settings.home import Home
 from bridge.machine import daemon_state
-from bridge.machine.daemon_state import Phase
+from bridge.machine.daemon_state import GroupPhase
 from bridge.machine.ports import is_free
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.views import WholeTree
@@ -108,7 +108,7 @@ class Installed:
 
     def is_well(self) -> bool:
         state = daemon_state.status(self.seen.home).state
-        return state is not None and state.phase is Phase.RUNNING
+        return state is not None and state.phase is GroupPhase.RUNNING
 
     def wait_for(self, what: Callable[[], object]) -> None:
         wait_for(what, lambda: self("daemon", "status").stdout)

@@ -53,7 +53,7 @@ def sent(at: int | Listener, method: str, path: str, headers: dict[str, str], bo
 @pytest_asyncio.fixture
 async def ports() -> AsyncIterator[tuple[int, int, Listener]]:
     """Start the server as the daemon does, and yield where the engine, its HTTP API and its web UI listen."""
-    front, api, ui = choose_port(0, "Temporal").port, choose_port(0, "the API").port, web_ui.hidden()
+    front, api, ui = choose_port(0, "Temporal").port, choose_port(0, "the API").port, web_ui.hidden_listener()
     command = [*server_command(None, front, ui, search_attributes=tuple(search.NAMES.items())), "--http-port", str(api)]
     quiet = asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(*command, env=server_environment(), stdout=quiet, stderr=quiet)

@@ -3,15 +3,14 @@
 import asyncio
 from hashlib import sha256
 
-from starlette.types import ASGIApp
-from starlette.types import Scope as Around
+from starlette.types import ASGIApp, Scope
 
 from bridge.http.gates.gate import Gate, header, is_probe
 from bridge.http.gates.rate import Rate
 from bridge.http.wire.call import Call, call_of
 from bridge.http.wire.errors import UnauthorizedError
 from bridge.http.wire.webhook import is_signed
-from bridge.machine.named_tokens import NamedToken, Scope
+from bridge.machine.named_tokens import NamedToken, TokenScope
 from bridge.machine.token import Token
 from bridge.operations.home.tokens import Tokens
 
@@ -23,7 +22,7 @@ class AuthGate(Gate):
         super().__init__(app)
         self._token, self._named, self._rate = token, named, rate
 
-    async def check(self, scope: Around) -> None:
+    async def check(self, scope: Scope) -> None:
         if is_probe(scope) or is_signed(scope):
             return
         shown = _bearer(header(scope, b"authorization"))
@@ -43,7 +42,7 @@ class AuthGate(Gate):
 
     async def _known(self, call: Call, shown: bytes) -> bool:
         if self._token.accepts(shown):
-            call.scope, call.by = Scope.ACT, "the operator's token"
+            call.scope, call.by = TokenScope.ACT, "the operator's token"
         elif named := await self._find(shown):
             call.token, call.scope, call.by = named.name, named.scope, f"token {named.name}"
         else:
@@ -52,7 +51,7 @@ class AuthGate(Gate):
         return True
 
 
-def address(scope: Around) -> str:
+def address(scope: Scope) -> str:
     """Return the address of the client."""
     client = scope.get("client")
     return client[0] if client else "unknown"

@@ -27,7 +27,7 @@ from bridge.http.wire.schemas import (
 )
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import act
-from bridge.machine.named_tokens import Scope
+from bridge.machine.named_tokens import TokenScope
 from bridge.operations.branches import drops, merges, publish
 from bridge.operations.branches.publish import PublishAnswer
 from bridge.operations.idempotency import Answer
@@ -40,7 +40,7 @@ from workflows.model.errors import NotFoundError, RefusedError
 router = APIRouter(route_class=StrictRoute, tags=["jobs"])
 
 
-@router.post("/v1/jobs/{job_id}/publish", responses=ACTS, openapi_extra=needs(Scope.ACT))
+@router.post("/v1/jobs/{job_id}/publish", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def publish_job(
     service: ServiceDep, job_id: JobId, call: CallDep, body: PublishRequest | None = None
 ) -> PublishAnswer:
@@ -52,7 +52,7 @@ async def publish_job(
 @router.post(
     "/v1/jobs/{job_id}/merge",
     responses=errors(NotFoundError, RefusedError, TaskBranchConflict, *ORDER, *BODY),
-    openapi_extra=needs(Scope.ACT),
+    openapi_extra=needs(TokenScope.ACT),
 )
 async def merge_job(service: ServiceDep, job_id: JobId, call: CallDep, body: MergeRequest | None = None) -> MergeAnswer:
     """Merge a leg, and others behind it, or all work of a root's tree, into the branch of the task: all or none."""
@@ -60,14 +60,14 @@ async def merge_job(service: ServiceDep, job_id: JobId, call: CallDep, body: Mer
     return await act(lambda: asyncio.to_thread(_merged, service, (job_id, *wanted.then), actor, wanted))
 
 
-@router.post("/v1/jobs/{job_id}/drop", responses=ACTS, openapi_extra=needs(Scope.ACT))
+@router.post("/v1/jobs/{job_id}/drop", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def drop_job(service: ServiceDep, job_id: JobId, call: CallDep, body: DropRequest | None = None) -> DropAnswer:
     """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any with `force`."""
     force, actor = body is not None and body.force, call.signed
     return await act(lambda: asyncio.to_thread(_dropped, service, job_id, actor, force))
 
 
-@router.post("/v1/jobs/{job_id}/resolve", responses=STARTS, openapi_extra=needs(Scope.ACT))
+@router.post("/v1/jobs/{job_id}/resolve", responses=STARTS, openapi_extra=needs(TokenScope.ACT))
 async def resolve_job(
     service: ServiceDep, job_id: JobId, once: OnceDep, body: ResolveRequest | None = None
 ) -> ResolveAnswer:
@@ -80,7 +80,7 @@ async def resolve_job(
     return ResolveAnswer.model_validate(await once.start(wanted, start))
 
 
-@router.post("/v1/jobs/{job_id}/revise", responses=STARTS, openapi_extra=needs(Scope.ACT))
+@router.post("/v1/jobs/{job_id}/revise", responses=STARTS, openapi_extra=needs(TokenScope.ACT))
 async def revise_job(
     service: ServiceDep, job_id: JobId, body: ReviseRequest, call: CallDep, once: OnceDep
 ) -> ReviseAnswer:
@@ -96,7 +96,7 @@ async def revise_job(
     return ReviseAnswer.model_validate(await once.start(body, send))
 
 
-@router.post("/v1/jobs/{job_id}/review", responses=STARTS, openapi_extra=needs(Scope.ACT))
+@router.post("/v1/jobs/{job_id}/review", responses=STARTS, openapi_extra=needs(TokenScope.ACT))
 async def review_job(
     service: ServiceDep, job_id: JobId, call: CallDep, once: OnceDep, body: ReviewRequest | None = None
 ) -> ReviewAnswer:

@@ -16,7 +16,7 @@ from bridge.http.wire.dependencies import ServiceDep
 from bridge.http.wire.parameters import LARGEST_OFFSET
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import for_host
-from bridge.machine.named_tokens import Scope
+from bridge.machine.named_tokens import TokenScope
 from bridge.operations.branches import diffs
 from bridge.operations.jobs import jobs, output
 from bridge.operations.jobs.hosts import NEXT, PREFIX
@@ -43,7 +43,7 @@ def answering(service: Service) -> FastAPI:
     return made
 
 
-@router.get("/attempts/{job_id}/{attempt}/log", openapi_extra=needs(Scope.READ))
+@router.get("/attempts/{job_id}/{attempt}/log", openapi_extra=needs(TokenScope.READ))
 async def host_log(
     service: ServiceDep,
     job_id: str,
@@ -56,28 +56,28 @@ async def host_log(
     return await for_host(_log, service, job_id, attempt, before, cursor, limit, longest)
 
 
-@router.get("/attempts/{job_id}/{attempt}/raw", openapi_extra=needs(Scope.READ))
+@router.get("/attempts/{job_id}/{attempt}/raw", openapi_extra=needs(TokenScope.READ))
 async def host_raw(service: ServiceDep, job_id: str, attempt: int, cursor: Offset = None) -> Response:
     piece, behind = await for_host(_raw, service, job_id, attempt, cursor or 0)
     return Response(piece, headers={NEXT: str(behind)}, media_type="text/plain")
 
 
-@router.get("/attempts/{job_id}/{attempt}/prompt", openapi_extra=needs(Scope.READ))
+@router.get("/attempts/{job_id}/{attempt}/prompt", openapi_extra=needs(TokenScope.READ))
 async def host_prompt(service: ServiceDep, job_id: str, attempt: int, most: Most) -> Response:
     return PlainTextResponse((await for_host(output.prompt, service, job_id, attempt, most)).prompt)
 
 
-@router.get("/jobs/{job_id}/live", openapi_extra=needs(Scope.READ))
+@router.get("/jobs/{job_id}/live", openapi_extra=needs(TokenScope.READ))
 async def host_live(service: ServiceDep, job_id: str) -> RunStatus | None:
     return await for_host(_live, service, job_id)
 
 
-@router.get("/jobs/{job_id}/worktree", openapi_extra=needs(Scope.READ))
+@router.get("/jobs/{job_id}/worktree", openapi_extra=needs(TokenScope.READ))
 async def host_worktree(service: ServiceDep, job_id: str) -> Response:
     return PlainTextResponse((await for_host(diffs.of_job, service, job_id)).text)
 
 
-@router.get("/runs/{run_id}/{stage_id}/output", openapi_extra=needs(Scope.READ))
+@router.get("/runs/{run_id}/{stage_id}/output", openapi_extra=needs(TokenScope.READ))
 async def host_stage(service: ServiceDep, run_id: str, stage_id: str) -> StageOutput | None:
     return await for_host(runs.stage_so_far, service, run_id, stage_id)
 

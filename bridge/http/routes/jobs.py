@@ -49,7 +49,7 @@ from bridge.http.wire.schemas import (
 )
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import act, read
-from bridge.machine.named_tokens import Scope
+from bridge.machine.named_tokens import TokenScope
 from bridge.operations.branches import merge_gate
 from bridge.operations.idempotency import Answer
 from bridge.operations.jobs import jobs, output, tree_list
@@ -74,7 +74,7 @@ router = APIRouter(route_class=StrictRoute, tags=["jobs"])
     "/v1/jobs/{job_id}",
     response_model=Job,
     responses=errors(NotFoundError, TooManyStreamsError) | {304: {"description": "Not changed."}},
-    openapi_extra=needs(Scope.READ),
+    openapi_extra=needs(TokenScope.READ),
 )
 async def get_job(
     service: ServiceDep,
@@ -98,7 +98,7 @@ async def get_job(
     return Response(told.body, headers=headers, media_type="application/json")
 
 
-@router.get("/v1/jobs", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
+@router.get("/v1/jobs", responses=errors(NotFoundError), openapi_extra=needs(TokenScope.READ))
 async def list_jobs(
     service: ServiceDep,
     repo: str | None = None,
@@ -128,7 +128,7 @@ async def list_jobs(
     return await read(_page, service, wanted)
 
 
-@router.get("/v1/trees", responses=errors(), openapi_extra=needs(Scope.READ))
+@router.get("/v1/trees", responses=errors(), openapi_extra=needs(TokenScope.READ))
 async def list_trees(
     service: ServiceDep,
     repo: str | None = None,
@@ -154,13 +154,15 @@ async def list_trees(
     return await read(_trees, service, wanted)
 
 
-@router.get("/v1/jobs/{job_id}/tree", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
+@router.get("/v1/jobs/{job_id}/tree", responses=errors(NotFoundError), openapi_extra=needs(TokenScope.READ))
 async def get_tree(service: ServiceDep, job_id: JobId) -> Tree:
     """The tree a job belongs to: its task, all its jobs, its bounds."""
     return await read(projections.tree, service, job_id)
 
 
-@router.get("/v1/jobs/{job_id}/log", responses=errors(NotFoundError, RefusedError), openapi_extra=needs(Scope.READ))
+@router.get(
+    "/v1/jobs/{job_id}/log", responses=errors(NotFoundError, RefusedError), openapi_extra=needs(TokenScope.READ)
+)
 async def get_log(
     service: ServiceDep,
     job_id: JobId,
@@ -173,7 +175,7 @@ async def get_log(
     return await read(_log, service, job_id, attempt, before, cursor, limit)
 
 
-@router.get("/v1/jobs/{job_id}/gate", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
+@router.get("/v1/jobs/{job_id}/gate", responses=errors(NotFoundError), openapi_extra=needs(TokenScope.READ))
 async def get_gate(service: ServiceDep, job_id: JobId, pull_request: JudgedPullRequest = None) -> Gate:
     """Return whether a tree's work is ready to be merged, and why; for a pull request, at the head fetched last."""
     return await read(_gate, service, job_id, pull_request)
@@ -187,7 +189,7 @@ async def get_gate(service: ServiceDep, job_id: JobId, pull_request: JudgedPullR
         200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
         204: {"description": "Nothing more will happen: a stream that is taken up again ends here."},
     },
-    openapi_extra=needs(Scope.READ),
+    openapi_extra=needs(TokenScope.READ),
 )
 async def get_events(
     service: ServiceDep,
@@ -210,7 +212,7 @@ async def get_events(
     return held.stream(request.scope, told)
 
 
-@router.post("/v1/jobs/{job_id}/resume", responses=STARTS, openapi_extra=needs(Scope.ACT))
+@router.post("/v1/jobs/{job_id}/resume", responses=STARTS, openapi_extra=needs(TokenScope.ACT))
 async def resume_job(
     service: ServiceDep, job_id: JobId, body: ResumeRequest, call: CallDep, once: OnceDep
 ) -> ResumeAnswer:
@@ -227,7 +229,7 @@ async def resume_job(
     return ResumeAnswer(**await once.run(body, new_id, decide))
 
 
-@router.post("/v1/jobs/{job_id}/kill", responses=ACTS, openapi_extra=needs(Scope.ACT))
+@router.post("/v1/jobs/{job_id}/kill", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def kill_job(service: ServiceDep, job_id: JobId, call: CallDep, body: KillRequest | None = None) -> KillAnswer:
     """End the tree a job belongs to; a repeated kill changes nothing. A blocked tree ends at once."""
     now = body is not None and body.now
@@ -235,13 +237,13 @@ async def kill_job(service: ServiceDep, job_id: JobId, call: CallDep, body: Kill
     return KillAnswer.model_validate(killed, from_attributes=True)
 
 
-@router.post("/v1/jobs/{job_id}/retry", responses=ACTS, openapi_extra=needs(Scope.ACT))
+@router.post("/v1/jobs/{job_id}/retry", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def retry_job(service: ServiceDep, job_id: JobId, call: CallDep) -> RetryAnswer:
     """Run a failed job again; a tree it blocked goes on from there. A running job is refused."""
     return await act(lambda: trees.retry(service, job_id, actor=call.signed))
 
 
-@router.post("/v1/jobs/{job_id}/dismiss", responses=ACTS, openapi_extra=needs(Scope.ACT))
+@router.post("/v1/jobs/{job_id}/dismiss", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def dismiss_job(service: ServiceDep, job_id: JobId, call: CallDep) -> KillAnswer:
     """Dismiss a blocked task: it ends, and its unmerged branches are named."""
     dismissed = await act(lambda: trees.dismiss(service, job_id, actor=call.signed))

@@ -7,7 +7,7 @@ from bridge.http.wire.dependencies import ServiceDep
 from bridge.http.wire.document import BODY, errors
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import read
-from bridge.machine.named_tokens import Scope
+from bridge.machine.named_tokens import TokenScope
 from bridge.operations.registry import memory
 from bridge.operations.registry.memory import Recall, Recollection
 from workflows.model.errors import NotFoundError
@@ -15,7 +15,7 @@ from workflows.model.errors import NotFoundError
 router = APIRouter(route_class=StrictRoute, tags=["memory"])
 
 
-@router.post("/v1/memory/recall", responses=errors(NotFoundError, *BODY), openapi_extra=needs(Scope.READ))
+@router.post("/v1/memory/recall", responses=errors(NotFoundError, *BODY), openapi_extra=needs(TokenScope.READ))
 async def recall_memory(service: ServiceDep, body: Recall) -> Recollection:
     """Confirmed memory that answers a query, best first, like `service memory recall`."""
     return await read(memory.recall, service, body)

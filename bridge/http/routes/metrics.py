@@ -10,13 +10,13 @@ from bridge.http.wire.dependencies import of_app
 from bridge.http.wire.document import errors
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import read
-from bridge.machine.named_tokens import Scope
+from bridge.machine.named_tokens import TokenScope
 from bridge.operations.health.metrics import Metrics
 
 router = APIRouter(route_class=StrictRoute, tags=["metrics"])
 
 
-@router.get("/metrics", responses=errors(), openapi_extra=needs(Scope.READ), response_class=PlainTextResponse)
+@router.get("/metrics", responses=errors(), openapi_extra=needs(TokenScope.READ), response_class=PlainTextResponse)
 async def figures(request: Request, metrics: Annotated[Metrics, of_app("metrics")]) -> PlainTextResponse:
     """All hosts' figures, in Prometheus' format; some seconds old at most."""
     text, content_type = await read(metrics.text, request.headers.get("accept", ""))

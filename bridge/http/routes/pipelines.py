@@ -10,7 +10,7 @@ from bridge.http.wire.projections import hidden
 from bridge.http.wire.schemas import RunAnswer, RunRequest
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import act, read
-from bridge.machine.named_tokens import Scope
+from bridge.machine.named_tokens import TokenScope
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.pipelines import definitions, runs
 from bridge.operations.pipelines.runs import ActiveRunError, RunFilter, RunList, RunView
@@ -24,7 +24,7 @@ router = APIRouter(route_class=StrictRoute, tags=["pipelines"])
 @router.post(
     "/v1/pipelines/{name}/run",
     responses=errors(NotFoundError, PayloadError, ActiveRunError, RefusedError, KeyReusedError, *ORDER, *BODY),
-    openapi_extra=needs(Scope.ASK),
+    openapi_extra=needs(TokenScope.ASK),
 )
 async def run_pipeline(
     service: ServiceDep, name: str, call: CallDep, once: OnceDep, body: RunRequest | None = None
@@ -51,7 +51,7 @@ async def run_pipeline(
     return answer
 
 
-@router.get("/v1/runs", responses=errors(), openapi_extra=needs(Scope.READ))
+@router.get("/v1/runs", responses=errors(), openapi_extra=needs(TokenScope.READ))
 async def list_runs(
     service: ServiceDep,
     pipeline: str | None = None,
@@ -65,13 +65,13 @@ async def list_runs(
     return await read(lambda: hidden(service, runs.list_runs(service, wanted)))
 
 
-@router.get("/v1/runs/{run_id}", responses=errors(NotFoundError), openapi_extra=needs(Scope.READ))
+@router.get("/v1/runs/{run_id}", responses=errors(NotFoundError), openapi_extra=needs(TokenScope.READ))
 async def get_run(service: ServiceDep, run_id: str) -> RunView:
     """A run with its stages."""
     return await read(lambda: hidden(service, runs.show_run(service, run_id)))
 
 
-@router.post("/v1/runs/{run_id}/cancel", responses=ACTS, openapi_extra=needs(Scope.ACT))
+@router.post("/v1/runs/{run_id}/cancel", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def cancel_run(service: ServiceDep, run_id: str, call: CallDep) -> RunView:
     """End a run: its commands and agents are stopped."""
     return await read(hidden, service, await act(lambda: definitions.cancel(service, run_id, actor=call.signed)))

@@ -11,7 +11,7 @@ from bridge.http.wire.projections import hidden
 from bridge.http.wire.schemas import ReviewList
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import read
-from bridge.machine.named_tokens import Scope
+from bridge.machine.named_tokens import TokenScope
 from bridge.operations.paging import page, place
 from bridge.operations.registry import reviews
 from bridge.operations.service import Service
@@ -19,7 +19,7 @@ from bridge.operations.service import Service
 router = APIRouter(route_class=StrictRoute, tags=["reviews"])
 
 
-@router.get("/v1/reviews", responses=errors(), openapi_extra=needs(Scope.READ))
+@router.get("/v1/reviews", responses=errors(), openapi_extra=needs(TokenScope.READ))
 async def list_reviews(
     service: ServiceDep,
     repo: str | None = None,

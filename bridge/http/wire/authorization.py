@@ -4,38 +4,37 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from activities.runs.ancestry import Agent
-from bridge.http.wire.call import Call, call_of
-from bridge.http.wire.call import Scope as CallScope
+from bridge.http.wire.call import Call, Scope, call_of
 from bridge.http.wire.errors import ForbiddenScopeError
 from bridge.http.wire.thread_pools import read
-from bridge.machine.named_tokens import Scope
-from bridge.machine.tcp_callers import Address, CannotTellError, is_known
+from bridge.machine.named_tokens import TokenScope
+from bridge.machine.tcp_callers import CannotTellError, SocketAddress, is_known
 from bridge.operations import people
 from bridge.operations.service import Service
 
 FREE: dict[str, Any] = {"security": []}
 """`openapi_extra` of an endpoint without a token."""
 
-AgentAt = Callable[[Address | None, Address | None], Agent | None]
+AgentAt = Callable[[SocketAddress | None, SocketAddress | None], Agent | None]
 """Finds the agent that calls, from the client's and the server's address."""
 
 INSTEAD = "say in its result what is to be done, or ask by `human_questions`; then: service result check"
 AGAIN = "call again, and keep the connection open until the answer is there"
 
 
-def needs(scope: Scope) -> dict[str, Any]:
+def needs(scope: TokenScope) -> dict[str, Any]:
     """Return the `openapi_extra` of an endpoint that requires a scope."""
     return {"security": [{"bearer": [scope.value]}]}
 
 
-def declared(extra: Mapping[str, Any] | None) -> Scope | None:
+def declared(extra: Mapping[str, Any] | None) -> TokenScope | None:
     """Return the scope an endpoint declares, None for a free one. Raise ValueError if it declares nothing."""
     if extra is None or "security" not in extra:
         raise ValueError("an endpoint must declare its scope: openapi_extra=needs(Scope.READ)")
-    return Scope(extra["security"][0]["bearer"][0]) if extra["security"] else None
+    return TokenScope(extra["security"][0]["bearer"][0]) if extra["security"] else None
 
 
-def check_scope(call: Call, needed: Scope) -> None:
+def check_scope(call: Call, needed: TokenScope) -> None:
     """Refuse a token without the needed scope, and name that scope."""
     if call.scope is None or not call.scope.covers(needed):
         whose = f"the token {call.token} has {call.scope}" if call.scope else "none was shown"
@@ -43,13 +42,13 @@ def check_scope(call: Call, needed: Scope) -> None:
         raise ForbiddenScopeError(f"this takes a token of scope {needed}, and {whose}", add)
 
 
-def nobody_s(caller: Address | None, here: Address | None) -> Agent | None:
+def nobody_s(caller: SocketAddress | None, here: SocketAddress | None) -> Agent | None:
     """Return no agent, for calls that do not come over a local connection."""
     del caller, here
     return None
 
 
-async def refuse_agents(service: Service, agent_at: AgentAt, scope: CallScope, order: str) -> None:
+async def refuse_agents(service: Service, agent_at: AgentAt, scope: Scope, order: str) -> None:
     """Refuse an agent's order, naming the agent, and record it in the agent's tree."""
     ends = scope.get("client"), scope.get("server")
     if is_known(*ends):

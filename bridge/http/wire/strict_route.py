@@ -13,7 +13,7 @@ from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import NotJsonError, unknown
 from bridge.http.wire.strict_json import decode
 from bridge.http.wire.thread_pools import read
-from bridge.machine.named_tokens import Scope
+from bridge.machine.named_tokens import TokenScope
 from workflows.model.errors import UsageError
 
 LARGE = 64 * 1024
@@ -40,7 +40,7 @@ class StrictRoute(APIRoute):
         order = f"{' '.join(sorted(self.methods or ()))} {self.path_format}"
 
         async def strict(request: Request) -> Response:
-            if needed not in (None, Scope.READ):
+            if needed not in (None, TokenScope.READ):
                 authorization.check_scope(call_of(request.scope), needed)
                 state = request.app.state
                 await authorization.refuse_agents(state.service, state.agent_at, request.scope, order)

@@ -23,7 +23,7 @@ from activities.store.database import StoreOlderError
 from bridge.machine import daemon_state
 from bridge.machine.locks import holder
 from bridge.machine.progress import Step, unheard
-from bridge.machine.writable import usable
+from bridge.machine.writable import require_writable
 from bridge.operations import settings as settings_in_force
 from bridge.operations.health import boxes as box_checks
 from bridge.operations.health import runtimes as installed
@@ -141,7 +141,7 @@ def home(service: Service) -> Iterator[Finding]:
     if not root.exists():
         yield _to_be_made(root)
         return
-    usable(service.home)
+    require_writable(service.home)
     opened = secure_home.every(root, time.time() - OPENED_SECONDS)
     for each in opened:
         at = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(each.at))

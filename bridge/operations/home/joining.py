@@ -24,7 +24,7 @@ from activities.settings.home import Home
 from activities.store.registry import host_rows, invite_rows
 from activities.store.registry.invite_rows import LASTS
 from activities.temporal import connect_config, external_config
-from bridge.machine.address import wanted
+from bridge.machine.address import choose_address
 from bridge.machine.locks import holder
 from bridge.machine.progress import Step, unheard
 from bridge.operations import settings
@@ -336,7 +336,7 @@ def _shared(service: Service) -> dict[tuple[str, ...], object]:
 
 def _listening(service: Service) -> dict[tuple[str, ...], object]:
     own = service.settings.bridge
-    if not own.allow_remote or wanted(own, None, allow_remote=True).is_loopback:
+    if not own.allow_remote or choose_address(own, None, allow_remote=True).is_loopback:
         return {}
     return dict(zip(LISTENING, ("::" if ":" in own.addr else "0.0.0.0", True), strict=True))  # noqa: S104
 

@@ -44,9 +44,9 @@ def add(service: Service, name: str, scope: str) -> str:
     if not service.settings.store.url:
         return named_tokens.add(service.home, name, scope)
     _take_over(service)
-    made, secret = named_tokens.made(name, scope)
+    made, secret = named_tokens.new_token(name, scope)
     if not token_rows.add(service.store, _row(made)):
-        raise named_tokens.taken(name)
+        raise named_tokens.duplicate(name)
     return secret
 
 

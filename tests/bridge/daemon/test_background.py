@@ -19,7 +19,7 @@ from bridge.daemon import background
 from bridge.daemon.background import ComingUp, ending
 from bridge.daemon.options import DaemonOptions
 from bridge.daemon.server import server_command
-from bridge.machine.daemon_state import ChildPhase, ChildState, DaemonState, Phase, status
+from bridge.machine.daemon_state import ChildPhase, ChildState, DaemonState, GroupPhase, status
 from bridge.machine.locks import FileLock, holder
 from bridge.machine.ports import choose_port
 from tests.bridge.daemon.conftest import children, describe_namespace, is_gone
@@ -46,7 +46,7 @@ def test_it_starts_whole_says_where_and_stops_without_a_trace(home: Home, option
     assert "…" in "".join(said), "it was said what is waited for"
     address = told_address(home)
     assert seen.state is not None
-    assert seen.state.phase is Phase.RUNNING
+    assert seen.state.phase is GroupPhase.RUNNING
     moved, useless = seen.state.notes
     assert moved == f"port {port} is taken; Temporal listens on {address.partition(':')[2]}"
     assert useless == "ui_port has no effect any more: the bridge serves Temporal's web UI, on its own port"
@@ -74,7 +74,7 @@ def _a_later_release_goes_on_with_the_same_database(home: Home, options: DaemonO
     address, before = told_address(home), children(home)
     assert set(describe_namespace(address)) == {"retention", "SvcRepo", "SvcState"}
     os.kill(before["server"], signal.SIGKILL)
-    wait_for(lambda: _restarts(home) == 2 and _phase(home) is Phase.RUNNING, "both to be started again")
+    wait_for(lambda: _restarts(home) == 2 and _phase(home) is GroupPhase.RUNNING, "both to be started again")
     assert not set(children(home).values()) & set(before.values())
     assert set(describe_namespace(address)) == {"retention", "SvcRepo", "SvcState"}
     assert "server ended (killed by SIGKILL); starting it again in 0.1 s" in (home.logs / "daemon.log").read_text()
@@ -92,7 +92,7 @@ def test_a_daemon_that_is_killed_leaves_no_child_and_no_lie_and_can_be_started_a
     wait_for(lambda: not status(home).running, "its own end to be seen")
     stale = status(home)
     assert stale.state is not None
-    assert stale.state.phase is Phase.RUNNING, "its last word is still there, and is not believed"
+    assert stale.state.phase is GroupPhase.RUNNING, "its last word is still there, and is not believed"
     assert background.start(home, options).pid != first.pid
 
 
@@ -185,7 +185,7 @@ def test_a_home_that_cannot_be_written_is_refused_before_anything_starts(
     assert "SERVICE_HOME" in refused.value.hint
 
 
-def _phase(home: Home) -> Phase | None:
+def _phase(home: Home) -> GroupPhase | None:
     state = status(home).state
     return state.phase if state else None
 
@@ -198,7 +198,7 @@ def _restarts(home: Home) -> int:
 def state(**children: ChildPhase) -> DaemonState:
     members = tuple(ChildState(name=name, phase=phase, log="/l") for name, phase in children.items())
     return DaemonState(
-        pid=os.getpid(), phase=Phase.STARTING, started_at=datetime.now(UTC), version="1", children=members
+        pid=os.getpid(), phase=GroupPhase.STARTING, started_at=datetime.now(UTC), version="1", children=members
     )
 
 

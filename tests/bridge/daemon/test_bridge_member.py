@@ -13,7 +13,7 @@ import pytest
 from activities.settings.home import Home
 from bridge.daemon import background
 from bridge.daemon.options import DaemonOptions
-from bridge.machine.daemon_state import DaemonState, Phase, status
+from bridge.machine.daemon_state import DaemonState, GroupPhase, status
 from tests.bridge.daemon.conftest import children, is_gone
 from tests.waiting import wait_for
 from workflows.model.errors import ServiceError
@@ -50,7 +50,9 @@ def test_it_comes_up_with_the_others_comes_back_and_goes_with_them(home: Home, o
     assert alive(url)
     first = children(home)["bridge"]
     os.kill(first, signal.SIGKILL)
-    wait_for(lambda: state(home).phase is Phase.RUNNING and children(home).get("bridge", first) != first, "the next")
+    wait_for(
+        lambda: state(home).phase is GroupPhase.RUNNING and children(home).get("bridge", first) != first, "the next"
+    )
     assert alive(url)
     pids = list(children(home).values())
     assert len(pids) == 3

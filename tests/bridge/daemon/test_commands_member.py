@@ -9,7 +9,7 @@ import pytest
 from activities.settings.home import Home
 from bridge.daemon import background
 from bridge.daemon.options import DaemonOptions
-from bridge.machine.daemon_state import Phase, status
+from bridge.machine.daemon_state import GroupPhase, status
 from tests.bridge.daemon.conftest import children, is_gone
 from tests.cli.warm.warming import warmed
 from tests.waiting import wait_for
@@ -26,7 +26,7 @@ def test_it_listens_comes_back_and_goes_with_the_others(home: Home, options: Dae
     wait_for(lambda: children(home).get("commands", first) != first)
     state = status(home).state
     assert state is not None
-    wait_for(lambda: (status(home).state or state).phase is Phase.RUNNING)
+    wait_for(lambda: (status(home).state or state).phase is GroupPhase.RUNNING)
     warmed(home.commands_socket)
     pids = list(children(home).values())
     assert len(pids) == 3

@@ -11,9 +11,9 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.daemon import control, foreground
-from bridge.daemon.member import Member
+from bridge.daemon.member import MemberProgram
 from bridge.daemon.options import DaemonOptions
-from bridge.machine.daemon_state import DaemonState, Phase, StateFile
+from bridge.machine.daemon_state import DaemonState, GroupPhase, StateFile
 from bridge.machine.locks import FileLock
 from bridge.operations.service import Service
 from cli.main import main
@@ -44,10 +44,14 @@ def options(home: Home) -> DaemonOptions:
     return control._options(Service(home), None, None, strict_ports=False).model_copy(update=any_port)
 
 
-def members(home: Home, lock: FileLock, *, embedded: bool) -> dict[str, Member]:
-    first = DaemonState(pid=os.getpid(), phase=Phase.STARTING, started_at=datetime.now(UTC), version="1")
+def members(home: Home, lock: FileLock, *, embedded: bool) -> dict[str, MemberProgram]:
+    first = DaemonState(pid=os.getpid(), phase=GroupPhase.STARTING, started_at=datetime.now(UTC), version="1")
     state, wanted = StateFile(home.daemon_state, first), options(home)
-    found = foreground._embedded(home, wanted, state, lock) if embedded else foreground._external(home, wanted, state)
+    found = (
+        foreground._embedded_members(home, wanted, state, lock)
+        if embedded
+        else foreground._external_members(home, wanted, state)
+    )
     return {member.name: member for member in found}
 
 
@@ -115,7 +119,7 @@ def test_a_daemon_that_runs_needs_no_token_to_be_told_so(home: Home, monkeypatch
     home.config.write_text(ACCOUNT)
     lock = FileLock.take(home.daemon_lock, wait=0)
     assert lock is not None
-    running = DaemonState(pid=os.getpid(), phase=Phase.RUNNING, started_at=datetime.now(UTC), version="1")
+    running = DaemonState(pid=os.getpid(), phase=GroupPhase.RUNNING, started_at=datetime.now(UTC), version="1")
     StateFile(home.daemon_state, running)
     monkeypatch.delenv("DESK_TOKEN")
     assert main(["daemon", "start"]) == 0

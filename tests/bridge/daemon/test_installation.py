@@ -32,7 +32,7 @@ def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> P
 
 @pytest.mark.parametrize("folder", ["home", 'a home %h $HOME "x"'])
 def test_the_unit_is_one_that_systemd_reads(tmp_path: Path, folder: str) -> None:
-    wanted = installation.planned(Home(tmp_path / folder), "linux")
+    wanted = installation.plan(Home(tmp_path / folder), "linux")
     assert "KillMode=process" in wanted.text, "agents at work outlive a stop"
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not here: apt-get install systemd")
@@ -45,7 +45,7 @@ def test_the_unit_is_one_that_systemd_reads(tmp_path: Path, folder: str) -> None
 def test_it_is_written_and_started_and_taken_away_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = manager(tmp_path, monkeypatch)
     home = Home(tmp_path / "home")
-    wanted = installation.planned(home, "linux")
+    wanted = installation.plan(home, "linux")
     assert installation.install(home, wanted)
     unit = wanted.path.name
     assert asked.read_text().splitlines() == [
@@ -66,14 +66,14 @@ def test_where_no_manager_answers_the_file_is_there_and_it_is_said(
 ) -> None:
     asked = manager(tmp_path, monkeypatch, code=1)
     home = Home(tmp_path / "home")
-    wanted = installation.planned(home, "linux")
+    wanted = installation.plan(home, "linux")
     assert not installation.install(home, wanted)
     assert wanted.path.exists()
     assert len(asked.read_text().splitlines()) == 1, "what comes after a refusal is not tried"
 
 
 def test_two_homes_have_two_units(tmp_path: Path) -> None:
-    names = {installation.planned(Home(tmp_path / name), "linux").path.name for name in (".service", "one", "two")}
+    names = {installation.plan(Home(tmp_path / name), "linux").path.name for name in (".service", "one", "two")}
     assert len(names) == 3
     assert "delegation-service.service" in names
 
@@ -82,7 +82,7 @@ def test_a_daemon_that_runs_by_hand_is_in_the_way(tmp_path: Path) -> None:
     home = Home(tmp_path / "home").ensure()
     lock = FileLock.take(home.daemon_lock, wait=0)
     assert lock
-    wanted = installation.planned(home, "linux")
+    wanted = installation.plan(home, "linux")
     with pytest.raises(RefusedError, match="started by hand"):
         installation.install(home, wanted)
     lock.release()
@@ -90,7 +90,7 @@ def test_a_daemon_that_runs_by_hand_is_in_the_way(tmp_path: Path) -> None:
 
 
 def test_launchd_is_told_in_its_own_format(tmp_path: Path) -> None:
-    wanted = installation.planned(Home(tmp_path / "home"), "darwin")
+    wanted = installation.plan(Home(tmp_path / "home"), "darwin")
     told = plistlib.loads(wanted.text.encode())
     assert told["ProgramArguments"][-2:] == ["daemon", "run"]
     assert told["EnvironmentVariables"]["SERVICE_HOME"] == str(tmp_path / "home")
@@ -99,14 +99,14 @@ def test_launchd_is_told_in_its_own_format(tmp_path: Path) -> None:
 
 def test_other_systems_are_told_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be installed on"):
-        installation.planned(Home(tmp_path / "home"), "freebsd14")
+        installation.plan(Home(tmp_path / "home"), "freebsd14")
 
 
 @pytest.fixture
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> installation.Installation:
     """Return the service of a system in which the account does not exist."""
     monkeypatch.setattr(installation, "ACCOUNT", "delegation-nobody-has")
-    return installation.planned_for_system("linux", tmp_path / "system")
+    return installation.plan_for_system("linux", tmp_path / "system")
 
 
 @pytest.mark.ruling("Q11")

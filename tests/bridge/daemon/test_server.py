@@ -145,7 +145,7 @@ WORKFLOWS = "/api/v1/namespaces/service/workflows"
 @pytest.mark.parametrize("closed", [True, False])
 async def test_no_page_in_a_browser_starts_a_workflow_and_the_web_ui_works(closed: bool) -> None:
     """Without our setting, the server accepts the post: the test can fail."""
-    api, ui = choose_port(0, "the API").port, web_ui.hidden()
+    api, ui = choose_port(0, "the API").port, web_ui.hidden_listener()
     command = [*server.server_command(None, choose_port(0, "Temporal").port, ui), "--http-port", str(api)]
     if not closed:
         where = next(number for number, word in enumerate(command) if "httpAllowedHosts" in word)
@@ -165,7 +165,7 @@ async def test_no_page_in_a_browser_starts_a_workflow_and_the_web_ui_works(close
 @pytest.mark.ruling("engine:embedded")
 async def test_what_a_database_of_an_earlier_release_lacks_is_added_once_and_can_be_used_at_once() -> None:
     """Each part of the server caches search attributes on its own: a start needs two of them."""
-    port, ui = choose_port(0, "Temporal").port, web_ui.hidden()
+    port, ui = choose_port(0, "Temporal").port, web_ui.hidden_listener()
     first, both = [("SvcFirst", "Keyword")], [("SvcFirst", "Keyword"), ("SvcLater", "Keyword")]
     with _running([*server.server_command(None, port, ui, search_attributes=first)]) as process:
         try:
@@ -211,7 +211,7 @@ def _empty_database() -> bytes:
 
 
 def _run_to_its_end(home: Home, port: int) -> str:
-    command = server.server_command(home, port, web_ui.hidden())
+    command = server.server_command(home, port, web_ui.hidden_listener())
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode != 0
     return done.stdout + done.stderr

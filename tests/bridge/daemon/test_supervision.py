@@ -18,9 +18,9 @@ import pytest
 from activities.runs import signs_of_life
 from activities.settings import ready
 from bridge.daemon import die_with_parent
-from bridge.daemon.member import Member, MemberFailedError, MemberProcess, until
-from bridge.daemon.supervision import Backoff, Group
-from bridge.machine.daemon_state import ChildPhase, ChildState, Phase
+from bridge.daemon.member import MemberFailedError, MemberProcess, MemberProgram, until
+from bridge.daemon.supervision import Backoff, MemberGroup
+from bridge.machine.daemon_state import ChildPhase, ChildState, GroupPhase
 from tests.bridge.daemon.conftest import is_gone, pid_in
 from tests.starved import starved
 from tests.waiting import wait_for
@@ -63,14 +63,14 @@ class Watcher:
     """Records every announcement."""
 
     def __init__(self) -> None:
-        self.said: list[tuple[Phase, tuple[ChildState, ...]]] = []
+        self.said: list[tuple[GroupPhase, tuple[ChildState, ...]]] = []
 
-    def __call__(self, phase: Phase, children: tuple[ChildState, ...]) -> None:
+    def __call__(self, phase: GroupPhase, children: tuple[ChildState, ...]) -> None:
         self.said.append((phase, children))
 
     @property
-    def phase(self) -> Phase:
-        return self.said[-1][0] if self.said else Phase.STARTING
+    def phase(self) -> GroupPhase:
+        return self.said[-1][0] if self.said else GroupPhase.STARTING
 
     def child(self, name: str) -> ChildState:
         return next(child for child in self.said[-1][1] if child.name == name)
@@ -96,13 +96,13 @@ interpreter's lock."""
 PATIENCE = 1.0
 
 
-def member(folder: Path, name: str, program: str, *, patience: float = 30.0, grace: float = 10.0) -> Member:
+def member(folder: Path, name: str, program: str, *, patience: float = 30.0, grace: float = 10.0) -> MemberProgram:
     """Build a member that is ready once it wrote its file."""
 
     async def ready(_pid: int) -> None:
         await until((folder / name).exists)
 
-    return Member(
+    return MemberProgram(
         name=name,
         argv=(sys.executable, "-c", SAY + program, str(folder / name)),
         env=dict(os.environ),
@@ -114,7 +114,7 @@ def member(folder: Path, name: str, program: str, *, patience: float = 30.0, gra
     )
 
 
-async def while_running(group: Group, act: Callable[[], None]) -> None:
+async def while_running(group: MemberGroup, act: Callable[[], None]) -> None:
     """Run the group, act on it from outside, stop it."""
     stop = asyncio.Event()
     running = asyncio.create_task(group.run(stop))
@@ -127,10 +127,10 @@ async def while_running(group: Group, act: Callable[[], None]) -> None:
 
 async def test_members_start_in_order_and_stop_in_reverse(tmp_path: Path) -> None:
     watcher = Watcher()
-    group = Group([member(tmp_path, "a", GOOD), member(tmp_path, "b", GOOD)], watcher)
-    await while_running(group, lambda: wait_for(lambda: watcher.phase is Phase.RUNNING, "all members"))
+    group = MemberGroup([member(tmp_path, "a", GOOD), member(tmp_path, "b", GOOD)], watcher)
+    await while_running(group, lambda: wait_for(lambda: watcher.phase is GroupPhase.RUNNING, "all members"))
     assert (tmp_path / "order").read_text() == "+a +b -b -a "
-    assert watcher.phase is Phase.STOPPING
+    assert watcher.phase is GroupPhase.STOPPING
     assert {child.phase for child in watcher.said[-1][1]} == {ChildPhase.STOPPED}
 
 
@@ -138,17 +138,17 @@ async def test_a_member_that_is_killed_is_started_again_and_the_group_says_so_me
     watcher = Watcher()
 
     def kill_it() -> None:
-        wait_for(lambda: watcher.phase is Phase.RUNNING, "all members")
+        wait_for(lambda: watcher.phase is GroupPhase.RUNNING, "all members")
         pid = pid_in(tmp_path / "a")
         (tmp_path / "a").unlink()
         os.kill(pid, 9)
-        wait_for(lambda: watcher.child("a").restarts == 1 and watcher.phase is Phase.RUNNING, "a restart")
+        wait_for(lambda: watcher.child("a").restarts == 1 and watcher.phase is GroupPhase.RUNNING, "a restart")
 
-    await while_running(Group([member(tmp_path, "a", GOOD)], watcher, QUICK), kill_it)
+    await while_running(MemberGroup([member(tmp_path, "a", GOOD)], watcher, QUICK), kill_it)
     until_when = [child.again_at for _, (child,) in watcher.said]
     assert any(until_when)
     assert until_when[-1] is None, "it waits no more"
-    downs = [children[0].note for phase, children in watcher.said if phase is Phase.DEGRADED and children[0].note]
+    downs = [children[0].note for phase, children in watcher.said if phase is GroupPhase.DEGRADED and children[0].note]
     assert "ended (killed by SIGKILL); starting it again in 0.02 s" in downs
 
 
@@ -156,13 +156,13 @@ async def test_a_member_that_keeps_crashing_is_tried_ever_more_slowly_and_harms_
     watcher = Watcher()
 
     def break_it() -> None:
-        wait_for(lambda: watcher.phase is Phase.RUNNING, "all members")
+        wait_for(lambda: watcher.phase is GroupPhase.RUNNING, "all members")
         os.kill(pid_in(tmp_path / "bad"), 9)
         wait_for(lambda: watcher.child("bad").restarts >= 5, "five restarts")
-        assert watcher.phase is Phase.DEGRADED
+        assert watcher.phase is GroupPhase.DEGRADED
 
     members = [member(tmp_path, "good", GOOD), member(tmp_path, "bad", GOOD_ONCE)]
-    await while_running(Group(members, watcher, QUICK), break_it)
+    await while_running(MemberGroup(members, watcher, QUICK), break_it)
     notes = [child.note for _, (_, child) in watcher.said]
     waits = list(dict.fromkeys(note.rpartition(" in ")[2] for note in notes if " in " in note))
     assert waits == ["0.02 s", "0.04 s", "0.08 s", "0.1 s"]
@@ -176,13 +176,13 @@ async def test_a_member_that_never_becomes_ready_is_tried_ever_more_slowly_howev
     watcher = Watcher()
 
     def break_it() -> None:
-        wait_for(lambda: watcher.phase is Phase.RUNNING, "the member")
+        wait_for(lambda: watcher.phase is GroupPhase.RUNNING, "the member")
         os.kill(pid_in(tmp_path / "bad"), 9)
         (tmp_path / "bad").unlink()
         wait_for(lambda: watcher.child("bad").restarts >= 3, "three restarts")
 
     healthy_at_once = Backoff(first=0.02, most=0.1, healthy_after=0)
-    await while_running(Group([member(tmp_path, "bad", GOOD_ONCE)], watcher, healthy_at_once), break_it)
+    await while_running(MemberGroup([member(tmp_path, "bad", GOOD_ONCE)], watcher, healthy_at_once), break_it)
     notes = [child.note for _, (child,) in watcher.said]
     waits = list(dict.fromkeys(note.rpartition(" in ")[2] for note in notes if " in " in note))
     assert waits == ["0.02 s", "0.04 s", "0.08 s"]
@@ -194,7 +194,7 @@ async def test_a_member_that_worked_for_a_while_is_started_again_at_once_however
     watcher = Watcher()
 
     def is_up(restarts: int) -> bool:
-        return watcher.phase is Phase.RUNNING and watcher.child("a").restarts == restarts
+        return watcher.phase is GroupPhase.RUNNING and watcher.child("a").restarts == restarts
 
     def kill_it() -> None:
         for restarts in range(3):
@@ -204,7 +204,7 @@ async def test_a_member_that_worked_for_a_while_is_started_again_at_once_however
             os.kill(pid, 9)
 
     healthy_at_once = Backoff(first=0.02, most=60, healthy_after=0)
-    await while_running(Group([member(tmp_path, "a", GOOD)], watcher, healthy_at_once), kill_it)
+    await while_running(MemberGroup([member(tmp_path, "a", GOOD)], watcher, healthy_at_once), kill_it)
     notes = {child.note for _, (child,) in watcher.said if child.note}
     assert notes == {"ended (killed by SIGKILL); starting it again in 0.02 s"}
 
@@ -213,12 +213,12 @@ async def test_a_member_that_does_not_find_a_restarted_one_again_in_time_is_rest
     watcher, asked = Watcher(), set[int]()
 
     def kill_it() -> None:
-        wait_for(lambda: watcher.phase is Phase.RUNNING, "all members")
+        wait_for(lambda: watcher.phase is GroupPhase.RUNNING, "all members")
         pid, left_alone = pid_in(tmp_path / "a"), pid_in(tmp_path / "c")
         for name in ("a", "b"):
             (tmp_path / name).unlink()  # each is ready once it is there again
         os.kill(pid, 9)
-        wait_for(lambda: watcher.child("b").restarts == 1 and watcher.phase is Phase.RUNNING, "both restarts")
+        wait_for(lambda: watcher.child("b").restarts == 1 and watcher.phase is GroupPhase.RUNNING, "both restarts")
         assert asked == {left_alone}
 
     async def never(_: int) -> None:
@@ -229,14 +229,14 @@ async def test_a_member_that_does_not_find_a_restarted_one_again_in_time_is_rest
 
     lost = replace(member(tmp_path, "b", GOOD), works_with="a", rejoins=never)
     back = replace(member(tmp_path, "c", GOOD), works_with="a", rejoins=at_once)
-    await while_running(Group([member(tmp_path, "a", GOOD), lost, back], watcher, QUICK), kill_it)
+    await while_running(MemberGroup([member(tmp_path, "a", GOOD), lost, back], watcher, QUICK), kill_it)
     assert [watcher.child(name).restarts for name in ("a", "b", "c")] == [1, 1, 0]
     assert (tmp_path / "order").read_text().startswith("+a +b +c +a +b ")
 
 
 async def test_a_member_that_ends_before_it_is_ready_fails_the_start_with_its_last_words(tmp_path: Path) -> None:
     watcher = Watcher()
-    group = Group([member(tmp_path, "a", GOOD), member(tmp_path, "bad", BROKEN)], watcher)
+    group = MemberGroup([member(tmp_path, "a", GOOD), member(tmp_path, "bad", BROKEN)], watcher)
     with pytest.raises(
         MemberFailedError, match=r"the bad ended \(status 7\) before it was ready\n  \| out of cheese"
     ) as failed:
@@ -264,7 +264,7 @@ async def test_the_last_words_of_one_that_ends_while_it_is_still_being_started_a
 async def test_a_member_that_is_never_ready_fails_the_start_and_is_killed(tmp_path: Path) -> None:
     watcher = Watcher()
     with pytest.raises(MemberFailedError, match=r"was not ready, and has done nothing for 2 s\n  \| thinking"):
-        await Group([member(tmp_path, "a", SILENT, patience=2, grace=0.2)], watcher).run(asyncio.Event())
+        await MemberGroup([member(tmp_path, "a", SILENT, patience=2, grace=0.2)], watcher).run(asyncio.Event())
     pids = {child.pid for _, (child,) in watcher.said if child.pid}
     assert len(pids) == 1
     assert all(is_gone(pid) for pid in pids)
@@ -276,12 +276,12 @@ async def test_a_start_is_waited_for_as_long_as_it_makes_progress(tmp_path: Path
     slow = f"until = time.monotonic() + 3 * {PATIENCE}\nwhile time.monotonic() < until:\n    {how}\n"
     slow += "    time.sleep(0.05)\n" if "print" in how else ""
     watcher = Watcher()
-    group = Group([member(tmp_path, "slow", slow + GOOD, patience=PATIENCE)], watcher)
-    await while_running(group, lambda: wait_for(lambda: watcher.phase is Phase.RUNNING, "the member"))
+    group = MemberGroup([member(tmp_path, "slow", slow + GOOD, patience=PATIENCE)], watcher)
+    await while_running(group, lambda: wait_for(lambda: watcher.phase is GroupPhase.RUNNING, "the member"))
     assert watcher.child("slow").restarts == 0
 
 
-def beating(folder: Path, name: str, *, work: float = 0.0) -> Member:
+def beating(folder: Path, name: str, *, work: float = 0.0) -> MemberProgram:
     """Build a member whose file is touched at each beat."""
 
     async def beat() -> object:
@@ -299,14 +299,14 @@ async def test_a_frozen_member_is_ended_and_started_again_and_that_is_said(
     watcher = Watcher()
 
     def freeze_it() -> None:
-        wait_for(lambda: watcher.phase is Phase.RUNNING, "all members")
+        wait_for(lambda: watcher.phase is GroupPhase.RUNNING, "all members")
         frozen = pid_in(tmp_path / "a")
         os.kill(frozen, how)
-        wait_for(lambda: watcher.child("a").restarts == 1 and watcher.phase is Phase.RUNNING, "a restart")
+        wait_for(lambda: watcher.child("a").restarts == 1 and watcher.phase is GroupPhase.RUNNING, "a restart")
         assert is_gone(frozen)
 
     with caplog.at_level(logging.WARNING):
-        await while_running(Group([beating(tmp_path, "a"), beating(tmp_path, "b")], watcher, QUICK), freeze_it)
+        await while_running(MemberGroup([beating(tmp_path, "a"), beating(tmp_path, "b")], watcher, QUICK), freeze_it)
     assert "a gave no sign of life for 1 s; starting it again in 0.02 s (restart 1)" in caplog.text
     assert watcher.child("a").frozen_at is not None
     assert (watcher.child("b").restarts, watcher.child("b").frozen_at) == (0, None)
@@ -328,7 +328,7 @@ async def test_looks_at_a_member_whose_server_does_not_answer_follow_one_another
     def is_restarted() -> bool:
         return bool(watcher.said) and watcher.child("a").restarts > 0
 
-    await while_running(Group([frozen], watcher, QUICK), lambda: wait_for(is_restarted, "a restart"))
+    await while_running(MemberGroup([frozen], watcher, QUICK), lambda: wait_for(is_restarted, "a restart"))
     pauses = [then - before for before, then in zip(ended, began[1:], strict=False)]
     assert min(pauses) < PATIENCE / signs_of_life.LOOKS / 2
 
@@ -338,12 +338,12 @@ async def test_a_member_with_three_percent_of_a_processor_beats_late_and_is_left
     with starved(3) as starve:
 
         def starve_it() -> None:
-            wait_for(lambda: watcher.phase is Phase.RUNNING, "the member")
+            wait_for(lambda: watcher.phase is GroupPhase.RUNNING, "the member")
             starve(pid_in(tmp_path / "a"))
             for _ in range(4):
                 wait_for(partial(has_beaten_since, tmp_path / "a", ready.beat_of(tmp_path / "a")), "a beat")
 
-        await while_running(Group([beating(tmp_path, "a", work=0.06)], watcher, QUICK), starve_it)
+        await while_running(MemberGroup([beating(tmp_path, "a", work=0.06)], watcher, QUICK), starve_it)
     assert watcher.child("a").restarts == 0
 
 
@@ -354,7 +354,7 @@ def has_beaten_since(path: Path, last: int | None) -> bool:
 async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     absent = replace(member(tmp_path, "a", GOOD), argv=("/no/such/program",))
     with pytest.raises(MemberFailedError, match="cannot run /no/such/program: No such file"):
-        await Group([absent], Watcher()).run(asyncio.Event())
+        await MemberGroup([absent], Watcher()).run(asyncio.Event())
 
 
 async def test_a_stop_during_the_start_leaves_nothing(tmp_path: Path) -> None:
@@ -363,14 +363,14 @@ async def test_a_stop_during_the_start_leaves_nothing(tmp_path: Path) -> None:
     def wait() -> None:
         wait_for(lambda: bool(watcher.said) and watcher.child("slow").pid is not None, "a process")
 
-    await while_running(Group([member(tmp_path, "slow", SILENT, grace=0.2)], watcher), wait)
+    await while_running(MemberGroup([member(tmp_path, "slow", SILENT, grace=0.2)], watcher), wait)
     assert all(is_gone(child.pid) for _, (child,) in watcher.said if child.pid)
 
 
 async def test_a_member_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     watcher = Watcher()
-    group = Group([member(tmp_path, "deaf", DEAF, grace=0.2)], watcher)
-    await while_running(group, lambda: wait_for(lambda: watcher.phase is Phase.RUNNING, "the member"))
+    group = MemberGroup([member(tmp_path, "deaf", DEAF, grace=0.2)], watcher)
+    await while_running(group, lambda: wait_for(lambda: watcher.phase is GroupPhase.RUNNING, "the member"))
     assert is_gone(pid_in(tmp_path / "deaf"))
 
 
@@ -378,12 +378,12 @@ async def test_what_a_member_leaves_behind_in_its_session_goes_with_it(tmp_path:
     watcher = Watcher()
 
     def kill_it() -> None:
-        wait_for(lambda: watcher.phase is Phase.RUNNING, "the member")
+        wait_for(lambda: watcher.phase is GroupPhase.RUNNING, "the member")
         orphan = pid_in(tmp_path / "grandchild")
         os.kill(pid_in(tmp_path / "a"), 9)
         wait_for(lambda: is_gone(orphan), "the end of the orphan")
 
-    await while_running(Group([member(tmp_path, "a", PARENT)], watcher, Backoff(first=60, most=60)), kill_it)
+    await while_running(MemberGroup([member(tmp_path, "a", PARENT)], watcher, Backoff(first=60, most=60)), kill_it)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties lives together")

@@ -111,7 +111,7 @@ async def test_without_encryption_there_is_no_such_place(service: Service) -> No
 
 
 def test_the_embedded_web_ui_is_told_where_to_ask(home: Home) -> None:
-    ui = web_ui.hidden()
+    ui = web_ui.hidden_listener()
     command = server_command(home, 7233, ui, program=home.root, encrypt=True)
     assert command[command.index("--ui-codec-endpoint") + 1] == "/ui/codec", "it is served beside the dashboard"
     assert "--ui-codec-endpoint" not in server_command(home, 7233, ui, program=home.root)

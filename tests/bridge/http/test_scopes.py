@@ -18,8 +18,8 @@ from bridge.http.wire import authorization
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.webhook import PATH as WEBHOOK
 from bridge.machine import named_tokens, token
-from bridge.machine.named_tokens import Scope
-from bridge.machine.tcp_callers import Address, CannotTellError
+from bridge.machine.named_tokens import TokenScope
+from bridge.machine.tcp_callers import CannotTellError, SocketAddress
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.conftest import Live
@@ -54,12 +54,12 @@ def routes(service: Service) -> dict[tuple[str, str], APIRoute]:
     return found
 
 
-def expected(method: str, path: str) -> Scope | None:
+def expected(method: str, path: str) -> TokenScope | None:
     if path in FREE:
         return None
     if method == "GET" or path in LOOKS:
-        return Scope.READ
-    return Scope.ASK if path in STARTS else Scope.ACT
+        return TokenScope.READ
+    return TokenScope.ASK if path in STARTS else TokenScope.ACT
 
 
 def test_every_route_declares_its_scope_and_the_document_says_it(hooked: Service) -> None:
@@ -71,7 +71,9 @@ def test_every_route_declares_its_scope_and_the_document_says_it(hooked: Service
         assert authorization.declared(route.openapi_extra) is wanted, path
         said = document["paths"][path][method.lower()]
         assert said["security"] == ([{"bearer": [str(wanted)]}] if wanted else []), path
-        assert ("forbidden_scope" in said["responses"]["403"]["description"]) is (wanted in {Scope.ASK, Scope.ACT})
+        assert ("forbidden_scope" in said["responses"]["403"]["description"]) is (
+            wanted in {TokenScope.ASK, TokenScope.ACT}
+        )
 
 
 def test_a_route_that_declares_none_cannot_be_served() -> None:
@@ -83,8 +85,8 @@ def sent(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-@pytest.mark.parametrize("scope", list(Scope))
-async def test_a_token_does_what_its_scope_covers_and_nothing_else(service: Service, scope: Scope) -> None:
+@pytest.mark.parametrize("scope", list(TokenScope))
+async def test_a_token_does_what_its_scope_covers_and_nothing_else(service: Service, scope: TokenScope) -> None:
     token = named_tokens.add(service.home, "ci", scope)
     async with caller(service, **sent(token)) as client:
         for method, path in routes(service):
@@ -175,7 +177,7 @@ def calling(service: Service, agent_at: Any) -> httpx.AsyncClient:
 async def test_an_agent_s_order_is_refused_whatever_token_it_shows(service: Service) -> None:
     seeds.write(service, seeds.task(), seeds.job(seeds.ROOT))
 
-    def an_agent(caller: Address, here: Address) -> Agent:
+    def an_agent(caller: SocketAddress, here: SocketAddress) -> Agent:
         return Agent(seeds.ROOT, service.home.root)
 
     async with calling(service, an_agent) as client:
@@ -195,7 +197,7 @@ async def test_an_agent_s_order_is_refused_whatever_token_it_shows(service: Serv
 
 
 async def test_who_cannot_be_told_from_an_agent_is_asked_to_call_again(service: Service) -> None:
-    def nobody_knows(caller: Address, here: Address) -> None:
+    def nobody_knows(caller: SocketAddress, here: SocketAddress) -> None:
         raise CannotTellError
 
     async with calling(service, nobody_knows) as client:

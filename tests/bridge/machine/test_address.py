@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from activities.settings.model import BridgeSection
-from bridge.machine.address import Address, bind, bound, wanted
+from bridge.machine.address import Address, address_of, bind, choose_address
 from bridge.machine.ports import PortTakenError
 from workflows.model.errors import RefusedError, UsageError
 
@@ -26,7 +26,7 @@ DEFAULT = BridgeSection()
     ],
 )
 def test_loopback_needs_no_permission(addr: str | None, host: str, port: int) -> None:
-    assert wanted(DEFAULT, addr, allow_remote=False) == Address(host, port)
+    assert choose_address(DEFAULT, addr, allow_remote=False) == Address(host, port)
 
 
 @pytest.mark.ruling("spec:bridge.loopback")
@@ -35,20 +35,20 @@ def test_loopback_needs_no_permission(addr: str | None, host: str, port: int) ->
 )
 def test_what_others_can_reach_must_be_allowed(addr: str) -> None:
     with pytest.raises(RefusedError, match="can be reached from other machines"):
-        wanted(DEFAULT, addr, allow_remote=False)
-    assert wanted(DEFAULT, addr, allow_remote=True)
-    assert wanted(BridgeSection(allow_remote=True), addr, allow_remote=False)
+        choose_address(DEFAULT, addr, allow_remote=False)
+    assert choose_address(DEFAULT, addr, allow_remote=True)
+    assert choose_address(BridgeSection(allow_remote=True), addr, allow_remote=False)
 
 
 @pytest.mark.parametrize("addr", ["a b", "1:2:3:4", "host:port", "host:70000", "http://127.0.0.1", "[::1"])
 def test_what_is_no_address_is_said_to_be_none(addr: str) -> None:
     with pytest.raises(UsageError, match="is not an address"):
-        wanted(DEFAULT, addr, allow_remote=True)
+        choose_address(DEFAULT, addr, allow_remote=True)
 
 
 def test_a_port_that_is_taken_and_an_address_that_is_not_ours() -> None:
     with bind(Address("127.0.0.1", 0)) as first, pytest.raises(PortTakenError) as taken:
-        bind(bound(first))
+        bind(address_of(first))
     assert taken.value.message.endswith("fixed for the bridge, is taken by another program")
     with pytest.raises(UsageError, match="cannot listen on 192\\.0\\.2\\.1:0"):
         bind(Address("192.0.2.1", 0))

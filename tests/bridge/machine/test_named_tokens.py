@@ -6,7 +6,7 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.machine import named_tokens
-from bridge.machine.named_tokens import NamedTokens, Scope
+from bridge.machine.named_tokens import NamedTokens, TokenScope
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 
 pytestmark = pytest.mark.ruling("N5")
@@ -20,7 +20,7 @@ def test_a_token_is_known_by_what_was_shown_once_and_kept_nowhere(bare_home: Hom
     kept = NamedTokens(bare_home)
     found = kept.find(token.encode())
     assert found is not None
-    assert (found.name, found.scope) == ("ci", Scope.ASK)
+    assert (found.name, found.scope) == ("ci", TokenScope.ASK)
     assert kept.find(found.digest.encode()) is None
     assert kept.find(b"") is None
 
@@ -49,7 +49,7 @@ def test_a_file_that_cannot_be_read_opens_nothing_and_is_not_written_over(bare_h
 
 
 def test_each_scope_covers_those_before_it() -> None:
-    order = [Scope.READ, Scope.ASK, Scope.ACT]
+    order = [TokenScope.READ, TokenScope.ASK, TokenScope.ACT]
     assert [[a.covers(b) for b in order] for a in order] == [
         [True, False, False],
         [True, True, False],

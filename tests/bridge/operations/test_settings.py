@@ -12,7 +12,7 @@ from activities.runs.regular_files import write_private
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
-from bridge.machine.daemon_state import ChildState, DaemonState, Phase
+from bridge.machine.daemon_state import ChildState, DaemonState, GroupPhase
 from bridge.machine.locks import FileLock
 from bridge.operations import settings
 from bridge.operations.health import doctor
@@ -31,7 +31,7 @@ def running(home: Home) -> Iterator[Home]:
     assert lock is not None
     state = DaemonState(
         pid=os.getpid(),
-        phase=Phase.RUNNING,
+        phase=GroupPhase.RUNNING,
         started_at=datetime.now(UTC),
         version="1",
         temporal_address="127.0.0.1:7233",

@@ -50,7 +50,7 @@ class _Program(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def program() -> Iterator[str]:
-    with ThreadingHTTPServer(web_ui.hidden(), _Program) as server:
+    with ThreadingHTTPServer(web_ui.hidden_listener(), _Program) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield "{}:{}".format(*server.server_address[:2])
         server.shutdown()
@@ -121,7 +121,7 @@ async def test_an_agent_with_a_session_orders_nothing_by_it(service: Service, pr
 
 async def test_a_web_ui_that_does_not_answer_or_is_not_there_is_said(service: Service) -> None:
     for program, status, words in (
-        (str(web_ui.hidden()), 503, "Temporal's web UI does not answer"),
+        (str(web_ui.hidden_listener()), 503, "Temporal's web UI does not answer"),
         ("", 404, "no embedded Temporal server belongs to this bridge"),
     ):
         async with surfer(service, program) as ann:

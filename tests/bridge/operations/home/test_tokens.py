@@ -11,7 +11,7 @@ from sqlalchemy import event
 from activities.settings.home import Home
 from activities.store.registry import token_rows
 from bridge.machine import named_tokens
-from bridge.machine.named_tokens import NamedTokens, Scope
+from bridge.machine.named_tokens import NamedTokens, TokenScope
 from bridge.operations.home import tokens
 from bridge.operations.service import Service
 from tests.bridge.http.conftest import caller
@@ -56,7 +56,7 @@ def test_a_token_opens_every_bridge_until_it_is_taken_back_anywhere(hosts: tuple
     for bridge in bridges:
         found = bridge.find(made.encode())
         assert found is not None
-        assert (found.name, found.scope) == ("ci", Scope.ASK)
+        assert (found.name, found.scope) == ("ci", TokenScope.ASK)
         assert bridge.find(found.digest.encode()) is None
     with pytest.raises(RefusedError, match="there is a token ci already"):
         tokens.add(two, "ci", "act")
