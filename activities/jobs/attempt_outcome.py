@@ -110,7 +110,7 @@ def _short(notice: Notice) -> Notice:
         name: [fitted("reason", redacted_begin(each, SUMMARY_LIMIT)) for each in value] for name, value in lists.items()
     }
     message = redacted_begin(notice.message, SUMMARY_LIMIT)
-    return notice.model_copy(update={"message": message, "data": notice.data | told})
+    return notice.model_copy(update={"message": message, "data": {**notice.data, **told}})
 
 
 def payload(context: Context, verdict: Settled, evidence: Evidence) -> dict[str, Any]:

@@ -157,4 +157,4 @@ def _of_any_time(event: EventRecord) -> EventRecord:
     """Drop the times: a pause that begins later ends later, and says so."""
     message = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "", event.message)
     timeless = {"expires_at": 0.0, "elapsed": 0.0}
-    return event.model_copy(update={"at": 0.0, "message": message, "data": event.data | timeless})
+    return event.model_copy(update={"at": 0.0, "message": message, "data": {**event.data, **timeless}})
