@@ -14,7 +14,7 @@ from cli.drawing.tables import Column
 from cli.drawing.words import LONGEST, ago, one_line, readable
 from cli.invocation.options import Base, Issue, Json, Pr, Timeout, Wait, service_here, token_here
 from workflows.model.errors import UsageError
-from workflows.text.invisible import prefixed
+from workflows.text.invisible import prefix_lines
 
 if TYPE_CHECKING:
     from bridge.operations.service import Service
@@ -274,7 +274,7 @@ def _show_pipeline(service: "Service", name: str, *, definition: bool, json: boo
         return
     del value["definition"]
     say_fields(readable(value.items()))
-    say("", *prefixed(text.strip("\n")))
+    say("", *prefix_lines(text.strip("\n")))
 
 
 def _show_run(service: "Service", run_id: str, *, definition: bool, json: bool) -> None:
@@ -305,4 +305,4 @@ def show_output(service: "Service", run_id: str, stage: str, attempt: int | None
     say(f"{named(shown.stage)} {shown.state} attempt {shown.attempt}  {one_line(shown.said, 500)}".rstrip())
     for heading, text in (("output", shown.output), ("stderr", shown.stderr)):
         if text.strip():
-            say("", f"{heading}:", *prefixed(text))
+            say("", f"{heading}:", *prefix_lines(text))

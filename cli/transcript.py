@@ -10,7 +10,7 @@ import typer
 
 from cli.drawing.output import flush, hand_over, say, say_json, say_json_line, tell
 from cli.invocation.options import Json, service_here
-from workflows.text.invisible import prefixed
+from workflows.text.invisible import prefix_lines
 
 if TYPE_CHECKING:
     from bridge.operations.jobs.output import Log
@@ -96,7 +96,7 @@ def _print_raw(service: "Service", job_id: str, attempt: int | None, *, follow: 
         for piece, behind in output.raw(service, job_id, attempt, at):
             at = behind
             if sys.stdout.isatty():
-                say(*prefixed(piece.decode("utf-8", "replace")))
+                say(*prefix_lines(piece.decode("utf-8", "replace")))
             else:
                 hand_over([piece])
         flush()

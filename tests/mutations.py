@@ -14,9 +14,13 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "name == Action.IMPLEMENT for",
         ),
     ),
-    "contract/faults.py": (("A4", "(*self.found, *more)", "(*reversed(self.found), *more)"),),
+    "contract/faults.py": (("A4", "(*self.listed, *more)", "(*reversed(self.listed), *more)"),),
     "contract/graph.py": (
-        ("C5", "for leg in topological({each.id: each.deps for each in delegations}) or ():", "for leg in by_id:"),
+        (
+            "C5",
+            "for leg in topological({leg: delegation.deps for leg, delegation in by_id.items()}) or ():",
+            "for leg in by_id:",
+        ),
         (
             "spec:validation.deps",
             "free = [leg for leg in waiting if all(dep in order for dep in deps[leg])]",
@@ -25,7 +29,11 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     ),
     "contract/locate.py": (("A1", "[-MOST_CANDIDATES:]", "[:MOST_CANDIDATES]"),),
     "contract/parse.py": (
-        ("A1", "for place, each in enumerate(verdicts) if", "for place, each in reversed([*enumerate(verdicts)]) if"),
+        (
+            "A1",
+            "for place, one in enumerate(validations) if",
+            "for place, one in reversed([*enumerate(validations)]) if",
+        ),
         ("A3", "(False, True) if after_repair else (False,)", "(False, True)"),
         ("P6", "not marks(text).isdisjoint(marks(prompt))", "marks(text) >= marks(prompt)"),
     ),
@@ -223,8 +231,8 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("M2", "(len(seen) < _DIGEST_SHOWN or not current.digest.startswith(seen))", "len(seen) < _DIGEST_SHOWN"),
         (
             "F4",
-            'any(fitted("request", request_id) in each.requests for each in known)',
-            'any(fitted("request", request_id) in each.requests for each in known if each.open)',
+            'any(cut_to_bound("request", request_id) in each.requests for each in known)',
+            'any(cut_to_bound("request", request_id) in each.requests for each in known if each.open)',
         ),
         ("F4", "if len(waiting) > 1:", "if len(waiting) > 2:"),
         ("F3", "chain.batch.approved = True", "chain.batch.approved = False"),

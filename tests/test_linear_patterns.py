@@ -102,7 +102,7 @@ def _collected() -> tuple[Names, Uses]:
             names.setdefault(pattern, f"{module.__name__}: {pattern.pattern!r:.60}")
             uses[pattern].add(method)
     for prefix, body in tokens._prefixes():
-        pattern = tokens._compiled(body)
+        pattern = tokens._pattern(body)
         names.setdefault(pattern, f"{tokens.__name__}: {prefix}")
         uses[pattern].add("match")
     return names, uses

@@ -24,7 +24,8 @@ from workflows.contract.models import Action, Decision, Delegation, Notice, Serv
 from workflows.contract.parse import Accepted, Rejected
 from workflows.contract.redact_result import redact_result
 from workflows.contract.render import render_findings
-from workflows.contract.size_limits import fitted, storable_model, storable_value, too_long
+from workflows.contract.size_limits import cut_to_bound, too_long
+from workflows.contract.storable import storable_model, storable_value
 from workflows.github.facts import FactKind
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome, JobRun
@@ -99,7 +100,7 @@ def travelling(outcome: JobOutcome) -> JobOutcome:
             "reason": clean.reason[:SUMMARY_LIMIT],
             "conflict": clean.conflict[:SUMMARY_LIMIT],
             "session": session if session and not too_long("session", session) else None,
-            "model": fitted("model", model) if model else None,
+            "model": cut_to_bound("model", model) if model else None,
         }
     )
 
@@ -107,7 +108,8 @@ def travelling(outcome: JobOutcome) -> JobOutcome:
 def _short(notice: Notice) -> Notice:
     lists = {name: value[:NOTICES_LIMIT] for name, value in notice.data.items() if isinstance(value, list)}
     told = {
-        name: [fitted("reason", redacted_begin(each, SUMMARY_LIMIT)) for each in value] for name, value in lists.items()
+        name: [cut_to_bound("reason", redacted_begin(each, SUMMARY_LIMIT)) for each in value]
+        for name, value in lists.items()
     }
     message = redacted_begin(notice.message, SUMMARY_LIMIT)
     return notice.model_copy(update={"message": message, "data": {**notice.data, **told}})

@@ -15,7 +15,7 @@ from activities.redaction.redact import redacted
 from activities.settings.model import RuntimeSection
 from activities.store import attempt_rows
 from activities.store.attempt_rows import AttemptRow, Deferral
-from workflows.contract.size_limits import storable
+from workflows.contract.storable import storable
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation

@@ -31,7 +31,8 @@ from activities.runs.supervisor import EndKind
 from activities.store import usage_rows
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.contract.parse import Accepted, Rejected, read_result
-from workflows.contract.size_limits import storable, too_long
+from workflows.contract.size_limits import too_long
+from workflows.contract.storable import storable
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
 

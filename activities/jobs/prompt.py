@@ -8,8 +8,8 @@ from activities.jobs.workspace import Workspace
 from activities.runtimes.table import program_of
 from activities.sealing import seal_key
 from activities.store.registry import agent_rows
-from workflows.contract.explain import Form, explain_contract
 from workflows.contract.models import Action, ServiceResult
+from workflows.contract.prompt_contract import Form, explain_contract
 from workflows.model.briefs import ContinuationBrief, Correction
 from workflows.model.errors import NotFoundError
 from workflows.model.jobs import JobRun

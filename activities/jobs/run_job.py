@@ -30,7 +30,7 @@ from activities.store import attempt_rows
 from activities.store.attempt_rows import AttemptRow, Deferral, Offered
 from workflows.contract.parse import Accepted, Rejected
 from workflows.contract.repair import repair_prompt, same_output
-from workflows.contract.size_limits import storable_value
+from workflows.contract.storable import storable_value
 from workflows.model.errors import ServiceError
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.spend import Usage

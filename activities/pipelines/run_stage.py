@@ -34,7 +34,7 @@ from activities.runtimes.table import SHELL
 from activities.store import attempt_rows, run_rows
 from activities.store.attempt_rows import AttemptRow, Offered
 from activities.store.registry import repo_rows
-from workflows.contract.size_limits import storable, storable_model
+from workflows.contract.storable import storable, storable_model
 from workflows.model.errors import ServiceError
 from workflows.model.long_texts import Text
 from workflows.pipeline.plan import StageOutcome, StageState

@@ -54,7 +54,7 @@ def redacted_end(text: str, limit: int) -> str:
 def redacted_between(before: str, text: str, after: str) -> str:
     """Return the text without secrets, also without those parts of secrets that begin before it or end after it."""
     from workflows.secrets.redact import MARK
-    from workflows.secrets.spans import replaced
+    from workflows.secrets.spans import replace_spans
 
     _look()
     begin, end = len(before), len(before) + len(text)
@@ -65,7 +65,7 @@ def redacted_between(before: str, text: str, after: str) -> str:
     inside = (
         (max(first, begin) - begin, min(last, end) - begin) for first, last in found if first < end and last > begin
     )
-    return _clean(replaced(text, inside, lambda _: MARK))
+    return _clean(replace_spans(text, inside, lambda _: MARK))
 
 
 def secrets_of(text: str) -> frozenset[str]:

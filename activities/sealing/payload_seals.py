@@ -18,7 +18,7 @@ from typing import Any, Literal
 from temporalio.api.common.v1 import Payload
 
 from activities.sealing import seal_key
-from workflows.contract.size_limits import short_line
+from workflows.contract.storable import short_line
 from workflows.temporal.seals import UnsealedError
 
 NONCE = 12

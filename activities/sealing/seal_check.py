@@ -32,7 +32,7 @@ from temporalio.workflow import Info
 
 from activities.sealing.converter import bound_to, payloads_of, seals_of
 from activities.sealing.payload_seals import Bound, PayloadSeals
-from workflows.contract.size_limits import short_line
+from workflows.contract.storable import short_line
 from workflows.temporal.seals import UNSEALED, UnsealedError
 
 log = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from activities.runs.regular_files import appended, private_folder
 from workflows.model.errors import NotFoundError
 from workflows.model.long_texts import Text
 from workflows.model.workers import Worker
-from workflows.text.fences import Fences, written
+from workflows.text.fences import Fences, write_fenced
 
 LOCK = "lock"
 YOUNG_SECONDS = 3600.0
@@ -226,7 +226,7 @@ class Artifacts:
     def _bodies(self, manifest: dict[str, str]) -> str:
         """Format each artifact body verbatim in a fenced block, so that it can't imitate the body of another leg."""
         read = {name: self.get(kept).rstrip().decode("utf-8", "surrogateescape") for name, kept in manifest.items()}
-        return written(json.dumps(manifest), lambda fences: _framed(read, fences))
+        return write_fenced(json.dumps(manifest), lambda fences: _framed(read, fences))
 
     def _path(self, digest: str) -> Path:
         return self.root / "sha256" / digest[:2] / digest[2:]

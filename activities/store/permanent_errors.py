@@ -10,7 +10,7 @@ from typing import TypeVar
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 from temporalio.exceptions import ApplicationError
 
-from workflows.contract.size_limits import fitted
+from workflows.contract.size_limits import cut_to_bound
 from workflows.model.errors import NotFoundError
 from workflows.temporal.calls import REFUSED
 
@@ -47,5 +47,5 @@ def translated() -> Iterator[None]:
         # The database's own message, without the rows.
         cause = error.orig if isinstance(error, StatementError) and error.orig else error
         said = next((line for line in str(cause).splitlines() if line.strip()), type(cause).__name__)
-        why = fitted("reason", f"{type(cause).__name__}: {said}")
+        why = cut_to_bound("reason", f"{type(cause).__name__}: {said}")
         raise ApplicationError(why, type=REFUSED, non_retryable=True) from None

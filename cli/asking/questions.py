@@ -138,9 +138,9 @@ def _decide(waiting: "RoundRecord", *, may_wait: bool) -> Said | None:
 def _duration() -> str:
     """Ask how much longer the pause may last, until the answer is a duration."""
     from workflows.policy.answers import refuse_duration
-    from workflows.text.durations import abbreviated
+    from workflows.text.durations import abbreviate
 
-    while refusal := refuse_duration(typed := abbreviated(_typed("how much longer, such as 2h or 3 days"))):
+    while refusal := refuse_duration(typed := abbreviate(_typed("how much longer, such as 2h or 3 days"))):
         tell(refusal.message)
     return typed
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cli.drawing.lines import FOLDED, Line, Look, Piece
-from workflows.text.invisible import PREFIX, one_line, prefixed
+from workflows.text.invisible import PREFIX, one_line, prefix_lines
 
 if TYPE_CHECKING:
     from activities.agents.entries import Entry
@@ -29,15 +29,15 @@ def lines_of(entry: "Entry") -> Iterator[str]:
             of = f" ({entry.text})" if entry.text else ""
             yield _line(head, f" {entry.usage.input_tokens} in, {entry.usage.output_tokens} out{of}")
         case "printed":
-            yield from map(_quoted, prefixed(entry.text))
+            yield from map(_quoted, prefix_lines(entry.text))
         case "result":
-            shown = prefixed(entry.text)
+            shown = prefix_lines(entry.text)
             more = len(shown) - RESULT_LINES
             yield from _headed(head, shown if more <= 1 else shown[:RESULT_LINES])
             if more > 1:
                 yield Line(Piece(f"    {more} more lines", Look.QUIET))
         case _:
-            yield from _headed(head, prefixed(entry.text))
+            yield from _headed(head, prefix_lines(entry.text))
 
 
 def _headed(head: Piece, text: list[str]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cli.drawing.widths import padded, width
-from workflows.text.invisible import one_line, prefixed
+from workflows.text.invisible import one_line, prefix_lines
 
 FOLDED = "| "
 """The prefix of continuation lines: no part of a folded line can be taken for a line of ours (ruling N6)."""
@@ -121,7 +121,7 @@ def in_fields(fields: Iterable[tuple[str, object]]) -> Iterator[str]:
     columns = max((width(one_line(name)) for name, _ in shown), default=0)
     for name, value in shown:
         if "\n" in value.rstrip("\n"):
-            yield from (Line(Piece(one_line(name), Look.STRONG)), *prefixed(value))
+            yield from (Line(Piece(one_line(name), Look.STRONG)), *prefix_lines(value))
         else:
             looked = value if isinstance(value, Line) else Line(value.rstrip(), below=FOLDED)
             head = Piece(padded(one_line(name), columns), Look.STRONG)
@@ -136,7 +136,7 @@ def _is_said(value: object) -> bool:
 def headed(head: str, text: str) -> list[str]:
     """Return foreign text behind a heading of the service, or below the heading if the text has several lines."""
     text = text.rstrip("\n")
-    return [head, *prefixed(text)] if "\n" in text else [prose(f"{head} {text}")]
+    return [head, *prefix_lines(text)] if "\n" in text else [prose(f"{head} {text}")]
 
 
 _BRANCHES = " │├└─"

@@ -1,8 +1,9 @@
 """The only output path of the command line: everything printed or asked goes through here (ruling N6).
 
 Output contains text of agents and of strangers. None of it reaches the terminal unescaped, and none of its lines looks
-like one of ours: `say` takes lines, a line end inside one is escaped, and texts of several lines go through `prefixed`
-first. A `Line` of `cli.drawing` is drawn on a terminal, in sequences of ours; everywhere else it is plain text.
+like one of ours: `say` takes lines, a line end inside one is escaped, and texts of several lines go through
+`prefix_lines` first. A `Line` of `cli.drawing` is drawn on a terminal, in sequences of ours; everywhere else it is
+plain text.
 """
 
 import errno
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cli.drawing.lines import FOLDED, Line, Look, Piece
 from cli.drawing.screens import drawn, screen_of
-from workflows.text.invisible import in_json, one_line, prefixed, visible
+from workflows.text.invisible import in_json, one_line, prefix_lines, visible
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -135,7 +136,7 @@ def say_fields(fields: Iterable[tuple[str, object]]) -> None:
 def say_document(text: str) -> None:
     """Print a document for another place, such as a comment: raw to a program, line by line to a person."""
     if sys.stdout.isatty():
-        say(*prefixed(text))
+        say(*prefix_lines(text))
     else:
         _put(sys.stdout, text)
 
@@ -249,7 +250,7 @@ def tell_fault(message: str, code: str, commands: Sequence[str], usage: str = ""
         return
     first, *more = visible(message).split("\n")
     tell(Line(Piece("error:", Look.STUCK), f" {first}", below="  " + FOLDED))
-    tell(*(prefixed("\n".join(more)) if more else ()))
+    tell(*(prefix_lines("\n".join(more)) if more else ()))
     tell(*([f"usage: {usage}"] if usage else ()))
     heads = [Piece("try:", Look.STRONG), *[Piece("    ")] * len(commands)]
     tell(*(Line(head, f" {command}") for head, command in zip(heads, commands, strict=False)))

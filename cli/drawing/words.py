@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bridge.operations.jobs.claimed_changes import claims, entry, in_sum
 from cli.drawing.lines import FOLDED, Line, Look, Piece, headed, in_fields, of_state, path, prose
 from cli.drawing.widths import cut
-from workflows.text.invisible import prefixed
+from workflows.text.invisible import prefix_lines
 from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def _diagnostics(job_id: str, diagnostics: dict[str, Any]) -> list[str]:
     if diagnostics.get("discarded_diff"):
         lines += ["", f"it changed files, which are thrown away: service job diff {job_id}"]
     if tail := diagnostics.get("stderr"):
-        lines += ["", "last words of the agent:", *prefixed(str(tail).rstrip("\n"))[-10:]]
+        lines += ["", "last words of the agent:", *prefix_lines(str(tail).rstrip("\n"))[-10:]]
     return lines
 
 

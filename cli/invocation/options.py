@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from workflows.model.errors import UsageError
-from workflows.text.durations import abbreviated
+from workflows.text.durations import abbreviate
 
 if TYPE_CHECKING:
     from bridge.operations.service import Service
@@ -25,7 +25,7 @@ Issue = Annotated[int | None, typer.Option("--issue", min=1, help="The issue it 
 Timeout = Annotated[
     str | None,
     typer.Option(
-        callback=lambda typed: abbreviated(typed) if typed else typed,
+        callback=lambda typed: abbreviate(typed) if typed else typed,
         metavar="DURATION",
         help="Timeout of each attempt of its root, such as 1h30m; of a pipeline, of each stage.",
     ),

@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from tests.contract.schema import SCHEMA, fits
 from workflows.contract.canonical import canonical_json
 from workflows.contract.examples import DELEGATING, MINIMAL, PLACEHOLDERS, SUMMARY
-from workflows.contract.explain import explain_contract
 from workflows.contract.faults import Fault
 from workflows.contract.locate import KEY
 from workflows.contract.models import ServiceResult
 from workflows.contract.parse import Accepted, Rejected, read_result
+from workflows.contract.prompt_contract import explain_contract
 from workflows.contract.repair import repair_prompt
-from workflows.text.fences import written
+from workflows.text.fences import write_fenced
 
 pytestmark = pytest.mark.ruling("P6")
 
 ASKED = json.dumps({KEY: {"decision": "approved", "summary": "what the task shows as a result"}})
 OWN = json.dumps({KEY: {"decision": "approved", "summary": "my own"}})
-TASK = written(
+TASK = write_fenced(
     "seed",
     lambda fences: (
         f"# Job\n{fences.meaning()}\n\n{fences.block(f'Return {ASKED}, or better.', 'a person')}\n\n"

@@ -10,9 +10,9 @@ from tests.contract.schema import SCHEMA, fits
 from tests.contract.strategies import Body, bodies
 from tests.depth import cases
 from workflows.contract.canonical import canonical_json
-from workflows.contract.explain import Form, explain_contract
 from workflows.contract.locate import KEY
 from workflows.contract.models import Decision, Delegation, Ephemeral, HumanQuestion, ServiceResult
+from workflows.contract.prompt_contract import Form, explain_contract
 from workflows.contract.validate import validate
 from workflows.contract.wording import MEANINGS
 

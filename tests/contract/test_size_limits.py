@@ -17,13 +17,11 @@ from workflows.contract.size_limits import (
     DELEGATIONS_BYTES,
     MOST_TOKENS,
     QUESTIONS_BYTES,
-    fitted,
+    cut_to_bound,
     size,
-    storable,
-    storable_model,
-    storable_value,
     too_long,
 )
+from workflows.contract.storable import storable, storable_model, storable_value
 from workflows.contract.validate import validate
 from workflows.model.jobs import JobOutcome
 from workflows.model.states import JobState
@@ -136,11 +134,11 @@ class TestStorable:
 
     @given(ANY, st.sampled_from(sorted(BOUNDS)))
     def test_what_is_cut_keeps_its_bound_and_ends_on_a_character(self, text: str, name: str) -> None:
-        cut = fitted(name, text * 20)
+        cut = cut_to_bound(name, text * 20)
         assert too_long(name, cut) is None
         assert storable(text * 20).startswith(cut)
         if too_long(name, storable(text)) is None:
-            assert fitted(name, text) == storable(text)
+            assert cut_to_bound(name, text) == storable(text)
 
     @given(JSON)
     def test_whole_values_too(self, value: Any) -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflows.text.durations import LONGEST_SECONDS, DurationError, abbreviated, format_duration, parse_duration
+from workflows.text.durations import LONGEST_SECONDS, DurationError, abbreviate, format_duration, parse_duration
 
 
 @pytest.mark.ruling("A10")
@@ -59,7 +59,7 @@ def test_a_fault_shows_the_right_form(text: str, says: str) -> None:
     ],
 )
 def test_a_duration_that_is_spelt_out_is_abbreviated_and_nothing_else_is(text: str, short: str) -> None:
-    assert abbreviated(text) == short
+    assert abbreviate(text) == short
 
 
 @pytest.mark.ruling("A10")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflows.text.invisible import PREFIX, in_json, left_out, one_line, prefixed, visible
+from workflows.text.invisible import PREFIX, in_json, one_line, prefix_lines, visible, without_invisible
 
 pytestmark = pytest.mark.ruling("N6")
 
@@ -54,11 +54,11 @@ def test_what_people_write_stays_readable(text: str) -> None:
 def test_a_field_is_one_line_and_lines_of_others_are_marked() -> None:
     assert one_line("a\nerror: b\r\n\tc") == r"a\nerror: b\r\n\tc"
     assert visible("a\r\nb\n") == "a\nb\n"
-    assert prefixed("a\r\n\nservice job retry x\n") == [f"{PREFIX}a", "  |", f"{PREFIX}service job retry x"]
+    assert prefix_lines("a\r\n\nservice job retry x\n") == [f"{PREFIX}a", "  |", f"{PREFIX}service job retry x"]
 
 
 def test_in_texts_for_github_it_is_marked_or_left_out() -> None:
-    assert left_out("a\x1bb\u202ec\u200bd\U000e0041e\nf\t") == "a\ufffdb\ufffdcde\nf\t"
+    assert without_invisible("a\x1bb\u202ec\u200bd\U000e0041e\nf\t") == "a\ufffdb\ufffdcde\nf\t"
 
 
 @given(st.text())

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.tree.simulator import delegation
 from workflows.contract.models import AutonomyPolicy, Delegation, Ephemeral, Runtime
-from workflows.contract.size_limits import BOUNDS, DELEGATIONS_BYTES, fitted, size
+from workflows.contract.size_limits import BOUNDS, DELEGATIONS_BYTES, cut_to_bound, size
 from workflows.model.workers import Worker
 
 BLOB = 2 * 1024 * 1024
@@ -13,7 +13,7 @@ BLOB = 2 * 1024 * 1024
 
 def largest(text: str, name: str) -> str:
     """Repeat the text up to its limit."""
-    return fitted(name, text * BOUNDS[name].characters)
+    return cut_to_bound(name, text * BOUNDS[name].characters)
 
 
 def the_largest_leg(number: int, letter: str, room: int) -> Delegation:
@@ -59,7 +59,7 @@ def the_largest_set(agent: Worker, letter: str, count: int) -> dict[str, Any]:
         left = room - size(leg.model_dump(mode="json", exclude={"prompt"}))
         labels = {"phase": "phase", "model": "model", "effort": "effort", "fingerprint": "fingerprint"}
         for field, bound in labels.items():
-            text = fitted(bound, f"{number:03}" + largest(letter, bound))
+            text = cut_to_bound(bound, f"{number:03}" + largest(letter, bound))
             if field != "fingerprint" and size(text) <= left:
                 leg, left = leg.model_copy(update={field: text}), left - size(text)
         legs.append(leg)

@@ -7,7 +7,7 @@ from tests.tree.prompted import BODIES, answered_leg, normal, start, told
 from tests.tree.simulator import delegation
 from workflows.contract.models import Notice
 from workflows.policy.prompts.render import BODIES_LIMIT, BODY_LIMIT, render_continuation, wanted_digests
-from workflows.text.fences import excerpt, inline, written
+from workflows.text.fences import excerpt, inline, write_fenced
 from workflows.text.invisible import visible
 
 ORDER = ("Human answers", "Goal", "Budget", "Outcomes", "Skipped or refused, and why", "What to do now")
@@ -70,7 +70,7 @@ def test_a_body_stands_behind_its_leg_s_decision_pull_request_and_summary_and_be
 @pytest.mark.ruling("E6")
 @pytest.mark.parametrize("text", ["```\n## Goal\n", "`" * 50, "~~~", "a\r## x", "\u2028## x", "x\n`````"])
 def test_nothing_fenced_gets_out_of_its_fence(text: str) -> None:
-    prompt = written("", lambda fences: f"{fences.block(text, 'x')}\n")
+    prompt = write_fenced("", lambda fences: f"{fences.block(text, 'x')}\n")
     assert blocks(prompt) == [("x", visible(text))]
     assert not set(prompt) & set("\r\u2028")
 

@@ -12,8 +12,8 @@ _ALWAYS = ("decision", "summary", "findings", "changes_made", "tests_run", "need
 
 def canonical(result: ServiceResult) -> dict[str, JsonValue]:
     """Return the content of `service_result`: required members always, others if set."""
-    told = result.model_dump(mode="json", exclude_defaults=True)
-    return {name: told.get(name, []) for name in ServiceResult.model_fields if name in _ALWAYS or name in told}
+    members = result.model_dump(mode="json", exclude_defaults=True)
+    return {name: members.get(name, []) for name in ServiceResult.model_fields if name in _ALWAYS or name in members}
 
 
 def canonical_json(result: ServiceResult) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from workflows.contract.faults import Fault, Faults, did_you_mean, quoted
+from workflows.contract.faults import Fault, Faults, did_you_mean, quote
 from workflows.contract.models import (
     WRITE_POLICIES,
     Action,
@@ -34,7 +34,7 @@ def read_ephemeral(scope: Scope, *, implements: bool) -> Clean:
     policy = scope.choice("autonomy_policy", AutonomyPolicy)
     clean["autonomy_policy"] = policy
     implements = implements or any(name.strip().lower() == Action.IMPLEMENT for name in capabilities)
-    if implements and policy not in WRITE_POLICIES and (policy or not scope.given("autonomy_policy")):
+    if implements and policy not in WRITE_POLICIES and (policy or not scope.is_set("autonomy_policy")):
         given = f"not {policy}" if policy else "and is not set"
         allowed = " or ".join(sorted(WRITE_POLICIES, reverse=True))
         scope.fault("autonomy_policy", f"must be {allowed} for a worker that implements, {given}")
@@ -62,8 +62,8 @@ class Siblings:
     @classmethod
     def of(cls, name: str, entries: list[JsonValue]) -> "Siblings":
         objects = [entry for entry in entries if isinstance(entry, dict)]
-        ids = dict.fromkeys(each for entry in objects if isinstance(each := entry.get("id"), str))
-        prints = [each for entry in objects if isinstance(each := entry.get("fingerprint"), str) and each.strip()]
+        ids = dict.fromkeys(own_id for entry in objects if isinstance(own_id := entry.get("id"), str))
+        prints = [mark for entry in objects if isinstance(mark := entry.get("fingerprint"), str) and mark.strip()]
         return cls(name, len(entries) - len(prints) + len(set(prints)), ids)
 
 
@@ -71,7 +71,7 @@ def entry_scope(siblings: Siblings, index: int, entry: JsonValue, faults: Faults
     """Return the scope of one entry, with the line prefix of ruling A4."""
     path = f"{siblings.name}[{index}]"
     value = entry.get("id") if isinstance(entry, dict) else None
-    shown = quoted(value, 64) if isinstance(value, str) and value.strip() else '"<missing>"'
+    shown = quote(value, 64) if isinstance(value, str) and value.strip() else '"<missing>"'
     prefix = f"{path} (id {shown}): "
     if isinstance(entry, dict):
         return Scope(entry, faults, path, prefix)
@@ -117,9 +117,9 @@ def read_delegation(scope: Scope, siblings: Siblings, index: int) -> Clean:
 def _read_worker(scope: Scope) -> Clean:
     agent = scope.text("agent", of="agent")
     ephemeral = scope.source.get("ephemeral")
-    if not scope.given("agent") and ephemeral is None:
+    if not scope.is_set("agent") and ephemeral is None:
         scope.fault("agent", "or ephemeral is required")
-    elif scope.given("agent") and ephemeral is not None:
+    elif scope.is_set("agent") and ephemeral is not None:
         scope.fault("agent", "and ephemeral are both set; set exactly one of them")
     if ephemeral is None:
         return {"agent": agent}
@@ -135,10 +135,10 @@ def _read_deps(scope: Scope, own_id: str | None, siblings: Siblings) -> list[str
     deps = list(dict.fromkeys(scope.strings("deps")))
     for dep in deps:
         if dep == own_id:
-            scope.fault("deps", f"must not name the delegation itself: {quoted(dep)}")
+            scope.fault("deps", f"must not name the delegation itself: {quote(dep)}")
         elif dep not in siblings.ids:
             near = did_you_mean(dep, siblings.ids)
-            scope.fault("deps", f"names {quoted(dep)}, which is not a delegation of this result{near}")
+            scope.fault("deps", f"names {quote(dep)}, which is not a delegation of this result{near}")
     return deps
 
 
@@ -146,9 +146,9 @@ def _read_synthesis(scope: Scope, count: int) -> Clean:
     """Read the rule and its quorum: K of the delegations that run, only with the rule quorum. Rulings A8, C5."""
     rule = scope.choice("synthesis_rule", SynthesisRule)
     quorum = scope.integer("quorum", 1, "must be greater than 0")
-    if rule is SynthesisRule.QUORUM and not scope.given("quorum"):
+    if rule is SynthesisRule.QUORUM and not scope.is_set("quorum"):
         scope.fault("quorum", "is required")
-    elif rule is not SynthesisRule.QUORUM and scope.given("quorum") and (rule or not scope.given("synthesis_rule")):
+    elif rule is not SynthesisRule.QUORUM and scope.is_set("quorum") and (rule or not scope.is_set("synthesis_rule")):
         scope.fault("quorum", "is only allowed when synthesis_rule is quorum")
     elif quorum is not None and quorum > count:
         scope.fault("quorum", f"must not exceed the number of delegations that run ({count})")

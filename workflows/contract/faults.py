@@ -37,22 +37,22 @@ class Fault:
 class Faults:
     """The faults of one result, in the order they are found."""
 
-    found: list[Fault] = field(default_factory=list)
+    listed: list[Fault] = field(default_factory=list)
     beyond: int = 0
 
     def add(self, fault: Fault) -> None:
-        if len(self.found) < MOST:
-            self.found.append(fault)
+        if len(self.listed) < MOST:
+            self.listed.append(fault)
         else:
             self.beyond += 1
 
     def __bool__(self) -> bool:
-        return bool(self.found)
+        return bool(self.listed)
 
     def report(self) -> tuple[Fault, ...]:
         """Return all faults; the last one counts those that are not listed."""
         more = (Fault("", f"and {self.beyond} more faults of the same result"),) if self.beyond else ()
-        return (*self.found, *more)
+        return (*self.listed, *more)
 
 
 def first(sentences: Sequence[str], total: int | None = None) -> list[str]:
@@ -69,11 +69,11 @@ def lines(faults: Iterable[Fault]) -> str:
 def member(path: str, name: str) -> str:
     """Return the path of a member of the object at `path`."""
     if not _PLAIN_NAME.fullmatch(name):
-        return f"{path}[{quoted(name)}]"
+        return f"{path}[{quote(name)}]"
     return f"{path}.{name}" if path else name
 
 
-def quoted(value: JsonValue, cap: int = 80) -> str:
+def quote(value: JsonValue, cap: int = 80) -> str:
     """Quote a value for a fault's line: one line, printable, short."""
     head = value[: cap + 1] if isinstance(value, str) else value
     text = json.dumps(head) if not isinstance(head, list | dict) else ("[...]" if isinstance(head, list) else "{...}")
@@ -131,11 +131,11 @@ MEANT = {
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is equal but for case, or close, or meant; only the first hundred are compared."""
-    folded = {each.casefold(): each for each in islice(known, 100)}
+    folded = {word.casefold(): word for word in islice(known, 100)}
     if meant := folded.get(MEANT.get(name[:64].casefold().replace("-", "_").replace(" ", "_"), "")):
         return meant
-    found = get_close_matches(name[:64].casefold(), list(folded), n=1, cutoff=CLOSE)
-    return folded[found[0]] if found else None
+    close = get_close_matches(name[:64].casefold(), list(folded), n=1, cutoff=CLOSE)
+    return folded[close[0]] if close else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -51,11 +51,11 @@ def twins(delegations: Sequence[Delegation]) -> dict[str, str]:
 
     The first in dependency order runs: with any other, a leg could end up waiting for itself.
     """
-    by_id = {each.id: each for each in delegations}
+    by_id = {delegation.id: delegation for delegation in delegations}
     first: dict[str, str] = {}
-    found: dict[str, str] = {}
-    for leg in topological({each.id: each.deps for each in delegations}) or ():
+    duplicates: dict[str, str] = {}
+    for leg in topological({leg: delegation.deps for leg, delegation in by_id.items()}) or ():
         fingerprint = by_id[leg].fingerprint
         if fingerprint and first.setdefault(fingerprint, leg) != leg:
-            found[leg] = first[fingerprint]
-    return found
+            duplicates[leg] = first[fingerprint]
+    return duplicates

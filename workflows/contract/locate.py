@@ -69,7 +69,7 @@ class _Lane:
 
     opens: list[int] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
-    found: list[tuple[int, bool]] = field(default_factory=list)
+    complete: list[tuple[int, bool]] = field(default_factory=list)
     """Their starts, and whether more JSON follows."""
     dead: list[int] = field(default_factory=list)
 
@@ -84,12 +84,12 @@ class _Lane:
         self.marks.pop()
         goes_on = _GOES_ON.match(text, end) is not None
         # Objects inside a candidate with more JSON behind them are that candidate's data.
-        while self.found and self.found[-1][0] > start and self.found[-1][1]:
-            self.found.pop()
+        while self.complete and self.complete[-1][0] > start and self.complete[-1][1]:
+            self.complete.pop()
         # An object without JSON behind it shows that the braces around it are no JSON.
-        is_json = not self.found or self.found[-1][0] < start
+        is_json = not self.complete or self.complete[-1][0] < start
         if is_json and not (self.marks and goes_on):
-            self.found.append((start, goes_on))
+            self.complete.append((start, goes_on))
 
     def die(self) -> None:
         if self.marks:
@@ -100,18 +100,18 @@ class _Lane:
 
 def locate(text: str) -> tuple[Candidate | Broken, ...]:
     """Return every candidate of an output in order; objects inside a candidate are its data. Ruling A1."""
-    found: list[Candidate | Broken] = []
+    candidates: list[Candidate | Broken] = []
     for start in _starts(text)[-MOST_CANDIDATES:] if f'"{KEY}"' in text else ():
         try:
             value, end = _DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
             if not _PROSE.match(text, start):
-                found.append(Broken(start, _why(text, start, error), error.pos))
+                candidates.append(Broken(start, _why(text, start, error), error.pos))
         except RecursionError:
-            found.append(Broken(start, "the result is nested too deeply to be read", start))
+            candidates.append(Broken(start, "the result is nested too deeply to be read", start))
         else:
-            found.append(Candidate(start, _innermost(value), end))
-    return tuple(found)
+            candidates.append(Candidate(start, _innermost(value), end))
+    return tuple(candidates)
 
 
 def slip(text: str, start: int = 0) -> str:
@@ -148,7 +148,7 @@ def _starts(text: str) -> list[int]:
             inside.die()
     for lane in lanes:
         lane.die()
-    return sorted({start for lane in lanes for start in (*dict(lane.found), *lane.dead)})
+    return sorted({start for lane in lanes for start in (*dict(lane.complete), *lane.dead)})
 
 
 def _innermost(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -178,7 +178,7 @@ def _why(text: str, start: int, error: json.JSONDecodeError) -> str:
     rest = text[error.pos :].rstrip()
     if not rest or error.msg.startswith("Unterminated string") or _CUT_SCALAR.fullmatch(rest):
         part = text[start:]  # the place where it was truncated (ruling A2)
-        where = f", inside {reached}" if (reached := _reached(part)) else ""
+        where = f", inside {reached}" if (reached := _path_at_end(part)) else ""
         size = len(part.encode("utf-8", "surrogatepass"))
         return f"the result is truncated: the output ends after {size} bytes of it{where}; send the whole object"
     line = text.count("\n", start, error.pos) + 1
@@ -222,7 +222,7 @@ def _slip(text: str, error: json.JSONDecodeError) -> str:
     return error.msg.lower()
 
 
-def _reached(part: str) -> str:
+def _path_at_end(part: str) -> str:
     """Return the path of the member at which a JSON text ends, relative to the result object."""
     path: list[str | int] = []
     for step in _STEP.finditer(part):

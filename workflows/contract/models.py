@@ -81,11 +81,11 @@ class AutonomyPolicy(StrEnum):
 WRITE_POLICIES = frozenset({AutonomyPolicy.WORKSPACE_WRITE, AutonomyPolicy.DANGER_FULL_ACCESS})
 
 
-class _Value(BaseModel):
+class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class HumanQuestion(_Value):
+class HumanQuestion(_Frozen):
     """A question only a person can answer; it pauses the task."""
 
     id: Id = Field(description="Unique within the result.")
@@ -93,7 +93,7 @@ class HumanQuestion(_Value):
     choices: tuple[str, ...] = Field(default=(), description="Suggested answers.")
 
 
-class Ephemeral(_Value):
+class Ephemeral(_Frozen):
     """A throwaway worker, created for one child job and disposed of when it ends. It cannot delegate."""
 
     runtime: Runtime = Field(description="The runtime that drives the worker.")
@@ -108,7 +108,7 @@ class Ephemeral(_Value):
     )
 
 
-class Delegation(_Value):
+class Delegation(_Frozen):
     """A follow-up job for another agent. Exactly one of `agent` and `ephemeral` is set."""
 
     id: Id = Field(description="Stable and unique within the result; siblings name it in deps.")
@@ -139,7 +139,7 @@ class Delegation(_Value):
     phase: str | None = Field(default=None, description="Free label, echoed back in the continuation.")
 
 
-class ServiceResult(_Value):
+class ServiceResult(_Frozen):
     """The one object every job ends with, under the key `service_result`."""
 
     decision: Decision = Field(description="What you concluded.")

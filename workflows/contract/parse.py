@@ -10,7 +10,7 @@ from workflows.contract.examples import DELEGATING, MINIMAL
 from workflows.contract.faults import Fault
 from workflows.contract.locate import KEY, Broken, Candidate, locate, near, slip
 from workflows.contract.models import Notice, ServiceResult
-from workflows.contract.validate import Verdict, validate
+from workflows.contract.validate import Validation, validate
 from workflows.text.fences import marks
 from workflows.text.patterns import compiled
 
@@ -39,23 +39,23 @@ def read_result(output: str | bytes, *, prompt: str = "", after_repair: bool = F
     seems to be meant and does not count is asked about once; after the repair a notice names it.
     """
     text = output if isinstance(output, str) else output.decode("utf-8", "surrogateescape")
-    found = candidates(text, prompt)
-    verdicts = [
-        Verdict((Fault("", each.message),), None) if isinstance(each, Broken) else validate(each.value)
-        for each in found
+    located = candidates(text, prompt)
+    validations = [
+        Validation((Fault("", item.message),), None) if isinstance(item, Broken) else validate(item.value)
+        for item in located
     ]
     for tolerant in (False, True) if after_repair else (False,):
-        valid = [place for place, each in enumerate(verdicts) if each.result and (tolerant or not each.faults)]
-        if valid and (result := (last := verdicts[valid[-1]]).result) is not None:
-            later = verdicts[valid[-1] + 1 :]
+        valid = [place for place, one in enumerate(validations) if one.result and (tolerant or not one.faults)]
+        if valid and (result := (last := validations[valid[-1]]).result) is not None:
+            later = validations[valid[-1] + 1 :]
             repeats = _repeats(text, prompt)
-            another = later[-1].faults if later else _another(text, found[valid[-1]].end) if not repeats else ()
-            lists = _lists_outside(text, found[: valid[-1] + 1], result) if not later and not repeats else ()
+            another = later[-1].faults if later else _another(text, located[valid[-1]].end) if not repeats else ()
+            lists = _lists_outside(text, located[: valid[-1] + 1], result) if not later and not repeats else ()
             if (another or lists) and not after_repair:
                 return Rejected((*([_DRAFT] if another else ()), *another, *lists))
             ambiguity = _ambiguity(len(valid), len(later) or len(another))
-            return Accepted(result, (*ambiguity, *_dropped((*last.faults, *lists))), last.not_kept)
-    return Rejected(verdicts[-1].faults if verdicts else (_nothing_found(text),))
+            return Accepted(result, (*ambiguity, *_dropped_keys((*last.faults, *lists))), last.not_kept)
+    return Rejected(validations[-1].faults if validations else (_missing_result(text),))
 
 
 _DRAFT = Fault(
@@ -69,14 +69,14 @@ def _another(text: str, start: int) -> tuple[Fault, ...]:
     return (Fault("", broken),) if broken else ()
 
 
-def _lists_outside(text: str, found: Sequence[Candidate | Broken], result: ServiceResult) -> tuple[Fault, ...]:
+def _lists_outside(text: str, located: Sequence[Candidate | Broken], result: ServiceResult) -> tuple[Fault, ...]:
     """Return the faults of delegations and questions outside of the last valid result; before it, if it has none."""
-    *drafts, valid = found
+    *drafts, valid = located
     before = _LIST_BEFORE.finditer(text, drafts[-1].end if drafts else 0, valid.start)
     where = {match[1]: "before" for match in before if not getattr(result, match[1])}
     where |= {match[1].lower(): "after" for match in _LIST_AFTER.finditer(text, valid.end)}
     sentence = "{} stand {} the result, outside of it: put them into the result"
-    return tuple(Fault("", sentence.format(*each)) for each in where.items())
+    return tuple(Fault("", sentence.format(name, side)) for name, side in where.items())
 
 
 def candidates(text: str, prompt: str = "") -> tuple[Candidate | Broken, ...]:
@@ -84,8 +84,8 @@ def candidates(text: str, prompt: str = "") -> tuple[Candidate | Broken, ...]:
 
     An agent may return an object that its prompt asked for: it is an echo only beside the prompt's own mark.
     """
-    echoes = _EXAMPLES | ({_written(each.value) for each in _whole(prompt)} if _repeats(text, prompt) else set())
-    return tuple(each for each in locate(text) if isinstance(each, Broken) or _written(each.value) not in echoes)
+    echoes = _EXAMPLES | ({_comparable(item.value) for item in _whole(prompt)} if _repeats(text, prompt) else set())
+    return tuple(item for item in locate(text) if isinstance(item, Broken) or _comparable(item.value) not in echoes)
 
 
 def _repeats(text: str, prompt: str) -> bool:
@@ -94,10 +94,10 @@ def _repeats(text: str, prompt: str) -> bool:
 
 
 def _whole(text: str) -> Iterator[Candidate]:
-    return (each for each in locate(text) if isinstance(each, Candidate))
+    return (item for item in locate(text) if isinstance(item, Candidate))
 
 
-def _written(value: dict[str, JsonValue]) -> str:
+def _comparable(value: dict[str, JsonValue]) -> str:
     """Return a key that is equal for equal objects; "" for an object nested too deeply, which is refused anyway."""
     try:
         return json.dumps(value, sort_keys=True)
@@ -111,7 +111,7 @@ _LIST_BEFORE = compiled(r'\{\s*+"(delegations|human_questions)"\s*+:\s*+\[\s*+[^
 _LIST_AFTER = compiled(
     r'(?i)\b(delegations|human_questions)\b["`*]*+\s*+[:=][\s*]*+(?:```\w*+\s*+)?+(?:\[\s*+[^\s\]]|-\s)'
 )
-_EXAMPLES = frozenset(json.dumps({KEY: each}, sort_keys=True) for each in (MINIMAL, DELEGATING))
+_EXAMPLES = frozenset(json.dumps({KEY: example}, sort_keys=True) for example in (MINIMAL, DELEGATING))
 
 
 def _ambiguity(valid: int, later: int) -> tuple[Notice, ...]:
@@ -124,7 +124,7 @@ def _ambiguity(valid: int, later: int) -> tuple[Notice, ...]:
     return (Notice(kind="result_ambiguous", message=message, data={"valid": valid, "later_invalid": later}),)
 
 
-def _dropped(faults: Sequence[Fault]) -> tuple[Notice, ...]:
+def _dropped_keys(faults: Sequence[Fault]) -> tuple[Notice, ...]:
     if not faults:
         return ()
     keys = [fault.path or fault.message for fault in faults]
@@ -132,7 +132,7 @@ def _dropped(faults: Sequence[Fault]) -> tuple[Notice, ...]:
     return (Notice(kind="result_unknown_keys_dropped", message=message, data={"keys": keys}),)
 
 
-def _nothing_found(text: str) -> Fault:
+def _missing_result(text: str) -> Fault:
     if not text.strip():
         return Fault("", "the output is empty; end with one JSON object that has the key service_result")
     if any(_whole(text)):

@@ -14,12 +14,12 @@ def redact_result(result: ServiceResult, text: Callable[[str], str] = redact) ->
     templates and models.
     """
     entries = {name: tuple(redact_value(entry, text) for entry in getattr(result, name)) for name in _REPORTING}
-    said: dict[str, object] = {
+    redacted: dict[str, object] = {
         "summary": text(result.summary),
-        "human_questions": tuple(_question(each, text) for each in result.human_questions),
-        "delegations": tuple(_delegation(each, text) for each in result.delegations),
+        "human_questions": tuple(_question(question, text) for question in result.human_questions),
+        "delegations": tuple(_delegation(leg, text) for leg in result.delegations),
     }
-    return result.model_copy(update=entries | said)
+    return result.model_copy(update=entries | redacted)
 
 
 def handle(name: str, text: Callable[[str], str] = redact) -> str:
@@ -35,14 +35,14 @@ def _question(question: HumanQuestion, text: Callable[[str], str]) -> HumanQuest
 
 
 def _delegation(leg: Delegation, text: Callable[[str], str]) -> Delegation:
-    said: dict[str, object] = {"id": handle(leg.id, text), "deps": tuple(handle(each, text) for each in leg.deps)}
+    redacted: dict[str, object] = {"id": handle(leg.id, text), "deps": tuple(handle(dep, text) for dep in leg.deps)}
     for name in ("agent", "worktree", "fingerprint"):
         if (value := getattr(leg, name)) is not None:
-            said[name] = handle(value, text)
+            redacted[name] = handle(value, text)
     if leg.phase is not None:
-        said["phase"] = text(leg.phase)
-    said["artifacts"] = tuple(map(text, leg.artifacts))
+        redacted["phase"] = text(leg.phase)
+    redacted["artifacts"] = tuple(map(text, leg.artifacts))
     if (worker := leg.ephemeral) is not None:
         role = {"role": text(worker.role) if worker.role else worker.role}
-        said["ephemeral"] = worker.model_copy(update=role | {"capabilities": tuple(map(text, worker.capabilities))})
-    return leg.model_copy(update=said)
+        redacted["ephemeral"] = worker.model_copy(update=role | {"capabilities": tuple(map(text, worker.capabilities))})
+    return leg.model_copy(update=redacted)

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from workflows.contract.models import Delegation, Finding, HumanQuestion, ServiceResult
 from workflows.secrets.redact import redact, redact_value
 from workflows.text.inert import address, inert, refers, visible
-from workflows.text.markdown import Lines, bullet, cut, fit, word, wrapped
+from workflows.text.markdown import Lines, block_lines, bullet, cut, fit, word
 
 FIELD_CAP = 2_000
 COMMENT_CAP = 60_000
@@ -29,15 +29,15 @@ _WEB = re.compile(r"https?://[^\s<>\"'`\\\[\]]{1,1900}")
 
 def render_comment(result: ServiceResult, cap: int = COMMENT_CAP) -> str:
     """Render a result's comment as markdown, at most `cap` characters."""
-    return fit(_comment(result, _Writer(lambda text: inert(shown(text, FIELD_CAP)))), cap - 1) + "\n"
+    return fit(_comment(result, _Writer(lambda text: inert(safe_excerpt(text, FIELD_CAP)))), cap - 1) + "\n"
 
 
-def shown(text: str, cap: int) -> str:
+def safe_excerpt(text: str, cap: int) -> str:
     """Return a text redacted and cut to the cap. Secrets that invisible characters split are found too."""
-    return _capped(redact(visible(text)), cap)
+    return _cap(redact(visible(text)), cap)
 
 
-def _capped(text: str, cap: int) -> str:
+def _cap(text: str, cap: int) -> str:
     """Cut a text to the cap, and say how many characters are missing."""
     return text if len(text) <= cap else cut(text, cap - 30, f"... ({len(text) - cap + 30} characters cut)")
 
@@ -46,10 +46,10 @@ def render_findings(result: ServiceResult, cap: int) -> str:
     """Render findings and needs as an indented list for a prompt, redacted, at most `cap` characters (rulings E5,
     P3).
     """
-    return fit(_found(result, _Writer(lambda text: _capped(text, FIELD_CAP))), cap)
+    return fit(_findings(result, _Writer(lambda text: _cap(text, FIELD_CAP))), cap)
 
 
-def _found(result: ServiceResult, writer: "_Writer") -> Iterator[str]:
+def _findings(result: ServiceResult, writer: "_Writer") -> Iterator[str]:
     for entry in writer.entries("Finding", result.findings):
         yield from bullet(entry)
     if result.needs:
@@ -84,7 +84,7 @@ class _Writer:
 
     def text(self, text: str) -> Lines:
         """Return a text's lines, without white space at its start, which would move the edge of its list item."""
-        return wrapped(self.clean(text))
+        return block_lines(self.clean(text))
 
     def word(self, text: str) -> str:
         return word(self.clean(text))
@@ -114,11 +114,11 @@ class _Writer:
         """Render `name: value`, with further lines below."""
         key = self.word(name)
         if isinstance(value, list | dict) and value and depth < MAX_DEPTH:
-            return [f"{key}:", *self.nested(value, depth + 1)]
+            return [f"{key}:", *self.contents(value, depth + 1)]
         first, *rest = self.scalar(value)
         return [f"{key}: {first}".rstrip(), *rest]
 
-    def nested(self, value: list[JsonValue] | dict[str, JsonValue], depth: int) -> Lines:
+    def contents(self, value: list[JsonValue] | dict[str, JsonValue], depth: int) -> Lines:
         if isinstance(value, dict):
             items = [self.member(name, item, depth) for name, item in value.items()]
         else:
@@ -130,7 +130,7 @@ class _Writer:
         if isinstance(item, dict) and item and depth < MAX_DEPTH:
             return [line for name, value in item.items() for line in self.member(name, value, depth + 1)]
         if isinstance(item, list) and item and depth < MAX_DEPTH:
-            return ["list:", *self.nested(item, depth + 1)]
+            return ["list:", *self.contents(item, depth + 1)]
         return self.scalar(item)
 
     def scalar(self, value: JsonValue) -> Lines:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from workflows.contract.explain import explain_shape
 from workflows.contract.faults import Fault
+from workflows.contract.prompt_contract import explain_shape
 from workflows.secrets.redact import redact
-from workflows.text.fences import Fences, written
+from workflows.text.fences import Fences, write_fenced
 from workflows.text.invisible import one_line
 
 PREVIOUS_CAP = 12_000
@@ -18,7 +18,7 @@ def repair_prompt(faults: Sequence[Fault], previous_output: str | bytes, *, leaf
     P4).
     """
     shape = explain_shape([fault.path for fault in faults], leaf=leaf)
-    return written(seed, lambda fences: _whole(faults, shape, *_tail(previous_output), fences))
+    return write_fenced(seed, lambda fences: _whole(faults, shape, *_tail(previous_output), fences))
 
 
 def _whole(faults: Sequence[Fault], shape: str, previous: str, left_out: int, fences: Fences) -> str:

@@ -67,11 +67,11 @@ def schema() -> Schema:
     definitions.pop("JsonValue", None)
     definitions["ServiceResult"] = inner
     for kind, meanings in MEANINGS.items():
-        told = "; ".join(f"{value}: {meaning}" for value, meaning in meanings.items())
-        definitions[kind.__name__]["description"] += f" {told}." if told else ""
+        values = "; ".join(f"{value}: {meaning}" for value, meaning in meanings.items())
+        definitions[kind.__name__]["description"] += f" {values}." if values else ""
     for name, rules in _RULES.items():
         definitions[name]["allOf"] = rules
-    _bound(definitions)
+    _add_bounds(definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -83,7 +83,7 @@ def schema() -> Schema:
     }
 
 
-def _bound(definitions: Schema) -> None:
+def _add_bounds(definitions: Schema) -> None:
     """Add the bounds JSON Schema can express: characters and entries. `validate` checks bytes."""
     for owner, texts in TEXTS.items():
         for name, of in texts.items():

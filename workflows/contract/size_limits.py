@@ -1,4 +1,4 @@
-"""The bounds of every text and array in one table (ruling B6), and the rule for storable text.
+"""The bounds of every text and array in one table (ruling B6).
 
 A bound counts characters, as people and columns do, and bytes as the text travels: in UTF-8, as JSON writes it. So the
 sizes of histories, rows and search attributes follow from this table. The validator, the schema for agents and callers,
@@ -6,15 +6,12 @@ registration, and the store's column widths use it.
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue
 
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-"""Characters that no database accepts: NUL and surrogates."""
+from workflows.contract.storable import storable
 
 ENDLESS = 10**12
 """The size of values nested too deeply to serialise."""
@@ -101,17 +98,7 @@ def too_many(name: str, count: int) -> str | None:
     return f"must have at most {most} entries, not {count:,}" if count > most else None
 
 
-def storable(text: str) -> str:
-    """Replace the characters that no database accepts."""
-    return text if text.isascii() and "\x00" not in text else UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-def short_line(text: str, limit: int = 80) -> str:
-    """Join a text to one short, storable line, to quote it in a sentence."""
-    return " ".join(storable(text).split())[:limit]
-
-
-def fitted(name: str, text: str) -> str:
+def cut_to_bound(name: str, text: str) -> str:
     """Make a text storable, and cut it between characters to its named bound."""
     return cut_to(text, BOUNDS[name])
 
@@ -122,37 +109,3 @@ def cut_to(text: str, bound: Bound) -> str:
     while (over := size(text) - 2 - bound.bytes) > 0:
         text = text[: -max(1, over // 6)]
     return text
-
-
-def storable_value(value: JsonValue) -> JsonValue:
-    """Make every text of a JSON value storable, member names included."""
-    match value:
-        case str():
-            return storable(value)
-        case list():
-            return [storable_value(item) for item in value]
-        case dict():
-            return {storable(name): storable_value(item) for name, item in value.items()}
-        case _:
-            return value
-
-
-Model = TypeVar("Model", bound=BaseModel)
-
-
-def storable_model(model: Model) -> Model:
-    """Make every text of a model storable."""
-    dumped = model.model_dump(mode="python")
-    return type(model).model_validate(_storable_tree(dumped))
-
-
-def _storable_tree(value: object) -> object:
-    match value:
-        case str():
-            return storable(str(value))
-        case list() | tuple():
-            return [_storable_tree(item) for item in value]
-        case dict():
-            return {_storable_tree(name): _storable_tree(item) for name, item in value.items()}
-        case _:
-            return value

@@ -1,46 +1,53 @@
-"""Checks of all text and numbers in a result, at any depth: everything must be storable."""
+"""Text that every store accepts: the characters no database takes are replaced (ruling B6)."""
 
-import math
-from collections.abc import Iterator
+import re
+from typing import TypeVar
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
-from workflows.contract.faults import member, quoted
-from workflows.contract.locate import Members
-from workflows.contract.size_limits import UNSTORABLE
-
-MAX_DEPTH = 100
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""Characters that no database accepts: NUL and surrogates."""
 
 
-def unclean(value: JsonValue, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the path and the rest of the sentence for every unstorable part of a value, in written order."""
-    rest: list[tuple[JsonValue, str, int]] = [(value, path, 0)]
-    while rest:
-        value, path, depth = rest.pop()
-        for sentence in _complaints(value):
-            yield path, sentence
-        if isinstance(value, dict | list) and depth >= MAX_DEPTH:
-            yield path[:200], f"is nested deeper than {MAX_DEPTH} levels"
-        elif isinstance(value, dict):
-            rest.extend((value[name], member(path, name), depth + 1) for name in reversed(value))
-        elif isinstance(value, list):
-            rest.extend((value[i], f"{path}[{i}]", depth + 1) for i in reversed(range(len(value))))
+def storable(text: str) -> str:
+    """Replace the characters that no database accepts."""
+    return text if text.isascii() and "\x00" not in text else UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _complaints(value: JsonValue) -> Iterator[str]:
-    if isinstance(value, str):
-        yield from _text_complaints(value, "contains")
-    elif isinstance(value, float) and not math.isfinite(value):
-        yield "is not a finite number of reasonable size"
-    elif isinstance(value, dict):
-        for name in value:
-            yield from _text_complaints(name, "has a member whose name contains")
-    if isinstance(value, Members):
-        for name in value.duplicates:
-            yield f"has the member {quoted(name)} more than once"
+def short_line(text: str, limit: int = 80) -> str:
+    """Join a text to one short, storable line, to quote it in a sentence."""
+    return " ".join(storable(text).split())[:limit]
 
 
-def _text_complaints(text: str, verb: str) -> Iterator[str]:
-    for bad in sorted(set(UNSTORABLE.findall(text)))[:1] if not text.isascii() or "\x00" in text else ():
-        what = "a NUL character" if bad == "\x00" else "a lone surrogate or a byte that is not UTF-8"
-        yield f"{verb} {what}"
+def storable_value(value: JsonValue) -> JsonValue:
+    """Make every text of a JSON value storable, member names included."""
+    match value:
+        case str():
+            return storable(value)
+        case list():
+            return [storable_value(item) for item in value]
+        case dict():
+            return {storable(name): storable_value(item) for name, item in value.items()}
+        case _:
+            return value
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def storable_model(model: Model) -> Model:
+    """Make every text of a model storable."""
+    dumped = model.model_dump(mode="python")
+    return type(model).model_validate(_storable_tree(dumped))
+
+
+def _storable_tree(value: object) -> object:
+    match value:
+        case str():
+            return storable(str(value))
+        case list() | tuple():
+            return [_storable_tree(item) for item in value]
+        case dict():
+            return {_storable_tree(name): _storable_tree(item) for name, item in value.items()}
+        case _:
+            return value

@@ -12,10 +12,10 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from workflows.contract.examples import PLACEHOLDERS
-from workflows.contract.faults import Fault, Faults, did_you_mean, member, quoted
+from workflows.contract.faults import Fault, Faults, did_you_mean, member, quote
 from workflows.contract.locate import Members
 from workflows.contract.size_limits import too_long, too_many
-from workflows.contract.storable import unclean
+from workflows.contract.unstorable import unclean
 
 Choice = TypeVar("Choice", bound=StrEnum)
 Object = dict[str, JsonValue]
@@ -49,7 +49,7 @@ class Scope:
             self.fault(place, sentence)
         return value
 
-    def given(self, name: str) -> bool:
+    def is_set(self, name: str) -> bool:
         """Return whether the member is set, to a valid value or not."""
         value = self.source.get(name)
         return bool(value.strip()) if isinstance(value, str) else value is not None
@@ -57,7 +57,7 @@ class Scope:
     def text(self, name: str, *, required: bool = False, of: str = "") -> str | None:
         """Read a string within its named bound; blank counts as not set. Ruling B6."""
         value = self.take(name)
-        if not self.given(name):
+        if not self.is_set(name):
             if required:
                 self.fault(name, "is required")
             return None
@@ -72,7 +72,7 @@ class Scope:
 
     def placeholder(self, name: str, value: str) -> None:
         """Note an example's placeholder that the writer did not replace. Ruling P6."""
-        self.fault(name, f"{quoted(value)} is a placeholder of the example: put your own text in its place")
+        self.fault(name, f"{quote(value)} is a placeholder of the example: put your own text in its place")
 
     def choice(self, name: str, of: type[Choice], *, required: bool = False) -> Choice | None:
         """Read one of the allowed values, matched exactly. Ruling A7."""
@@ -81,8 +81,8 @@ class Scope:
             return None
         if value in tuple(of):
             return of(value)
-        near = did_you_mean(value, of) if sum(each in value for each in of) < 2 else "; choose one"
-        self.fault(name, f"must be one of {', '.join(of)}, not {quoted(value)}{near}")
+        near = did_you_mean(value, of) if sum(choice in value for choice in of) < 2 else "; choose one"
+        self.fault(name, f"must be one of {', '.join(of)}, not {quote(value)}{near}")
         return None
 
     def integer(self, name: str, at_least: int, sentence: str) -> int | None:
@@ -91,7 +91,7 @@ class Scope:
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool):
-            shown = kind(value) if isinstance(value, list | dict) else quoted(value)
+            shown = kind(value) if isinstance(value, list | dict) else quote(value)
             self.fault(name, f"must be an integer, not {shown}")
             return None
         if value < at_least:
@@ -132,12 +132,12 @@ class Scope:
         names = tuple(known)
         owner = self.label.removesuffix(".")
         at = f"{owner} has the " if owner else ""
-        for name in (each for each in self.source if each not in names):
+        for name in (name for name in self.source if name not in names):
             if name == "next_agents":
                 sentence = "next_agents was replaced by delegations: list the follow-up jobs there"
             else:
                 near = "; put it into the object around it" if name in around else did_you_mean(name, names)
-                sentence = f"{at}unknown key {quoted(name)}{near}"
+                sentence = f"{at}unknown key {quote(name)}{near}"
             self.faults.add(Fault(member(self.path, name), f"{self.prefix}{sentence}", unknown_key=True))
         for name in self.source.duplicates if isinstance(self.source, Members) else ():
             self.faults.add(Fault(member(self.path, name), f"{self.prefix}{self.label}{name} is given more than once"))

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from workflows.contract.delegations import Siblings, entry_scope, read_delegation, read_id
 from workflows.contract.examples import PLACEHOLDERS
-from workflows.contract.faults import Fault, Faults, quoted
+from workflows.contract.faults import Fault, Faults, quote
 from workflows.contract.graph import cycles
 from workflows.contract.locate import KEY, Members
 from workflows.contract.models import Decision, HumanQuestion, ServiceResult
@@ -19,7 +19,7 @@ _MOST_CYCLES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Validation:
     """The faults, and the result if there are none but unknown keys."""
 
     faults: tuple[Fault, ...]
@@ -28,7 +28,7 @@ class Verdict:
     """So many delegations it has, more than one may have: the result is without them (ruling C1)."""
 
 
-def validate(candidate: Object) -> Verdict:
+def validate(candidate: Object) -> Validation:
     """Check an object that has the key `service_result`. Ruling A4."""
     faults = Faults()
     body = candidate.get(KEY)
@@ -39,10 +39,10 @@ def validate(candidate: Object) -> Verdict:
     else:
         faults.add(Fault("", f"{KEY} must be an object, not {kind(body)}"))
     _check_wrapper(candidate, faults)
-    usable = all(fault.unknown_key for fault in faults.found)
+    usable = all(fault.unknown_key for fault in faults.listed)
     count = len(legs) if isinstance(body, dict) and isinstance(legs := body.get("delegations"), list) else 0
     not_kept = count if too_many("delegations", count) else 0
-    return Verdict(faults.report(), ServiceResult.model_validate(clean) if usable else None, not_kept)
+    return Validation(faults.report(), ServiceResult.model_validate(clean) if usable else None, not_kept)
 
 
 def _read_result(scope: Scope) -> Clean:
@@ -93,7 +93,7 @@ def _together(whole: int, most: int, what: str) -> str:
 def _read_artifact_body(scope: Scope) -> JsonValue:
     """Read a string or any JSON value; blank counts as not set. Ruling A6."""
     body = scope.take("artifact_body")
-    if not scope.given("artifact_body"):
+    if not scope.is_set("artifact_body"):
         body, legs = None, scope.source.get("delegations")
         entries = enumerate(legs) if isinstance(legs, list) else ()
         users = [f"delegations[{i}]" for i, entry in entries if isinstance(entry, dict) and entry.get("artifacts")]
@@ -127,12 +127,12 @@ def _read_question(scope: Scope, siblings: Siblings, index: int) -> Clean:
 
 def _is_wrapped(scope: Scope) -> bool:
     """Return whether the members of a result stand one level too deep, and note that alone."""
-    if scope.given("decision") or scope.given("summary"):
+    if scope.is_set("decision") or scope.is_set("summary"):
         return False
     unknown = ((name, inner) for name, inner in scope.source.items() if name not in ServiceResult.model_fields)
     inside = [name for name, inner in unknown if isinstance(inner, dict) and isinstance(inner.get("decision"), str)]
     for name in inside[:1]:
-        scope.faults.add(Fault("", f"the result is wrapped in {quoted(name)}: put what is in it directly into {KEY}"))
+        scope.faults.add(Fault("", f"the result is wrapped in {quote(name)}: put what is in it directly into {KEY}"))
     return bool(inside)
 
 
@@ -140,7 +140,7 @@ def _check_wrapper(candidate: Object, faults: Faults) -> None:
     for name in candidate:
         if name != KEY:
             inside = ": put it inside" if name in ServiceResult.model_fields else ""
-            faults.add(Fault("", f"unknown key {quoted(name)} beside {KEY}{inside}", unknown_key=True))
+            faults.add(Fault("", f"unknown key {quote(name)} beside {KEY}{inside}", unknown_key=True))
     if isinstance(candidate, Members) and KEY in candidate.duplicates:
         faults.add(Fault("", f"{KEY} is given more than once in one object"))
 
@@ -167,10 +167,10 @@ def read_evidence(scope: Scope, name: str) -> list[JsonValue]:
             scope.fault(place, f"must be a string or an object, not {kind(entry)}")
         elif isinstance(entry, str) and not entry.strip():
             scope.fault(place, "must not be blank")
-        elif isinstance(entry, dict) and not any(isinstance(each, str) and each.strip() for each in entry.values()):
+        elif isinstance(entry, dict) and not any(isinstance(text, str) and text.strip() for text in entry.values()):
             scope.fault(place, f"must have at least one string value, such as {' or '.join(KNOWN_KEYS[:3])}")
         else:
             texts = entry.values() if isinstance(entry, dict) else (entry,)
-            for left in (each for each in texts if isinstance(each, str) and each in PLACEHOLDERS):
+            for left in (text for text in texts if isinstance(text, str) and text in PLACEHOLDERS):
                 scope.placeholder(place, left)
     return entries

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from workflows.github.facts import holds_mark
-from workflows.text.fences import Fences, inline, written
+from workflows.text.fences import Fences, inline, write_fenced
 from workflows.text.inert import visible
 from workflows.text.patterns import compiled
 
@@ -166,7 +166,7 @@ def task_from_comment(comment: Comment, text: str, repo: str) -> str:
     """Write the message of a job that a comment requested. Its first line has no text of the comment: that is always
     fenced.
     """
-    return written(f"{comment.author}\0{text}", lambda fences: _message(comment, text, repo, fences))
+    return write_fenced(f"{comment.author}\0{text}", lambda fences: _message(comment, text, repo, fences))
 
 
 def _message(comment: Comment, text: str, repo: str, fences: Fences) -> str:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from workflows.contract.faults import first, quoted
+from workflows.contract.faults import first, quote
 from workflows.contract.strict_reader import kind
 from workflows.model.errors import UsageError
 
@@ -44,7 +44,7 @@ def _faults(payload: Mapping[object, object]) -> Iterator[str]:
     for key, text in payload.items():
         size = _size(key)
         if not isinstance(key, str) or not _KEY.fullmatch(key) or size > KEY_BYTES:
-            yield f"payload key {quoted(str(key), 64)} must be 1 to {KEY_BYTES} bytes matching ^[a-z][a-z0-9_]*$"
+            yield f"payload key {quote(str(key), 64)} must be 1 to {KEY_BYTES} bytes matching ^[a-z][a-z0-9_]*$"
         yield from _value_faults(str(key), text)
         total += size + _size(text)
     if total > TOTAL_BYTES:
@@ -52,7 +52,7 @@ def _faults(payload: Mapping[object, object]) -> Iterator[str]:
 
 
 def _value_faults(key: str, text: object) -> Iterator[str]:
-    name = f"payload.{quoted(key, 64)[1:-1]}"
+    name = f"payload.{quote(key, 64)[1:-1]}"
     if not isinstance(text, str):
         yield f"{name} must be a string, not {kind(text)}"  # type: ignore[arg-type]
         return

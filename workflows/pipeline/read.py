@@ -6,7 +6,7 @@ from itertools import islice
 from typing import cast
 
 from workflows.contract.delegations import Siblings, entry_scope, read_ephemeral, read_id
-from workflows.contract.faults import Fault, Faults, did_you_mean, first, quoted
+from workflows.contract.faults import Fault, Faults, did_you_mean, first, quote
 from workflows.contract.graph import cycles
 from workflows.contract.models import Action, Decision
 from workflows.contract.size_limits import BOUNDS, too_long
@@ -93,7 +93,7 @@ def _matching(scope: Scope, name: str, rule: re.Pattern[str], sentence: str, *, 
 def _boolean(scope: Scope, name: str) -> bool | None:
     value = scope.take(name)
     if value is not None and not isinstance(value, bool):
-        scope.fault(name, f"must be true or false, not {quoted(value)}")
+        scope.fault(name, f"must be true or false, not {quote(value)}")
         return None
     return value
 
@@ -112,9 +112,9 @@ def _read_schedule(scope: Scope) -> Clean | None:
         "jitter": _duration(inner, "jitter"),
         "timezone": _matching(inner, "timezone", _ZONE, 'must be a time zone such as "Europe/Rome"'),
     }
-    if inner.given("cron") == inner.given("interval"):
+    if inner.is_set("cron") == inner.is_set("interval"):
         inner.fault("cron", "or interval is required: set exactly one of them")
-    if inner.given("timezone") and not inner.given("cron"):
+    if inner.is_set("timezone") and not inner.is_set("cron"):
         inner.fault("timezone", "is only of use with cron")
     inner.close(Schedule.model_fields)
     return set_only(clean)
@@ -188,11 +188,11 @@ def _read_needs(scope: Scope, own_id: str | None, siblings: Siblings) -> list[st
     needs = list(dict.fromkeys(scope.strings("needs")))
     for need in needs:
         if need == own_id:
-            scope.fault("needs", f"must not name the stage itself: {quoted(need)}")
+            scope.fault("needs", f"must not name the stage itself: {quote(need)}")
         elif need not in siblings.ids:
             scope.fault(
                 "needs",
-                f"names {quoted(need)}, which is not a stage of this pipeline{did_you_mean(need, siblings.ids)}",
+                f"names {quote(need)}, which is not a stage of this pipeline{did_you_mean(need, siblings.ids)}",
             )
     return needs
 
@@ -201,7 +201,7 @@ def _read_labels(scope: Scope, name: str) -> list[str]:
     labels = list(dict.fromkeys(scope.strings(name)))
     for label in labels:
         if not _LABEL.fullmatch(label):
-            scope.fault(name, f"has {quoted(label)}, which is not a label of a host")
+            scope.fault(name, f"has {quote(label)}, which is not a label of a host")
     if len(labels) > MOST_LABELS:
         scope.fault(name, f"has more than {MOST_LABELS} labels")
     return labels
@@ -234,9 +234,9 @@ def _read_env(scope: Scope) -> dict[str, str]:
         return {}
     for name, text in value.items():
         if not _VARIABLE.fullmatch(name):
-            scope.fault("env", f"has the name {quoted(name)}: letters, digits and _ only, no digit first")
+            scope.fault("env", f"has the name {quote(name)}: letters, digits and _ only, no digit first")
         elif name.startswith("SERVICE_"):
-            scope.fault("env", f"has the name {quoted(name)}: names that begin with SERVICE_ are the service's own")
+            scope.fault("env", f"has the name {quote(name)}: names that begin with SERVICE_ are the service's own")
         if not isinstance(text, str):
             scope.fault(f"env.{name}", f"must be a string, not {kind(text)}")
     return {name: text for name, text in value.items() if isinstance(text, str)}
@@ -244,7 +244,7 @@ def _read_env(scope: Scope) -> dict[str, str]:
 
 def _read_worker(scope: Scope, action: Action | None) -> Clean:
     agent, ephemeral = scope.text("agent", of="agent"), scope.source.get("ephemeral")
-    if scope.given("agent") == (ephemeral is not None):
+    if scope.is_set("agent") == (ephemeral is not None):
         scope.fault("agent", "or ephemeral is required: set exactly one of them")
     if ephemeral is None:
         return {"agent": agent}
@@ -261,7 +261,7 @@ def _read_binding(scope: Scope) -> Clean:
     for name, number in found.items():
         if number is not None and number > LARGEST:
             scope.fault(name, f"must be at most {LARGEST}")
-    if scope.given("pull_request") and scope.given("issue"):
+    if scope.is_set("pull_request") and scope.is_set("issue"):
         scope.fault("pull_request", "and issue are given: a stage belongs to one of them at most")
     return {**found}
 
@@ -274,7 +274,7 @@ def _read_success(scope: Scope) -> list[Decision] | None:
     for word in words:
         if word not in MAY_SUCCEED:
             near = did_you_mean(word, MAY_SUCCEED)
-            scope.fault("success", f"must be of {', '.join(MAY_SUCCEED)}, not {quoted(word)}{near}")
+            scope.fault("success", f"must be of {', '.join(MAY_SUCCEED)}, not {quote(word)}{near}")
     if scope.source["success"] == []:
         scope.fault("success", "must not be empty: the stage could never succeed")
     return [Decision(word) for word in words if word in MAY_SUCCEED]

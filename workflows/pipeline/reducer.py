@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from copy import copy
 from typing import assert_never
 
-from workflows.contract.size_limits import short_line
+from workflows.contract.storable import short_line
 from workflows.model import ids
 from workflows.model.ids import task_id
 from workflows.model.spend import Usage

@@ -8,7 +8,7 @@ from workflows.model.states import TaskState
 from workflows.model.wire import Wire
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.rows import StageRecord
-from workflows.text.fences import Fences, inline, written
+from workflows.text.fences import Fences, inline, write_fenced
 from workflows.tree.commands import CloseTree
 
 _INTRODUCTION = """\
@@ -22,7 +22,7 @@ def stage_prompt(prompt: str, payload: Mapping[str, str]) -> str:
     if not payload:
         return prompt
     seed = "\0".join([prompt, *payload, *payload.values()])
-    return written(seed, lambda fences: _whole(prompt, payload, fences))
+    return write_fenced(seed, lambda fences: _whole(prompt, payload, fences))
 
 
 def _whole(prompt: str, payload: Mapping[str, str], fences: Fences) -> str:

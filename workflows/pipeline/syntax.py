@@ -13,7 +13,7 @@ import yaml
 from pydantic import JsonValue
 
 from workflows.contract.locate import Members
-from workflows.contract.storable import MAX_DEPTH
+from workflows.contract.unstorable import MAX_DEPTH
 
 _BOOLEAN = "tag:yaml.org,2002:bool"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from workflows.contract.faults import nearest
-from workflows.contract.size_limits import short_line, storable
+from workflows.contract.storable import short_line, storable
 from workflows.model.orders import ResumeOrder
 from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rounds import RoundEnd, RoundKind

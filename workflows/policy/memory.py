@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from workflows.text.fences import Fences, inline, written
+from workflows.text.fences import Fences, inline, write_fenced
 
 KEY_LIMIT = 200
 CONTENT_LIMIT = 16_000
@@ -95,7 +95,7 @@ def render_memory(entries: Sequence[Recalled]) -> str:
     if not entries:
         return ""
     seed = "\0".join(each.content for each in entries)
-    return written(
+    return write_fenced(
         seed, lambda fences: "\n\n".join([f"{_HEAD} {fences.meaning()}", *(_entry(each, fences) for each in entries)])
     )
 

@@ -18,7 +18,7 @@ from workflows.contract.models import (
     SynthesisRule,
 )
 from workflows.model.errors import UsageError
-from workflows.text.fences import Fences, written
+from workflows.text.fences import Fences, write_fenced
 
 
 class Recipe(StrEnum):
@@ -98,7 +98,7 @@ def _about(instructions: str, goal: str) -> str:
         quoted = fences.block(goal, "who started this task")
         return f"{fences.meaning(obeyed=_OBEYED)}\n\n{instructions.replace('{goal}', quoted)}"
 
-    return written(goal, write)
+    return write_fenced(goal, write)
 
 
 def _each(

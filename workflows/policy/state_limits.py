@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pydantic import JsonValue
 
 from workflows.contract.models import Decision
-from workflows.contract.size_limits import BOUNDS, Bound, cut_to, fitted, size
+from workflows.contract.size_limits import BOUNDS, Bound, cut_to, cut_to_bound, size
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome
 from workflows.model.long_texts import RefusedSet
@@ -75,7 +75,7 @@ def held(outcome: JobOutcome, *, comes_back: bool) -> JobOutcome:
     its agents.
     """
     dropped = _NOT_HELD | {"agents"} if comes_back else _NOT_HELD
-    said = {"summary": fitted("summary", outcome.summary), "reason": fitted("summary", outcome.reason)}
+    said = {"summary": cut_to_bound("summary", outcome.summary), "reason": cut_to_bound("summary", outcome.reason)}
     return JobOutcome.model_validate(outcome.model_copy(update=said).model_dump(exclude=set(dropped)))
 
 
@@ -90,7 +90,7 @@ def asked(new: Asked, mine: Sequence[Asked], taken: Collection[str], all_open: S
     choices = tuple(_shown(each) for each in new.question.choices[:MOST_CHOICES])
     shown = fitting = new.question.model_copy(update={"prompt": _shown(new.question.prompt) + rest, "choices": choices})
     if size([each.model_dump() for each in (*(each.question for each in all_open), shown)]) > ASKED_BYTES:
-        short = f"{fitted('reason', shown.prompt)[:SHORT_LIMIT]} [cut: the whole question is in the job's result]"
+        short = f"{cut_to_bound('reason', shown.prompt)[:SHORT_LIMIT]} [cut: the whole question is in the job's result]"
         fitting = shown.model_copy(update={"prompt": short, "choices": ()})
     if any(each.leg == new.leg and each.question in (shown, fitting) for each in mine):
         return None

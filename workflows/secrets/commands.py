@@ -101,7 +101,7 @@ def commands(text: str) -> Iterator[Span]:
     lower = text.lower()
     for tool, rule in _COMMANDS:
         if tool in lower:
-            yield from (found.span("secret") for found in rule.finditer(text) if not placeholder(found["secret"]))
+            yield from (match.span("secret") for match in rule.finditer(text) if not placeholder(match["secret"]))
     yield from _standard_input(text)
 
 
@@ -112,7 +112,7 @@ def _standard_input(text: str) -> Iterator[Span]:
         if gives.start() < done:
             continue
         begin, done = max(text.rfind("\n", 0, gives.start()) + 1, gives.start() - 400), _end_of_line(text, gives.end())
-        if (takes := _TAKES.search(text, begin, done)) and (given := _given(text, begin, takes.span(), done)):
+        if (takes := _TAKES.search(text, begin, done)) and (given := _passed_secret(text, begin, takes.span(), done)):
             yield given
 
 
@@ -124,7 +124,7 @@ def _end_of_line(text: str, at: int) -> int:
     return end if end >= 0 else min(len(text), at + 600)
 
 
-def _given(text: str, begin: int, takes: Span, end: int) -> Span | None:
+def _passed_secret(text: str, begin: int, takes: Span, end: int) -> Span | None:
     """Return the secret that a line passes to the program that reads it."""
     given = (
         _PIPED.search(text[: takes[0]], begin)

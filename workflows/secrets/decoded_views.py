@@ -55,12 +55,12 @@ _LOOKED_AT = 32
 """Characters that decide whether a run is base64 of a text."""
 
 
-def meant(text: str) -> View | None:
+def without_escapes(text: str) -> View | None:
     """Decode one layer of escapes; None if there is none."""
     return view(text, _CODED, _decode) if _ANY.search(text) else None
 
 
-def unquoted(text: str) -> View | None:
+def without_quoting(text: str) -> View | None:
     """Decode quoted-printable; None if nothing looks like it."""
     return view(text, _QUOTED, _unquote) if "=" in text and _IS_QUOTED.search(text) else None
 
@@ -69,15 +69,15 @@ _QUOTED = compiled(r"=(?:\r?\n|[2-7][0-9A-F])")
 _IS_QUOTED = compiled(r"=3D|(?:=[2-7][0-9A-F]){4}|(?<=[\w-])=\r?\n(?=[\w-])")
 
 
-def _unquote(found: re.Match[str]) -> str:
-    return "" if found[0].endswith("\n") else chr(int(found[0][1:], 16))
+def _unquote(match: re.Match[str]) -> str:
+    return "" if match[0].endswith("\n") else chr(int(match[0][1:], 16))
 
 
-def _decode(found: re.Match[str]) -> str:
-    code = found[0]
+def _decode(match: re.Match[str]) -> str:
+    code = match[0]
     match code[0]:
         case "\\":
-            return _unescaped(code[1:])
+            return _unescape(code[1:])
         case "%":
             number = int(code.lstrip("%u"), 16)
             return chr(number) if 32 <= number < 127 or number in (9, 10, 13) else code
@@ -89,7 +89,7 @@ def _decode(found: re.Match[str]) -> str:
             return ""
 
 
-def _unescaped(code: str) -> str:
+def _unescape(code: str) -> str:
     """Decode the rest of a backslash escape."""
     if code[0] in "uUx":
         number = int(code[1:].strip("{}"), 16)
@@ -107,7 +107,7 @@ def _entity(name: str) -> str:
     return chr(number) if 0 < number < 0x110000 and not 0xD800 <= number < 0xE000 else " "
 
 
-def joined(text: str, find: Callable[[str, Collection[int]], Iterable[Span]]) -> Iterator[Span]:
+def across_breaks(text: str, find: Callable[[str, Collection[int]], Iterable[Span]]) -> Iterator[Span]:
     """Yield spans found only if broken lines are joined, as far as the text after a break looks like a part of them.
 
     `find` receives the positions where lines began in the joined text: a word may begin there.
@@ -120,7 +120,7 @@ def joined(text: str, find: Callable[[str, Collection[int]], Iterable[Span]]) ->
             continue
         first = whole.text[start : breaks[0]]
         alone = (0, len(first)) in find(first, ())  # possibly a complete token
-        goes_on = _drawn if alone else _goes_on
+        goes_on = _surely_random if alone else _goes_on
         until = _until(whole.text, [*breaks, end], goes_on)
         if until > breaks[0] and (0, until - start) in find(whole.text[start:until], ()):
             yield whole.back((start, until))
@@ -132,10 +132,10 @@ def _until(text: str, breaks: list[int], goes_on: Callable[[str], bool]) -> int:
     return next(ends, breaks[-1])
 
 
-def _join(found: re.Match[str]) -> str:
+def _join(match: re.Match[str]) -> str:
     """Remove a line break if the next line may continue the text before it."""
-    after = _NEXT.match(found.string, found.end())
-    return "" if after and _goes_on(after[0]) else found[0]
+    after = _NEXT.match(match.string, match.end())
+    return "" if after and _goes_on(after[0]) else match[0]
 
 
 def _goes_on(rest: str) -> bool:
@@ -143,7 +143,7 @@ def _goes_on(rest: str) -> bool:
     return any(map(str.isdigit, rest)) or (len(rest) >= 8 and rest[1:] != rest[1:].lower()) or len(rest) >= 24
 
 
-def _drawn(rest: str) -> bool:
+def _surely_random(rest: str) -> bool:
     """Return whether the text surely looks random: behind a complete token, something else may follow."""
     some_digits = sum(map(str.isdigit, rest)) > len(rest) // 12
     return len(rest) >= 6 and some_digits and rest != rest.lower() and rest != rest.upper()
@@ -152,18 +152,18 @@ def _drawn(rest: str) -> bool:
 def decoded_runs(text: str, find: Finder) -> Iterator[Span]:
     """Yield whole runs of base64, base32, hex and numbers whose decoded text has findings."""
     done = 0
-    for found in _LINES.finditer(text) if "\n" in text else ():
-        if (said := _base64(found[0])) and any(True for _ in find(said[1])):
-            done = found.end()
-            yield found.start() + said[0], done
-    for found in _RUN.finditer(text):
-        if (said := _base64(found[0])) and any(True for _ in find(said[1])):
-            yield found.start() + said[0], found.end()
+    for match in _LINES.finditer(text) if "\n" in text else ():
+        if (decoded := _base64(match[0])) and any(True for _ in find(decoded[1])):
+            done = match.end()
+            yield match.start() + decoded[0], done
+    for match in _RUN.finditer(text):
+        if (decoded := _base64(match[0])) and any(True for _ in find(decoded[1])):
+            yield match.start() + decoded[0], match.end()
     for pattern, decode in _BYTES:
-        for found in pattern.finditer(text):
-            raw = decode(found[0])
+        for match in pattern.finditer(text):
+            raw = decode(match[0])
             if raw and _is_text(raw[:20]) and any(True for _ in find(raw.decode("utf-8", "replace"))):
-                yield found.span()
+                yield match.span()
 
 
 def _from_base32(run: str) -> bytes:
@@ -174,7 +174,7 @@ def _from_base32(run: str) -> bytes:
         return b""
 
 
-def _from_spelled(run: str) -> bytes:
+def _from_spelled_hex(run: str) -> bytes:
     return bytes.fromhex(run.replace("0x", "").replace(",", " ").replace(":", " "))
 
 
@@ -186,7 +186,7 @@ def _from_numbers(run: str) -> bytes:
 _BYTES: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
     (_HEX, bytes.fromhex),
     (_BASE32, _from_base32),
-    (_SPELLED, _from_spelled),
+    (_SPELLED, _from_spelled_hex),
     (_NUMBERS, _from_numbers),
 )
 
@@ -198,13 +198,13 @@ def _base64(run: str) -> tuple[int, str] | None:
     """Decode base64; return the number of leading characters that do not belong to it, and the text."""
     plain = _BLANK.sub("", run).replace("-", "+").replace("_", "/")
     for skip in range(4):
-        head = _decoded(plain[skip : skip + _LOOKED_AT])
+        head = _base64_bytes(plain[skip : skip + _LOOKED_AT])
         if head and _is_text(head):
-            return skip, _decoded(plain[skip:]).decode("utf-8", "replace")
+            return skip, _base64_bytes(plain[skip:]).decode("utf-8", "replace")
     return None
 
 
-def _decoded(plain: str) -> bytes:
+def _base64_bytes(plain: str) -> bytes:
     plain = plain[: len(plain) - 1] if len(plain) % 4 == 1 else plain
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4))

@@ -11,10 +11,10 @@ from workflows.secrets.spans import Span
 from workflows.secrets.values import (
     HARMLESS,
     bare_is_secret,
-    drawn,
     expression,
-    looks_random,
-    mixed,
+    is_mixed,
+    is_random,
+    may_be_random,
     placeholder,
     quoted_is_secret,
 )
@@ -73,18 +73,18 @@ _LOWER = {
 """Lower-case mapping for the supported languages: each capital is one character in both cases."""
 
 
-def named(text: str) -> Iterator[Span]:
+def named_values(text: str) -> Iterator[Span]:
     """Yield the spans of values that are assigned to a name such as `TOKEN` or `password`."""
     lower = text.lower() if text.isascii() else text.translate(_LOWER)
     for searched, hints in _SEARCHED:
         if any(hint in lower for hint in hints):
-            yield from _named(text, lower, searched)
+            yield from _values_under(text, lower, searched)
 
 
-def _named(text: str, lower: str, searched: re.Pattern[str]) -> Iterator[Span]:
+def _values_under(text: str, lower: str, searched: re.Pattern[str]) -> Iterator[Span]:
     done = 0
-    for found in searched.finditer(lower):
-        if found.start() >= done and (span := _under(text, *found.span())):
+    for match in searched.finditer(lower):
+        if match.start() >= done and (span := _under(text, *match.span())):
             done = span[1]
             yield span
 
@@ -92,21 +92,21 @@ def _named(text: str, lower: str, searched: re.Pattern[str]) -> Iterator[Span]:
 def _under(text: str, start: int, end: int) -> Span | None:
     """Return the secret under the name at this place."""
     if value := _VALUE.match(text, end):
-        return _assigned(text, start, end, value)
+        return _assigned_value(text, start, end, value)
     if option := _OPTION.match(text, end) if _is_option(text, start) else None:
         if option["quoted"] is not None:
             return option.span("quoted") if quoted_is_secret("PASSPHRASE", option["quoted"]) else None
         return None if HARMLESS.fullmatch(option["bare"]) else option.span("bare")
-    if (said := _SAID.match(text, end)) and mixed(said["bare"]):
-        bare = said["bare"].rstrip(".!?:")
-        if looks_random(bare) and not placeholder(bare):
-            return said.start("bare"), said.start("bare") + len(bare)
+    if (sentence := _SAID.match(text, end)) and is_mixed(sentence["bare"]):
+        bare = sentence["bare"].rstrip(".!?:")
+        if may_be_random(bare) and not placeholder(bare):
+            return sentence.start("bare"), sentence.start("bare") + len(bare)
     if value := _SHOWN.match(text, end):
-        return _shown(text, start, end, value)
+        return _shown_value(text, start, end, value)
     return None
 
 
-def _shown(text: str, start: int, end: int, value: re.Match[str]) -> Span | None:
+def _shown_value(text: str, start: int, end: int, value: re.Match[str]) -> Span | None:
     """Return the value under a name in text for people: it must look like a secret, or the name must imply one."""
     name, quoted = text[start:end], value["quoted"]
     called = value["sign"] == "("
@@ -116,16 +116,17 @@ def _shown(text: str, start: int, end: int, value: re.Match[str]) -> Span | None
     ):
         return None
     if quoted is not None:
-        surely = not called and (mixed(quoted) or (of_people and value["sign"] != "") or value["broken"] is not None)
-        secret = quoted_is_secret(name, quoted) and not expression(quoted) and (surely or drawn(quoted))
+        surely = not called and (is_mixed(quoted) or (of_people and value["sign"] != "") or value["broken"] is not None)
+        secret = quoted_is_secret(name, quoted) and not expression(quoted) and (surely or is_random(quoted))
         return value.span("quoted") if secret else None
     bare = value["bare"].rstrip(".,!?:*_~")
-    if placeholder(bare) or expression(bare) or (value["sign"] == "" and value["broken"] is None and not drawn(bare)):
+    unmarked = value["sign"] == "" and value["broken"] is None
+    if placeholder(bare) or expression(bare) or (unmarked and not is_random(bare)):
         return None
     if called and ("=" in bare or not text.startswith(")", value.end("bare"))):
         return None
     set_apart = (value["block"] or value["open"]) and of_people and len(bare) >= 8
-    return (value.start("bare"), value.start("bare") + len(bare)) if set_apart or drawn(bare) else None
+    return (value.start("bare"), value.start("bare") + len(bare)) if set_apart or is_random(bare) else None
 
 
 def _is_heading(text: str, start: int) -> bool:
@@ -143,13 +144,13 @@ def _is_name_of_one(name: str) -> bool:
     return bool(SECRET_KEY.fullmatch(name))
 
 
-def _assigned(text: str, start: int, end: int, value: re.Match[str]) -> Span | None:
+def _assigned_value(text: str, start: int, end: int, value: re.Match[str]) -> Span | None:
     name, quoted = text[start:end], value["quoted"]
-    if name.lower() == "key" and not (name == "KEY" and text[start - 1] == "_" and mixed(quoted or value["bare"])):
+    if name.lower() == "key" and not (name == "KEY" and text[start - 1] == "_" and is_mixed(quoted or value["bare"])):
         return None
     compared = value["sep"].strip() == "=="
     if quoted is not None:
-        surely = drawn(quoted) or (_PLAIN_LEAD.fullmatch(value["lead"]) and (mixed(quoted) or not compared))
+        surely = is_random(quoted) or (_PLAIN_LEAD.fullmatch(value["lead"]) and (is_mixed(quoted) or not compared))
         secret = quoted_is_secret(name, quoted) and surely
         return value.span("quoted") if secret else None
     if compared or (start and text[start - 1] in "$%{"):

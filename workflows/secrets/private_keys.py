@@ -23,13 +23,13 @@ _PUTTY = compiled(r"Private-Lines: [0-9]{1,3}\r?\n(?:[A-Za-z0-9+/=]{16,80}\r?\n?
 
 def keys(text: str) -> Iterator[Span]:
     if "-----BEGIN " in text:
-        yield from (found.span() for found in _PEM.finditer(text))
+        yield from (match.span() for match in _PEM.finditer(text))
     if "-----END " in text:
-        yield from (span for found in _PEM_END.finditer(text) if (span := _tail(text, found.start(), found.end())))
+        yield from (span for match in _PEM_END.finditer(text) if (span := _tail(text, match.start(), match.end())))
     if "---- BEGIN SSH2" in text:
-        yield from (found.span() for found in _SSH2.finditer(text))
+        yield from (match.span() for match in _SSH2.finditer(text))
     if "Private-Lines" in text:
-        yield from (found.span() for found in _PUTTY.finditer(text))
+        yield from (match.span() for match in _PUTTY.finditer(text))
 
 
 def _tail(text: str, end: int, after: int) -> Span | None:

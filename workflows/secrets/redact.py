@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from pydantic import JsonValue
 
 from workflows.secrets.commands import commands
-from workflows.secrets.decoded_views import decoded_runs, joined, meant, unquoted
-from workflows.secrets.names import is_secret, named
+from workflows.secrets.decoded_views import across_breaks, decoded_runs, without_escapes, without_quoting
+from workflows.secrets.names import is_secret, named_values
 from workflows.secrets.private_keys import keys
-from workflows.secrets.spans import Finder, Span, merged, replaced
+from workflows.secrets.spans import Finder, Span, merge_spans, replace_spans
 from workflows.secrets.tables import columns, mnemonics
 from workflows.secrets.tokens import tokens
 from workflows.secrets.urls_and_files import places
@@ -46,7 +46,7 @@ def redact(
     for _ in range(_TIMES):
         if not (spans := (search or secrets_in)(text, also)):
             break
-        changed = replaced(text, spans, by or _mark)
+        changed = replace_spans(text, spans, by or _mark)
         if changed == text:
             break
         text = changed
@@ -57,7 +57,7 @@ def secrets_in(text: str, also: Finder | None = None) -> list[Span]:
     """Return the spans of secrets, in order, without overlaps."""
     if len(text) < _SHORTEST:
         return []
-    return [(start, end) for start, end in merged(_found(text, also, _LAYERS)) if not _DONE.fullmatch(text, start, end)]
+    return [span for span in merge_spans(_find(text, also, _LAYERS)) if not _DONE.fullmatch(text, *span)]
 
 
 def redact_value(value: JsonValue, text: Callable[[str], str] = redact) -> JsonValue:
@@ -81,19 +81,19 @@ def _mark(_secret: str) -> str:
     return MARK
 
 
-def _found(text: str, also: Finder | None, layers: int) -> Iterator[Span]:
+def _find(text: str, also: Finder | None, layers: int) -> Iterator[Span]:
     yield from tokens(text)
     yield from keys(text)
     yield from places(text)
     yield from commands(text)
     yield from columns(text)
     yield from mnemonics(text)
-    yield from named(text)
+    yield from named_values(text)
     if also is not None:
         yield from also(text)
-    yield from joined(text, lambda whole, begins: [*tokens(whole, begins), *(also(whole) if also else ())])
+    yield from across_breaks(text, lambda whole, begins: [*tokens(whole, begins), *(also(whole) if also else ())])
     if layers > 0:
-        yield from decoded_runs(text, lambda said: _found(said, also, min(layers - 1, 2)))
-        for under in (meant(text), unquoted(text)):
+        yield from decoded_runs(text, lambda decoded: _find(decoded, also, min(layers - 1, 2)))
+        for under in (without_escapes(text), without_quoting(text)):
             if under is not None:
-                yield from map(under.back, _found(under.text, also, layers - 1))
+                yield from map(under.back, _find(under.text, also, layers - 1))

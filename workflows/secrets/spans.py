@@ -10,18 +10,18 @@ Finder = Callable[[str], Iterable[Span]]
 """Finds the spans of secrets in a text."""
 
 
-def merged(spans: Iterable[Span]) -> list[Span]:
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Sort spans and merge overlapping ones."""
-    found: list[Span] = []
+    apart: list[Span] = []
     for start, end in sorted(spans):
-        if found and start < found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        if apart and start < apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
         elif end > start:
-            found.append((start, end))
-    return found
+            apart.append((start, end))
+    return apart
 
 
-def replaced(text: str, spans: Iterable[Span], by: Callable[[str], str]) -> str:
+def replace_spans(text: str, spans: Iterable[Span], by: Callable[[str], str]) -> str:
     """Replace each span of the text; the spans must be merged."""
     parts: list[str] = []
     done = 0
@@ -77,10 +77,10 @@ def _pieces(
     text: str, pattern: re.Pattern[str], decode: Callable[[re.Match[str]], str]
 ) -> Iterator[tuple[str, Span, bool]]:
     at = 0
-    for found in pattern.finditer(text):
-        if (meant := decode(found)) == found[0]:
+    for match in pattern.finditer(text):
+        if (meant := decode(match)) == match[0]:
             continue
-        start, end = found.span()
+        start, end = match.span()
         if start > at:
             yield text[at:start], (at, start), False
         yield meant, (start, end), True

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from workflows.secrets.spans import Span
-from workflows.secrets.values import drawn, mixed, placeholder
+from workflows.secrets.values import is_mixed, is_random, placeholder
 from workflows.secrets.words import NAME, OTHER_NAME
 from workflows.text.patterns import compiled
 
@@ -37,16 +37,16 @@ def _names(line: str, sign: str) -> dict[int, bool]:
     """Return the columns with a secret's name, and whether that name is a password's."""
     if len(line) > _LONGEST or _CODE.search(line):
         return {}
-    found = _HEADER.finditer(line)
-    return {line.count(sign, 0, name.start()): "pass" in name[0].lower() or not name[0].isascii() for name in found}
+    headers = _HEADER.finditer(line)
+    return {line.count(sign, 0, name.start()): "pass" in name[0].lower() or not name[0].isascii() for name in headers}
 
 
 def _cells(line: str, at: int, sign: str, secret: dict[int, bool]) -> Iterator[Span]:
     for column, cell in enumerate(line.split(sign)):
         value = cell.strip().strip("*_`\"'")
         if column in secret and len(value) >= 6 and not placeholder(value):
-            surely = sign == "|" and cell.strip()[0] in "`\"'" and (secret[column] or mixed(value))
-            if surely or drawn(value):
+            surely = sign == "|" and cell.strip()[0] in "`\"'" and (secret[column] or is_mixed(value))
+            if surely or is_random(value):
                 start = at + cell.index(value)
                 yield start, start + len(value)
         at += len(cell) + 1
@@ -70,9 +70,9 @@ def mnemonics(text: str) -> Iterator[Span]:
     lower = text.lower()
     if not any(hint in lower for hint in ("mnemonic", "seed", "recovery", "backup", "wallet")):
         return
-    for found in _PHRASE.finditer(text):
-        if end := _end_of_phrase(text, *found.span("words")):
-            yield found.start("words"), end
+    for match in _PHRASE.finditer(text):
+        if end := _end_of_phrase(text, *match.span("words")):
+            yield match.start("words"), end
 
 
 def _end_of_phrase(text: str, start: int, end: int) -> int:

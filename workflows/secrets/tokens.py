@@ -1,4 +1,4 @@
-"""A finder of tokens by form: the table of `secret_tokens`, compiled when a text first contains such a prefix.
+"""A finder of tokens by form: the table of `token_formats`, compiled when a text first contains such a prefix.
 
 Linear on any text: each possible start is checked once, by its first characters; the rest is read once, and no
 quantifier is nested.
@@ -28,29 +28,29 @@ def tokens(text: str, begins: Collection[int] = ()) -> Iterator[Span]:
     """
     if not _RUN.search(text):
         return
-    yield from _prefixed(text, begins)
+    yield from _prefixed_tokens(text, begins)
     for _, inside, before, whole in INNER:
         at = text.find(inside)
         while at >= 0:
             after = at + len(inside)
-            if found := _compiled(rf"(?<![A-Za-z0-9_]){whole}").search(text, max(0, at - before), at + _LONGEST):
-                yield found.span()
-                after = max(after, found.end())
+            if match := _pattern(rf"(?<![A-Za-z0-9_]){whole}").search(text, max(0, at - before), at + _LONGEST):
+                yield match.span()
+                after = max(after, match.end())
             at = text.find(inside, after)
     yield from _in_parts(text)
 
 
-def _prefixed(text: str, begins: Collection[int]) -> Iterator[Span]:
+def _prefixed_tokens(text: str, begins: Collection[int]) -> Iterator[Span]:
     start, heads = _beginnings()
-    for places in ((found.start() for found in start.finditer(text)), sorted(begins)):
+    for places in ((match.start() for match in start.finditer(text)), sorted(begins)):
         done: dict[str, int] = {}
         for at in places:
             for prefix, body in heads.get(text[at : at + _HEAD], ()):
                 if at < done.get(prefix, 0) or not text.startswith(prefix, at):
                     continue
-                if found := _compiled(body).match(text, at + len(prefix)):
-                    yield at, found.end()
-                    done[prefix] = found.end()
+                if match := _pattern(body).match(text, at + len(prefix)):
+                    yield at, match.end()
+                    done[prefix] = match.end()
 
 
 @cache
@@ -80,7 +80,7 @@ def _split(prefixes: str) -> list[str]:
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _pattern(pattern: str) -> re.Pattern[str]:
     return compiled(pattern)
 
 
@@ -91,6 +91,6 @@ _MAILGUN = compiled(r"[0-9a-f](?<![\w-].)[0-9a-f]{31}-[0-9a-f]{8}-[0-9a-f]{8}(?!
 def _in_parts(text: str) -> Iterator[Span]:
     """Yield tokens without a prefix but with parts of known lengths: of Discord's bots, and recent ones of Mailgun."""
     if text.count(".") > 1:
-        yield from (found.span() for found in _DISCORD.finditer(text))
+        yield from (match.span() for match in _DISCORD.finditer(text))
     if text.count("-") > 1:
-        yield from (found.span() for found in _MAILGUN.finditer(text))
+        yield from (match.span() for match in _MAILGUN.finditer(text))

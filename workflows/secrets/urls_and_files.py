@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from workflows.secrets.spans import Span
-from workflows.secrets.values import HARMLESS, drawn, expression, mixed, placeholder
+from workflows.secrets.values import HARMLESS, expression, is_mixed, is_random, placeholder
 from workflows.secrets.words import NAME
 from workflows.text.patterns import compiled
 
@@ -119,20 +119,21 @@ def places(text: str) -> Iterator[Span]:
     if "@" in text:
         for part in _around(text, "@", 200):
             yield from (
-                found.span(1)
-                for found in _NO_URL.finditer(text, *part)
-                if mixed(found[1]) and not placeholder(found[1])
+                match.span(1)
+                for match in _NO_URL.finditer(text, *part)
+                if is_mixed(match[1]) and not placeholder(match[1])
             )
     if "=" in text:
-        yield from (found.span(1) for found in _URL_QUERY.finditer(text) if _random(found[1]))
+        yield from (match.span(1) for match in _URL_QUERY.finditer(text) if _random(match[1]))
     if "$" in text or "{" in text:
-        yield from (found.span() for rule in (_CRYPT, _DIGESTED) for found in rule.finditer(text))
+        yield from (match.span() for rule in (_CRYPT, _DIGESTED) for match in rule.finditer(text))
     lower = text.lower()
     for rule in {rule: None for hint, rules in _HINTED if hint in lower for rule in rules}:
-        yield from (found.span(1) for found in rule.finditer(text) if not placeholder(found[1]))
+        yield from (match.span(1) for match in rule.finditer(text) if not placeholder(match[1]))
     for hints, rule in _LITERALS:
         if any(hint in lower for hint in hints):
-            yield from (found.span(1) for found in rule.finditer(text) if drawn(found[1]) and not placeholder(found[1]))
+            matches = (match for match in rule.finditer(text) if is_random(match[1]) and not placeholder(match[1]))
+            yield from (match.span(1) for match in matches)
     yield from _headers(text, lower)
 
 
@@ -185,36 +186,38 @@ def _around(text: str, sign: str, width: int) -> Iterator[Span]:
 
 
 def _addresses(text: str) -> Iterator[Span]:
-    for found in _URL_PASSWORD.finditer(text):
-        if not (HARMLESS.fullmatch(found[1]) and not found[1].isalpha()):
-            yield found.span(1)
-    for found in _URL_SLASHES.finditer(text):
-        if "/" in found[1] and mixed(found[1]):
-            yield found.span(1)
-    yield from (found.span(1) for found in _URL_USER.finditer(text) if mixed(found[1]))
+    for match in _URL_PASSWORD.finditer(text):
+        if not (HARMLESS.fullmatch(match[1]) and not match[1].isalpha()):
+            yield match.span(1)
+    for match in _URL_SLASHES.finditer(text):
+        if "/" in match[1] and is_mixed(match[1]):
+            yield match.span(1)
+    yield from (match.span(1) for match in _URL_USER.finditer(text) if is_mixed(match[1]))
 
 
 def _headers(text: str, lower: str) -> Iterator[Span]:
     if "authorization" in lower or "-token" in lower:
-        yield from (found.span(1) for found in _SEVERAL.finditer(text) if "[redacted]" not in found[1][:10])
-        yield from (found.span(1) for found in _PUT_TOGETHER.finditer(text))
-        for found in _HEADER.finditer(text):
-            rest = found["rest"]
+        yield from (match.span(1) for match in _SEVERAL.finditer(text) if "[redacted]" not in match[1][:10])
+        yield from (match.span(1) for match in _PUT_TOGETHER.finditer(text))
+        for match in _HEADER.finditer(text):
+            rest = match["rest"]
             word = rest.split(",")[0].split()[0] if rest.split(",")[0].split() else ""
-            several = found["scheme"] and "=" in rest
-            if placeholder(word) or (not found["scheme"] and expression(word)) or (" " in rest.strip() and not several):
-                if not (found["scheme"] and mixed(word) and len(word) >= 12):
+            several = match["scheme"] and "=" in rest
+            if placeholder(word) or (not match["scheme"] and expression(word)) or (" " in rest.strip() and not several):
+                if not (match["scheme"] and is_mixed(word) and len(word) >= 12):
                     continue
-                yield found.start("rest"), found.start("rest") + len(word)
-            elif several or (len(word) >= 8 and (mixed(word) or (found["scheme"] and _odd(word)) or len(word) >= 24)):
-                yield found.span("rest")
+                yield match.start("rest"), match.start("rest") + len(word)
+            elif (
+                several or len(word) >= 24 or (len(word) >= 8 and (is_mixed(word) or (match["scheme"] and _odd(word))))
+            ):
+                yield match.span("rest")
     if "bearer" in lower or "basic" in lower or "sharedkey" in lower or "apikey" in lower:
-        for found in _BEARER.finditer(text):
-            scheme, value = found.groups()
-            if mixed(value) and (len(value) >= 16 if scheme.lower() != "basic" else value != value.lower()):
-                yield found.span(2)
+        for match in _BEARER.finditer(text):
+            scheme, value = match.groups()
+            if is_mixed(value) and (len(value) >= 16 if scheme.lower() != "basic" else value != value.lower()):
+                yield match.span(2)
     if "cookie" in lower:
-        yield from (found.span(1) for found in _COOKIE.finditer(text) if not placeholder(found[1].partition("=")[2]))
+        yield from (match.span(1) for match in _COOKIE.finditer(text) if not placeholder(match[1].partition("=")[2]))
 
 
 def _odd(text: str) -> bool:
@@ -223,4 +226,4 @@ def _odd(text: str) -> bool:
 
 
 def _random(text: str) -> bool:
-    return mixed(text) and (len(text) >= 20 or text != text.lower())
+    return is_mixed(text) and (len(text) >= 20 or text != text.lower())

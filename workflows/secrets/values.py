@@ -30,7 +30,7 @@ def quoted_is_secret(name: str, value: str) -> bool:
     if _hook(name, value):
         return True
     if name.lower().lstrip("_-") in SHORT_NAMES:
-        return len(rest) >= 12 and mixed(rest) and _SHORT.fullmatch(rest) is not None
+        return len(rest) >= 12 and is_mixed(rest) and _SHORT.fullmatch(rest) is not None
     if any(map(str.isspace, rest)) and name.lower() not in ("passphrase", "mnemonic") and not _passphrase(name, rest):
         return False
     return len(rest) >= 4 and not HARMLESS.fullmatch(rest) and not template(rest)
@@ -44,18 +44,18 @@ def _passphrase(name: str, value: str) -> bool:
     if len(words) > 12 or NO_PASSPHRASE & {word.lower().strip(".,:;!?") for word in words}:
         return False
     plain = len(words) >= 4 and all(word.isalpha() and word.islower() for word in words)
-    return plain or (name.isupper() and value[0].isalnum()) or any(drawn(word) for word in words)
+    return plain or (name.isupper() and value[0].isalnum()) or any(is_random(word) for word in words)
 
 
 def _hook(name: str, value: str) -> bool:
     """Return whether the value is a webhook's address, which is a secret."""
     last = value.rstrip("/").rpartition("/")[2]
-    return "webhook" in name.lower() and "://" in value and len(last) >= 16 and mixed(last)
+    return "webhook" in name.lower() and "://" in value and len(last) >= 16 and is_mixed(last)
 
 
 def expression(value: str) -> bool:
     """Return whether the value is a name or a call; a token has long parts that no name has."""
-    drawn = any(len(part) >= 20 and mixed(part) and part != part.lower() for part in _PARTS.split(value))
+    drawn = any(len(part) >= 20 and is_mixed(part) and part != part.lower() for part in _PARTS.split(value))
     return bool(_EXPRESSION.fullmatch(value)) and not drawn
 
 
@@ -80,28 +80,28 @@ def bare_is_secret(name: str, value: str, *, tight: bool, last: bool) -> bool:
         return False
     lower = name.lower()
     if lower.lstrip("_-") in SHORT_NAMES or lower.endswith("url"):
-        return len(rest) >= 12 and mixed(rest)
+        return len(rest) >= 12 and is_mixed(rest)
     if tight:
         return len(rest) >= 4 and (name.isupper() or not rest.lower().endswith(lower))
     if rest != value or (last and lower.startswith("pass")):
         return len(rest) >= 8
-    return (len(rest) >= 6 and mixed(rest)) or (len(rest) >= 16 and rest.isdigit())
+    return (len(rest) >= 6 and is_mixed(rest)) or (len(rest) >= 16 and rest.isdigit())
 
 
-def mixed(text: str) -> bool:
+def is_mixed(text: str) -> bool:
     return any(map(str.isdigit, text)) and any(map(str.isalpha, text))
 
 
 _DRAWN = compiled(r"[\w.+/=:@!#$%&*^~?-]{8,}")
 
 
-def drawn(text: str) -> bool:
+def is_random(text: str) -> bool:
     """Return whether a text looks random: digits among letters of both cases, or a long mixture."""
-    if not mixed(text) or not _DRAWN.fullmatch(text) or not looks_random(text):
+    if not is_mixed(text) or not _DRAWN.fullmatch(text) or not may_be_random(text):
         return False
     return (text != text.lower() and text != text.upper()) or len(text) >= 12
 
 
-def looks_random(text: str) -> bool:
+def may_be_random(text: str) -> bool:
     """Return whether a text is no path, no version, and no number with a unit."""
     return "/" not in text and "." not in text and not _MEASURE.fullmatch(text)

@@ -11,7 +11,7 @@ from temporalio import workflow
 from temporalio.common import RawValue
 
 from workflows.contract.faults import nearest
-from workflows.contract.size_limits import short_line
+from workflows.contract.storable import short_line
 from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, Kill, ResumeOrder, signed
 from workflows.model.wire import Wire
 from workflows.policy.answers import ASKS_BACK, TEXT_LIMIT, Verb

@@ -35,9 +35,9 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
-def abbreviated(text: str) -> str:
+def abbreviate(text: str) -> str:
     """Abbreviate a duration that a person spelt out: `2 days` is `2d`. Return any other text unchanged."""
-    short = _SPELT.sub(lambda found: f"{found[1]}{found[2][0].lower()}", text.strip())
+    short = _SPELT.sub(lambda match: f"{match[1]}{match[2][0].lower()}", text.strip())
     return short if _DURATION.fullmatch(short) else text
 
 

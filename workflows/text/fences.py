@@ -51,7 +51,7 @@ class Fences:
         return text.count(self._mark) == self._written
 
 
-def written(seed: str, write: Callable[[Fences], str]) -> str:
+def write_fenced(seed: str, write: Callable[[Fences], str]) -> str:
     """Write a prompt with the first mark of the seed that occurs in none of its parts."""
     for number in count():
         fences = Fences(hashlib.sha256(f"{seed}\0{number}".encode("utf-8", "surrogatepass")).hexdigest()[:_MARK_LENGTH])

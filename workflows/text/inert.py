@@ -10,7 +10,7 @@ escapes would show. Constructs of several lines (fences, HTML) are confined by t
 from html import unescape
 from urllib.parse import quote, unquote
 
-from workflows.text.invisible import left_out
+from workflows.text.invisible import without_invisible
 from workflows.text.patterns import compiled
 
 _BREAK = "\u200b"
@@ -36,14 +36,14 @@ _OF_ADDRESSES = "%:/?#&=+,.-_"
 
 def visible(text: str) -> str:
     """Drop characters without width, and mark control and direction characters."""
-    return left_out(_LINE_ENDS.sub("\n", text))
+    return without_invisible(_LINE_ENDS.sub("\n", text))
 
 
 def inert(text: str) -> str:
     """Defuse everything in the text that would act or break out of its place."""
     text = visible(text)
     for begins in (_ADDRESS, _COMMAND, _SPECIAL):
-        text = begins.sub(lambda found: found[0] + _BREAK, text)
+        text = begins.sub(lambda match: match[0] + _BREAK, text)
     return text
 
 

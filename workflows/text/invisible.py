@@ -46,53 +46,53 @@ knows.
 
 def visible(text: str) -> str:
     """Escape invisible characters; line ends and tabs stay."""
-    return _shown(text.replace("\r\n", "\n"), "\n\t")
+    return _escape_unseen(text.replace("\r\n", "\n"), "\n\t")
 
 
 def one_line(text: str) -> str:
     """Escape invisible characters and line ends, so that the text fits into one line of the service's own output."""
-    return _shown(text, "")
+    return _escape_unseen(text, "")
 
 
-def prefixed(text: str) -> list[str]:
+def prefix_lines(text: str) -> list[str]:
     """Return the lines of a foreign text, each with a prefix that tells it from the service's own lines."""
     return [f"{PREFIX}{line}".rstrip() for line in visible(text).rstrip("\n").split("\n")]
 
 
 def in_json(document: str) -> str:
     r"""Write invisible characters of a JSON document as `\uXXXX`, which keeps its meaning."""
-    return document if _is_plain(document) else _replaced(document, "\n", _json_escape)
+    return document if _is_plain(document) else _replace_unseen(document, "\n", _json_escape)
 
 
-def left_out(text: str) -> str:
+def without_invisible(text: str) -> str:
     """Mark control and direction characters and drop zero-width ones, for texts on GitHub; line ends and tabs stay."""
-    return text if _is_plain(text) else _replaced(text, "\n\t", _mark)
+    return text if _is_plain(text) else _replace_unseen(text, "\n\t", _mark)
 
 
-def _shown(text: str, kept: str) -> str:
-    return text if _is_plain(text) else _replaced(text, kept, _escape)
+def _escape_unseen(text: str, kept: str) -> str:
+    return text if _is_plain(text) else _replace_unseen(text, kept, _escape)
 
 
 def _is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable()
 
 
-def _replaced(text: str, kept: str, how: Callable[[str], str]) -> str:
+def _replace_unseen(text: str, kept: str, how: Callable[[str], str]) -> str:
     """Replace characters of the text; each distinct one is looked up once, so the cost does not depend on the
     length.
     """
-    table = {ord(each): how(each) for each in set(text) if each not in kept and _is_unseen(each)}
+    table = {ord(letter): how(letter) for letter in set(text) if letter not in kept and _is_unseen(letter)}
     if not table:
         return text
     pieces, done = [], 0
-    for needed in _needed().finditer(text):
+    for needed in _needed_pattern().finditer(text):
         pieces += [text[done : needed.start()].translate(table), needed[0]]
         done = needed.end()
     return "".join([*pieces, text[done:].translate(table)])
 
 
 @cache
-def _needed() -> re.Pattern[str]:
+def _needed_pattern() -> re.Pattern[str]:
     """Compile the pattern on first use: every command imports this module."""
     return re.compile(_NEEDED)
 

@@ -13,7 +13,7 @@ _BLANK_LINES = re.compile("\n{3,}")
 Lines = list[str]
 
 
-def wrapped(text: str) -> Lines:
+def block_lines(text: str) -> Lines:
     """Split a text into lines, without white space at its start, which would move the edge of its list item."""
     lines = "\n".join(line.rstrip() for line in text.split("\n")).strip(" \t\n")
     return _BLANK_LINES.sub("\n\n", lines).split("\n")

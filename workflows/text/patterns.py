@@ -23,12 +23,12 @@ def atomic(pattern: str) -> str:
     parts: list[str] = []
     opened: list[int] = []
     place = 0
-    while found := _PART.match(pattern, place):
-        place = found.end()
-        parts.append(found[0])
-        if found[0] == "(":
+    while part := _PART.match(pattern, place):
+        place = part.end()
+        parts.append(part[0])
+        if part[0] == "(":
             opened.append(len(parts) - 1)
-        elif found[0] == ")":
+        elif part[0] == ")":
             begin = opened.pop()
             if quantifier := _POSSESSIVE.match(pattern, place):
                 parts[begin] = f"(?>{parts[begin]}"

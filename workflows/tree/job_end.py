@@ -1,7 +1,7 @@
 """The effects of a job's end on its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
 
 from workflows.contract.models import FailurePolicy
-from workflows.contract.size_limits import fitted
+from workflows.contract.size_limits import cut_to_bound
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome
 from workflows.model.spend import Usage
@@ -54,7 +54,7 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     """Record the job's row, its spend, and the notices of its run."""
     state, job = step.state, step.state.jobs[outcome.job_id]
     ended = ended_as(outcome)
-    first = fitted("reason", outcome.first) if ended in FAILING else ""
+    first = cut_to_bound("reason", outcome.first) if ended in FAILING else ""
     if first:
         state.first[outcome.job_id] = first
     tokens = outcome.usage
@@ -65,10 +65,10 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     step.change(
         outcome.job_id,
         state=ended,
-        reason=fitted("reason", _stopped_by(step, outcome)),
+        reason=cut_to_bound("reason", _stopped_by(step, outcome)),
         next=first,
         decision=outcome.decision,
-        summary=fitted("summary", outcome.summary),
+        summary=cut_to_bound("summary", outcome.summary),
         model=outcome.model or job.model,
         branch=outcome.branch or job.branch,
         head_sha=outcome.head_sha or job.head_sha,
@@ -201,7 +201,7 @@ def _absorb(leg: Leg, outcome: JobOutcome, batch: Batch | None, history: str = "
 
 
 def _reason(outcome: JobOutcome) -> str:
-    return fitted("summary", f"{outcome.reason or outcome.summary}{_not_run(outcome)}")
+    return cut_to_bound("summary", f"{outcome.reason or outcome.summary}{_not_run(outcome)}")
 
 
 def _not_run(outcome: JobOutcome) -> str:
@@ -228,7 +228,7 @@ def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: 
 
     A leg that asks people is not retried either: the answer goes to its coordinator, who decides (ruling F2).
     """
-    reason = fitted("reason", reason) if ended in FAILING else ""
+    reason = cut_to_bound("reason", reason) if ended in FAILING else ""
     batch = chain.batch
     if ended in FAILING and any(each.leg == leg.id for each in chain.asking):
         leg.ended(ended, reason)
@@ -283,7 +283,7 @@ def _meet_policy(step: Step, chain: Coordinator, leg: Leg) -> None:
 
 def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
     """Stop the batch: skip legs not started, let running ones finish, enqueue no continuation (ruling D4)."""
-    leg.ended(ended if ended in FAILING else JobState.BLOCKED, fitted("reason", reason))
+    leg.ended(ended if ended in FAILING else JobState.BLOCKED, cut_to_bound("reason", reason))
     if finalize.ending(step) or chain.batch is None:
         return
     chain.batch.blocked_by.append(leg.id)

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from workflows.contract.size_limits import short_line
+from workflows.contract.storable import short_line
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.jobs import JobOutcome, JobRun

@@ -8,7 +8,7 @@ that state with `RetryRequested`, so an abandoned tree uses no resources.
 
 from collections.abc import Iterator
 
-from workflows.contract.size_limits import fitted
+from workflows.contract.size_limits import cut_to_bound
 from workflows.model.event_kinds import EventKind
 from workflows.model.jobs import JobOutcome
 from workflows.model.rows import BATCH_BLOCKED, DISMISS
@@ -158,7 +158,7 @@ def show_blocked(step: Step) -> None:
     batches = (chain.batch for chain in step.state.coordinators.values())
     blocked = {each.parent_job_id: each.stopped for each in batches if each is not None and each.stopped}
     for job_id, job in list(step.state.jobs.items()):
-        said = fitted("reason", f"{BATCH_BLOCKED}{blocked[job_id]}") if job_id in blocked else ""
+        said = cut_to_bound("reason", f"{BATCH_BLOCKED}{blocked[job_id]}") if job_id in blocked else ""
         if job.reason != said and (said or job.batch_blocked):
             step.change(job_id, reason=said)
 

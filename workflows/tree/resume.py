@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
-from workflows.contract.size_limits import fitted, short_line
+from workflows.contract.size_limits import cut_to_bound
+from workflows.contract.storable import short_line
 from workflows.model.briefs import Answer
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
@@ -74,7 +75,7 @@ def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Roun
 
 def _accepted_before(state: TreeState, request_id: str) -> bool:
     known = (each for several in state.rounds.values() for each in several)
-    return bool(request_id) and any(fitted("request", request_id) in each.requests for each in known)
+    return bool(request_id) and any(cut_to_bound("request", request_id) in each.requests for each in known)
 
 
 def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Round] | Refusal:
@@ -166,7 +167,7 @@ def resume(step: Step, request: ResumeRequested) -> Refusal | Accepted:
         _refused(step, request, found, who)
         return found
     chain, current, verb = found
-    request_id = fitted("request", request.order.request_id)
+    request_id = cut_to_bound("request", request.order.request_id)
     current.requests = [*current.requests, request_id][-50:] if request_id else current.requests
     text = answers.clean(request.order.text).strip()
     said = answers.parse(text, [asked.id for asked in chain.asking]) if verb is Verb.ANSWER else Answers(text=text)

@@ -4,7 +4,7 @@ import math
 from typing import TypedDict, Unpack
 
 from workflows.contract.models import Decision, Notice
-from workflows.contract.size_limits import fitted
+from workflows.contract.size_limits import cut_to_bound
 from workflows.model.event_kinds import EventKind, check_payload
 from workflows.model.event_payloads import Data
 from workflows.model.refusals import Refusal
@@ -120,7 +120,7 @@ class Step:
         self.state.coordinators.pop(leg.job_id, None)
         leg.own_branch = (self.state.jobs[leg.job_id].branch or "") if leg.asked and not leg.worktree else ""
         leg.again()
-        leg.before = fitted("reason", reason)
+        leg.before = cut_to_bound("reason", reason)
         self.again(leg.job_id, reason, next_step, counted=counted)
 
     def task(self, state: TaskState, reason: str, next_step: str = "", waits_for: WaitsFor = WaitsFor.NOTHING) -> None:

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from activities.redaction.redact import redacted, redacted_begin
 from bridge.http.wire.call import Scope, call_of
 from workflows.contract.faults import SHOWN, did_you_mean, first
-from workflows.contract.size_limits import short_line
+from workflows.contract.storable import short_line
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 from workflows.text.demands import demand
 

@@ -28,7 +28,7 @@ from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.rows import TaskRecord
 from workflows.model.states import JobState
 from workflows.policy.tree_states import TreeState, tree_state
-from workflows.text.durations import DurationError, abbreviated, parse_duration
+from workflows.text.durations import DurationError, abbreviate, parse_duration
 
 DROPPABLE = (TreeState.DONE, TreeState.CUT_SHORT, TreeState.FAILED, TreeState.CANCELLED)
 """The states of trees that nothing opens again: all others may still need their branches."""
@@ -279,7 +279,7 @@ def _state(name: str | None) -> TreeState | None:
 
 def _before(older_than: str | None) -> float:
     try:
-        return time.time() - (parse_duration(abbreviated(older_than)) if older_than else 0.0)
+        return time.time() - (parse_duration(abbreviate(older_than)) if older_than else 0.0)
     except DurationError as error:
         raise UsageError(f"--older-than {error}", "service repo sweep --older-than 30d") from None
 

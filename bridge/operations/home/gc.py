@@ -37,7 +37,7 @@ from bridge.operations.home.overview import sizes
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError
-from workflows.text.durations import DurationError, abbreviated, format_duration, parse_duration
+from workflows.text.durations import DurationError, abbreviate, format_duration, parse_duration
 
 _ROOT = re.compile(r"job-[0-9a-v]{12}")
 
@@ -145,7 +145,7 @@ def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
 
 def _seconds(older_than: str) -> float:
     try:
-        seconds = parse_duration(abbreviated(older_than))
+        seconds = parse_duration(abbreviate(older_than))
     except DurationError as error:
         raise UsageError(f"--older-than {error}", AGAIN) from None
     if seconds < LEAST:

@@ -31,7 +31,7 @@ from bridge.operations import settings
 from bridge.operations.health import doctor
 from bridge.operations.service import Service
 from bridge.operations.temporal import candidate
-from workflows.contract.size_limits import short_line
+from workflows.contract.storable import short_line
 from workflows.model.errors import Commands, NotFoundError, RefusedError, UnreachableError, UsageError
 from workflows.policy.host_availability import UNSEEN_SECONDS, lacks_worker
 from workflows.text.durations import clock

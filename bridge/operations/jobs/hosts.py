@@ -18,7 +18,7 @@ from activities.sealing.host_calls import HEADER, HostCall
 from activities.store import queries
 from activities.store.registry import host_rows, repo_rows
 from bridge.operations.service import Service
-from workflows.contract.size_limits import short_line
+from workflows.contract.storable import short_line
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError, UsageError
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState

@@ -3,9 +3,9 @@
 from typing import Any
 
 from workflows.contract.canonical import canonical
-from workflows.contract.explain import explain_contract, explain_decisions
 from workflows.contract.locate import KEY
 from workflows.contract.parse import Accepted, Rejected, read_result
+from workflows.contract.prompt_contract import explain_contract, explain_decisions
 from workflows.contract.render import render_comment
 from workflows.contract.schema import schema as contract_schema
 from workflows.contract.size_limits import COUNTS

@@ -15,7 +15,7 @@ from bridge.operations.registry import agents, repos
 from bridge.operations.registry.arguments import bounded_or_none, limit
 from bridge.operations.service import Service
 from workflows.contract.models import Action, AutonomyPolicy, Delegation
-from workflows.contract.size_limits import storable
+from workflows.contract.storable import storable
 from workflows.model import ids
 from workflows.model.errors import RefusedError, UsageError, argument, with_nearest
 from workflows.model.settings import TreeSettings

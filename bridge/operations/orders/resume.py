@@ -28,7 +28,8 @@ from bridge.operations.temporal import (
     translated,
 )
 from workflows.contract.faults import nearest
-from workflows.contract.size_limits import fitted, short_line
+from workflows.contract.size_limits import cut_to_bound
+from workflows.contract.storable import short_line
 from workflows.github.facts import COMMENT
 from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
 from workflows.model.event_kinds import EventKind
@@ -37,7 +38,7 @@ from workflows.model.refusals import ResumeFault
 from workflows.model.rows import RoundRecord
 from workflows.policy.answers import SHOWN, SHOWS_REFUSALS, TAKES, Verb, clean, refuse_length, refuse_order
 from workflows.temporal.delegation_tree import DelegationTree
-from workflows.text.durations import abbreviated
+from workflows.text.durations import abbreviate
 from workflows.tree.commands import CloseTree
 
 PATIENCE = timedelta(seconds=4)
@@ -63,7 +64,7 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
         hint = f"service resume {order.job_id} {f'{near} {_words(order)}' if near else ''}".rstrip()
         raise UsageError(f"{short_line(redacted(order.verb))!r} is not a verb; use one of {', '.join(Verb)}", hint)
     if order.verb == Verb.EXTEND:
-        order = order.model_copy(update={"text": abbreviated(order.text)})
+        order = order.model_copy(update={"text": abbreviate(order.text)})
     root = jobs.get(service, order.job_id).root_job_id
     if taken := _taken_before(service, root, order):
         return taken
@@ -86,7 +87,7 @@ def _taken_before(service: Service, root: str, order: ResumeOrder) -> Verdict | 
     if not order.request_id:
         return None
     accepted = event_rows.of_tree(service.store, root, kind=EventKind.RESUME_ACCEPTED)
-    request = fitted("request", order.request_id)
+    request = cut_to_bound("request", order.request_id)
     return next((Verdict(row.message, applied=True) for row in accepted if row.data.get("request") == request), None)
 
 

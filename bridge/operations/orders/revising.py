@@ -22,7 +22,8 @@ from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import follow_ups, new_jobs, resume, trees
 from bridge.operations.service import Service
 from workflows.contract.models import Action, Delegation
-from workflows.contract.size_limits import fitted, storable
+from workflows.contract.size_limits import cut_to_bound
+from workflows.contract.storable import storable
 from workflows.model.errors import RefusedError, UsageError
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.ids import root_of
@@ -280,7 +281,7 @@ def _record(
         task_branch=tree.task_branch,
         merged=False,
         by=made.job_id,
-        comments=[fitted("reason", hide(storable(text))) for text in texts[:MOST_RECORDED]],
+        comments=[cut_to_bound("reason", hide(storable(text))) for text in texts[:MOST_RECORDED]],
     )
     count = "a comment" if len(texts) == 1 else f"{len(texts)} comments"
     message = f"{actor} sent {count} on its diff; {made.job_id} works on that"

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from activities.store.registry import host_rows
 from bridge.operations.service import Service
-from workflows.contract.size_limits import storable, too_long
+from workflows.contract.size_limits import too_long
+from workflows.contract.storable import storable
 from workflows.model.errors import UsageError
 from workflows.policy.placement import ASKED_LABEL, MOST_LABELS
 from workflows.text.durations import DurationError, parse_duration

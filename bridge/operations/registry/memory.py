@@ -14,7 +14,7 @@ from activities.store.registry.memory_rows import Sought, Written
 from bridge.operations.jobs import jobs
 from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
-from workflows.contract.storable import unclean
+from workflows.contract.unstorable import unclean
 from workflows.model.errors import NotFoundError, RefusedError, UsageError, with_nearest
 from workflows.policy.memory import CONTENT_LIMIT, KEY_LIMIT, Entry, MemoryState, Recalled
 

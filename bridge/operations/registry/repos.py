@@ -18,7 +18,7 @@ from activities.store.registry.repo_rows import Remote, Repo
 from bridge.operations.registry import arguments
 from bridge.operations.registry.arguments import bounded
 from bridge.operations.service import Service
-from workflows.contract.size_limits import storable
+from workflows.contract.storable import storable
 from workflows.github.repository_name import github_of_remotes, host_of, is_github_name
 from workflows.model.errors import (
     Commands,

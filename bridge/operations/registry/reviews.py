@@ -14,7 +14,7 @@ from activities.store.registry.review_rows import Review, ReviewFilter
 from bridge.operations.registry import repos
 from bridge.operations.registry.arguments import bounded
 from bridge.operations.service import Service
-from workflows.contract.size_limits import storable
+from workflows.contract.storable import storable
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 

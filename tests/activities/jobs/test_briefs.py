@@ -12,7 +12,7 @@ from tests.activities.jobs.conftest import Stage, git
 from tests.assigned import changed
 from tests.fenced import blocks, frame
 from tests.tree.simulator import World, delegation, tree_input
-from workflows.contract.explain import Form, explain_contract, explain_shape
+from workflows.contract.prompt_contract import Form, explain_contract, explain_shape
 from workflows.model.jobs import JobRun
 from workflows.model.long_texts import Text
 from workflows.model.settings import Bounds, TreeSettings

@@ -17,7 +17,7 @@ from tests.activities.jobs.conftest import Stage
 from tests.fenced import unmarked
 from tests.tree.prompted import BODIES, KINDS
 from tests.tree.simulator import AGENTS
-from workflows.contract.explain import Form, explain_contract
+from workflows.contract.prompt_contract import Form, explain_contract
 from workflows.model.jobs import JobRun
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -5,7 +5,7 @@ needed.
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from workflows.contract.render import shown
+from workflows.contract.render import safe_excerpt
 from workflows.github.bound_tree import BoundTree, last_job
 from workflows.github.facts import Fact, FactKind
 from workflows.github.texts.parts import Part, cell, code, comment, item, line, result_lines, tag, to_copy
@@ -258,7 +258,7 @@ def _choices(question: QuestionRecord) -> str:
     plain = (
         text.isprintable()
         and not set("".join(question.choices)) & set("`<>|")
-        and inert(shown(text, MOST_CHOICES)) == text
+        and inert(safe_excerpt(text, MOST_CHOICES)) == text
     )
     return text if text and plain else "text"
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from workflows.contract.models import ServiceResult
-from workflows.contract.render import render_comment, shown
+from workflows.contract.render import render_comment, safe_excerpt
 from workflows.github.facts import marker
 from workflows.model.rows import JobRecord
 from workflows.text.inert import inert
-from workflows.text.markdown import Lines, bullet, word, wrapped
+from workflows.text.markdown import Lines, block_lines, bullet, word
 
 MOST_BYTES = 60_000
 """Limit of a comment with its mark: GitHub accepts 65 536 characters."""
@@ -33,7 +33,7 @@ class Part:
 
 def line(text: str, limit: int = LINE) -> str:
     """Return text of agents or people on one line, safe inside a line that the service writes."""
-    return word(inert(shown(text, limit)))
+    return word(inert(safe_excerpt(text, limit)))
 
 
 def cell(text: str, limit: int = 60) -> str:
@@ -45,19 +45,19 @@ def cell(text: str, limit: int = 60) -> str:
 
 def code(text: str) -> str:
     """Format one of our names or commands as code."""
-    clean = word(inert(shown(text, TEXT))).replace("`", "'").replace("|", "\N{BOX DRAWINGS LIGHT VERTICAL}")
+    clean = word(inert(safe_excerpt(text, TEXT))).replace("`", "'").replace("|", "\N{BOX DRAWINGS LIGHT VERTICAL}")
     return f"`{clean}`" if clean else "`-`"
 
 
 def item(first: str, text: str, limit: int = TEXT) -> Lines:
     """Return a list item that begins with the service's words and contains escaped foreign text."""
-    lines = wrapped(inert(shown(text, limit)))
+    lines = block_lines(inert(safe_excerpt(text, limit)))
     return bullet([f"{first}{lines[0]}", *lines[1:]])
 
 
 def quote(text: str, limit: int = TEXT) -> Lines:
     """Quote foreign text."""
-    return [f"> {text}".rstrip() for text in wrapped(inert(shown(text, limit)))]
+    return [f"> {text}".rstrip() for text in block_lines(inert(safe_excerpt(text, limit)))]
 
 
 def to_copy(lines: Iterable[str]) -> Lines:

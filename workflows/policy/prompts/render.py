@@ -14,7 +14,7 @@ from workflows.policy.prices import dollars
 from workflows.policy.prompts.instructions import TITLES, ask, decisions
 from workflows.policy.prompts.short_prompts import shortened
 from workflows.policy.prompts.surroundings import HASH, Surroundings, render_surroundings
-from workflows.text.fences import Fences, excerpt, inline, written
+from workflows.text.fences import Fences, excerpt, inline, write_fenced
 from workflows.text.invisible import one_line
 
 BODY_LIMIT = 8_000
@@ -82,7 +82,7 @@ def render_continuation(
         parts += [*standing(template, fences), people, render_surroundings(surroundings) if surroundings else "", *rest]
         return "\n\n".join(part for part in parts if part) + "\n"
 
-    return written(seed, write)
+    return write_fenced(seed, write)
 
 
 def who(run: JobRun) -> str:

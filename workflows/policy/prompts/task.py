@@ -10,7 +10,7 @@ from workflows.policy import belongs_to
 from workflows.policy.prompts.instructions import decisions
 from workflows.policy.prompts.render import STARTER, belonging, leg_outcome, rule, said_block, standing, who
 from workflows.policy.prompts.surroundings import Surroundings, render_surroundings
-from workflows.text.fences import Fences, excerpt, inline, written
+from workflows.text.fences import Fences, excerpt, inline, write_fenced
 
 ARTIFACT_LIMIT = 32_000
 GOAL_LIMIT = 16_000
@@ -64,7 +64,7 @@ def render_task(
         )
         return "\n\n".join(part for part in parts if part)
 
-    return written(seed, write)
+    return write_fenced(seed, write)
 
 
 def _asker(run: JobRun) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -170,11 +170,7 @@ def _type(node: dict[str, Any], definitions: dict[str, Any]) -> str:
 
 
 def _values(title: str, kind: type[Any]) -> str:
-    return _listed(title, MEANINGS[kind])
-
-
-def _listed(title: str, meanings: Mapping[Any, str]) -> str:
-    return "\n".join([f"{title}:", *(f"- {value}: {meaning}" for value, meaning in meanings.items())]) + "\n"
+    return "\n".join([f"{title}:", *(f"- {value}: {meaning}" for value, meaning in MEANINGS[kind].items())]) + "\n"
 
 
 def _example(title: str, result: dict[str, object]) -> str:
