@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,21 @@ def test_a_helper_that_is_killed_is_replaced_once(tmp_path: Path) -> None:
     assert apart(60, die_once, tmp_path / "died") == "done"
     with pytest.raises(TooMuchError, match="was killed"):
         apart(60, os._exit, 1)
+
+
+def test_a_helper_that_ended_while_it_was_idle_is_no_try(tmp_path: Path) -> None:
+    idle = apart(60, os.getpid)
+    os.kill(idle, signal.SIGKILL)
+    wait_for(lambda: identity(idle) is None)
+    assert apart(60, die_once, tmp_path / "died") == "done"
+
+
+def test_a_helper_without_calls_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helpers, "IDLE_SECONDS", 0.01)
+    ours, theirs = Pipe()
+    with ours, theirs:
+        helpers._handle_calls(theirs)
+        assert ours.recv() == os.getpid()
 
 
 def test_helpers_whose_forker_was_killed_are_replaced() -> None:
