@@ -34,7 +34,7 @@ STATUSES = {
 }
 
 
-def wanted(session: Session, thread: Thread) -> list[FactRow]:
+def wanted_checks(session: Session, thread: Thread) -> list[FactRow]:
     """Return the check to declare for a tree of a pull request, at the last known head."""
     if not session.settings.check or thread.kind != "pull_request" or not thread.head_sha:
         return []
@@ -58,26 +58,26 @@ async def look(session: Session, github: str) -> None:
         return
     heads: dict[int, str | None] = {each.number: each.head.sha for each in await api.open_pulls(session.client, github)}
     for number in {each.number for each in mine} - heads.keys():
-        found = await api.pull(session.client, github, number)  # closed, or beyond the listed ones
-        heads[number] = found.head.sha if found.state == "open" else None
-    await asyncio.to_thread(_saw, session, mine, heads)
+        pull = await api.pull(session.client, github, number)  # closed, or beyond the listed ones
+        heads[number] = pull.head.sha if pull.state == "open" else None
+    await asyncio.to_thread(_record_heads, session, mine, heads)
     for ref in await api.queued(session.client, github):
         tried = queued_number(ref.ref)
         if tried is not None and tried in heads:
             await asyncio.to_thread(_queue, session, github, tried, ref.object.sha)
 
 
-def _saw(session: Session, mine: list[Thread], heads: Mapping[int, str | None]) -> None:
+def _record_heads(session: Session, mine: list[Thread], heads: Mapping[int, str | None]) -> None:
     """Record new heads, and declare a check on each; the check is pending until the head is judged."""
-    for each in mine:
-        head = heads[each.number]
+    for thread in mine:
+        head = heads[thread.number]
         if head is None:
-            threads.saw_closed(session.store, each.github, each.number)
+            threads.saw_closed(session.store, thread.github, thread.number)
             continue
-        if head != each.head_sha:
-            threads.saw_head(session.store, each.github, each.number, head)
-        if _decides(session, each):
-            facts.declare(session.store, [_fact(each, head)])
+        if head != thread.head_sha:
+            threads.saw_head(session.store, thread.github, thread.number, head)
+        if _decides(session, thread):
+            facts.declare(session.store, [_fact(thread, head)])
 
 
 def _queue(session: Session, github: str, number: int, sha: str) -> None:
@@ -104,32 +104,32 @@ async def write(session: Session, fact: FactRow) -> Wrote:
     verdict = await asyncio.to_thread(_verdict, session, thread)
     if fact.subject == thread.head_sha and verdict.head not in {None, fact.subject}:
         raise Needless  # a newer head exists, which the next look at the pull request finds
-    said = _said(session, thread, fact, verdict)
-    now = digest([json.dumps(said, sort_keys=True)])
+    body = _body(session, thread, fact, verdict)
+    now = digest([json.dumps(body, sort_keys=True)])
     if fact.github_id and fact.digest == now:
         return Wrote(digest=now)
     if not (await asyncio.to_thread(account.read, session.store)).checks_refused:
         try:
-            return await _check_run(session, fact, said, now)
+            return await _check_run(session, fact, body, now)
         except DeclinedError as error:
             if error.status != FORBIDDEN:
                 raise
             await asyncio.to_thread(lambda: account.note(session.store, checks_refused=True))
-    state, title = STATUSES[verdict.state], said["output"]["title"]
-    page = {"target_url": said["details_url"]} if "details_url" in said else {}
+    state, title = STATUSES[verdict.state], body["output"]["title"]
+    page = {"target_url": body["details_url"]} if "details_url" in body else {}
     status = {"state": state, "context": NAME, "description": title[:140]} | page
     await api.set_status(session.client, fact.github, fact.subject, status)
     return Wrote("status", digest=now)
 
 
-async def _check_run(session: Session, fact: FactRow, said: dict[str, Any], now: str) -> Wrote:
+async def _check_run(session: Session, fact: FactRow, body: dict[str, Any], now: str) -> Wrote:
     """Create or update the check run, found by its external id. GitHub accepts 50 annotations a request and appends
     them.
     """
-    notes = [] if said["status"] == "in_progress" else await asyncio.to_thread(_notes, session, fact.root_job_id)
+    notes = [] if body["status"] == "in_progress" else await asyncio.to_thread(_notes, session, fact.root_job_id)
     there, sent = await _ours(session, fact, looks=bool(notes))
     some = notes[sent : sent + api.MOST_ANNOTATIONS]
-    part = {**said, "output": {**said["output"], "annotations": [each.said() for each in some]}}
+    part = {**body, "output": {**body["output"], "annotations": [each.said() for each in some]}}
     if there:
         made = await api.change_check(session.client, fact.github, there, part)
     else:
@@ -141,8 +141,8 @@ async def _ours(session: Session, fact: FactRow, *, looks: bool) -> tuple[str, i
     """Return the id of the service's own check run, or "", and the number of annotations that it has."""
     if fact.github_id and not looks:
         return fact.github_id, 0
-    found = await api.check_runs(session.client, fact.github, fact.subject, NAME)
-    mine = [each for each in found if each.external_id == fact.fact_id]
+    check_runs = await api.check_runs(session.client, fact.github, fact.subject, NAME)
+    mine = [each for each in check_runs if each.external_id == fact.fact_id]
     return (str(mine[0].id), mine[0].output.annotations_count) if mine else (fact.github_id or "", 0)
 
 
@@ -152,15 +152,15 @@ def _verdict(session: Session, thread: Thread) -> Verdict:
     )
 
 
-def _said(session: Session, thread: Thread, fact: FactRow, verdict: Verdict) -> dict[str, Any]:
+def _body(session: Session, thread: Thread, fact: FactRow, verdict: Verdict) -> dict[str, Any]:
     """Return the body of a check run."""
     output = {"title": texts.check_title(verdict), "summary": texts.check_summary(verdict)}
-    said: dict[str, Any] = {"name": NAME, "external_id": fact.fact_id, "output": output}
+    body: dict[str, Any] = {"name": NAME, "external_id": fact.fact_id, "output": output}
     if session.service.settings.bridge.url:
-        said["details_url"] = f"{session.service.settings.bridge.url}/ui/trees/{thread.root_job_id}"
+        body["details_url"] = f"{session.service.settings.bridge.url}/ui/trees/{thread.root_job_id}"
     if verdict.state is GateState.PENDING:
-        return said | {"status": "in_progress"}
-    return said | {"status": "completed", "conclusion": CONCLUSIONS[verdict.state]}
+        return body | {"status": "in_progress"}
+    return body | {"status": "completed", "conclusion": CONCLUSIONS[verdict.state]}
 
 
 def _notes(session: Session, root: str) -> list[Annotation]:

@@ -226,13 +226,13 @@ async def _refresh_login(session: Session) -> None:
     if known.login and time.time() - known.seen_at < FRESH_SECONDS:
         return
     try:
-        found = await api.whoami(session.client)
+        user = await api.whoami(session.client)
     except DeclinedError as error:
         why = f"{account.REFUSED}: {error}"
         raise LimitedError(why, time.time() + REFUSED_SECONDS) from None
     kind = "app" if session.client.is_app else "user"
     await asyncio.to_thread(
-        account.note, session.store, login=found.login, kind=kind, seen_at=time.time(), checks_refused=False
+        account.note, session.store, login=user.login, kind=kind, seen_at=time.time(), checks_refused=False
     )
 
 
@@ -260,23 +260,23 @@ def _declare(session: Session) -> None:
 def _declare_tree(session: Session, thread: Thread, tree: BoundTree) -> None:
     """Declare new facts, and queue edits of written ones, whose content may have changed."""
     store, root = session.store, thread.root_job_id
-    told = [each for each in due(tree) if _is_wanted(session, thread, each)]
-    pulls = [(each, place) for place in threads.pulls_of(store, thread) for each in told if each.kind in ON_PULLS]
-    said = [(each, thread) for each in told]
-    said += [(replace(each, fact_id=on_pull(each.fact_id, place.number)), place) for each, place in pulls]
+    tree_facts = [each for each in due(tree) if _is_wanted(session, thread, each)]
+    pulls = [(each, place) for place in threads.pulls_of(store, thread) for each in tree_facts if each.kind in ON_PULLS]
+    posts = [(each, thread) for each in tree_facts]
+    posts += [(replace(each, fact_id=on_pull(each.fact_id, place.number)), place) for each, place in pulls]
     known = {each.fact_id: each for each in facts.of_root(store, root)}
     wanted = [
-        FactRow(each.fact_id, each.kind, root, place.github, place.number, each.about)
-        for each, place in said
-        if each.fact_id not in known and not each.only_edit
+        FactRow(fact.fact_id, fact.kind, root, place.github, place.number, fact.about)
+        for fact, place in posts
+        if fact.fact_id not in known and not fact.only_edit
     ]
-    facts.declare(store, [*wanted, *checks.wanted(session, thread)])
+    facts.declare(store, [*wanted, *checks.wanted_checks(session, thread)])
     checks.again(session, thread)
     hurries = tree.task.state.closed or any(each.end is None for each in tree.rounds)
-    for each, _ in said:
-        was = known.get(each.fact_id)
-        if was is not None and was.state == facts.DONE and each.kind in EDITED:
-            facts.again(store, each.fact_id, next_at=0.0 if hurries else (was.done_at or 0.0) + SETTLES)
+    for fact, _ in posts:
+        was = known.get(fact.fact_id)
+        if was is not None and was.state == facts.DONE and fact.kind in EDITED:
+            facts.again(store, fact.fact_id, next_at=0.0 if hurries else (was.done_at or 0.0) + SETTLES)
 
 
 def _is_wanted(session: Session, thread: Thread, fact: Fact) -> bool:

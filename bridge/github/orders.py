@@ -42,7 +42,7 @@ class NotOursError(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
+class CommandSource:
     """The comment that contains a command, and the command's idempotency key."""
 
     row: CommentRow
@@ -51,7 +51,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Did:
+class CommandResult:
     """The result of a command."""
 
     says: str
@@ -75,38 +75,38 @@ class _Pauses:
         """The corrected commands to suggest, each with its job."""
         return "\n".join(each.commands[0] for each in self.now if each.commands)
 
-    def lines_for(self, said: Resume) -> str:
+    def lines_for(self, command: Resume) -> str:
         """Return the commands that keep what is right in an order which lacks only the job."""
-        return "\n".join(_line(each, said) for each in self.now if each.commands)
+        return "\n".join(_line(each, command) for each in self.now if each.commands)
 
 
-def carry_out(session: Session, asked: Asked, said: Said) -> Awaitable[Did]:
+def carry_out(session: Session, source: CommandSource, command: Said) -> Awaitable[CommandResult]:
     """Carry out a command. Raise ServiceError with the reason if it is refused."""
-    match said:
+    match command:
         case Resume():
-            return _resume(session, asked, said)
+            return _resume(session, source, command)
         case Kill():
-            return _kill(session, asked, said)
+            return _kill(session, source, command)
         case Retry():
-            return _retry(session, asked, said)
+            return _retry(session, source, command)
         case Start():
-            return _start(session, asked, said)
+            return _start(session, source, command)
         case Status():
-            return _status(session, asked)
+            return _status(session, source)
         case Unknown():
             raise ValueError("an unknown command is refused before")
 
 
-async def is_for_us(session: Session, asked: Asked, said: Said) -> bool:
+async def is_for_us(session: Session, source: CommandSource, command: Said) -> bool:
     """Return whether the command addresses this service, by its job, its thread or its repository."""
     try:
-        match said:
+        match command:
             case Resume(job=job) | Kill(job=job) | Retry(job=job) if job:
-                await _job(session, asked, job)
+                await _job(session, source, job)
             case Resume() | Kill() | Retry() | Status():
-                return bool(await asyncio.to_thread(_threads, session, asked.row))
+                return bool(await asyncio.to_thread(_threads, session, source.row))
             case Start():
-                await asyncio.to_thread(_repo_of, session, asked.row.github)
+                await asyncio.to_thread(_repo_of, session, source.row.github)
             case Unknown():
                 pass
     except NotOursError:
@@ -116,130 +116,132 @@ async def is_for_us(session: Session, asked: Asked, said: Said) -> bool:
     return True
 
 
-async def _resume(session: Session, asked: Asked, said: Resume) -> Did:
-    job, number = await _meant(session, asked, said)
+async def _resume(session: Session, source: CommandSource, command: Resume) -> CommandResult:
+    job, number = await _target(session, source, command)
     order = ResumeOrder(
-        actor=asked.comment.author,
+        actor=source.comment.author,
         channel=COMMENT,
         job_id=job,
-        verb=said.verb,
-        text=said.text,
+        verb=command.verb,
+        text=command.text,
         round=number,
-        partial=said.partial,
-        other=said.other,
-        request_id=asked.request_id,
+        partial=command.partial,
+        other=command.other,
+        request_id=source.request_id,
     )
     verdict = await resume(session.service, order)
-    return Did(verdict.message, job)
+    return CommandResult(verdict.message, job)
 
 
-async def _meant(session: Session, asked: Asked, said: Resume) -> tuple[str, int | None]:
+async def _target(session: Session, source: CommandSource, command: Resume) -> tuple[str, int | None]:
     """Return the job that a command means, and the number of its round that was open when the comment was written."""
-    if said.job:
-        job = await _job(session, asked, said.job)
-        found = await _open_then(session, asked.row, [ids.root_of(job) or job])
-        return job, _round_of(job, found)
-    here = await asyncio.to_thread(_threads, session, asked.row)
+    if command.job:
+        job = await _job(session, source, command.job)
+        pauses = await _open_then(session, source.row, [ids.root_of(job) or job])
+        return job, _round_of(job, pauses)
+    here = await asyncio.to_thread(_threads, session, source.row)
     if not here:
         raise NotOursError
     roots = [thread.root_job_id for thread in here]
-    found = await _open_then(session, asked.row, roots)
+    pauses = await _open_then(session, source.row, roots)
     tasks = await asyncio.to_thread(job_rows.tasks_of, session.store, roots)
-    if not (found.mine or found.others) and tasks and all(task.state.closed for task in tasks.values()):
+    if not (pauses.mine or pauses.others) and tasks and all(task.state.closed for task in tasks.values()):
         over = ", ".join(f"{root} is {task.state}" for root, task in tasks.items())
-        raise RefusedError(f"nothing on #{asked.row.number} waits for a person any more: {over}")
-    only = _only_round(asked, said, found)
+        raise RefusedError(f"nothing on #{source.row.number} waits for a person any more: {over}")
+    only = _only_round(source, command, pauses)
     return only.coordinator_id, only.number
 
 
-async def _kill(session: Session, asked: Asked, said: Kill) -> Did:
-    job = await _job(session, asked, said.job) if said.job else await _only_tree(session, asked)
-    killed = await trees.kill(session.service, job, actor=signed(asked.comment.author, COMMENT), immediate=False)
-    return Did(f"{killed.root_job_id} is being ended", job)
+async def _kill(session: Session, source: CommandSource, command: Kill) -> CommandResult:
+    job = await _job(session, source, command.job) if command.job else await _only_tree(session, source)
+    killed = await trees.kill(session.service, job, actor=signed(source.comment.author, COMMENT), immediate=False)
+    return CommandResult(f"{killed.root_job_id} is being ended", job)
 
 
-async def _retry(session: Session, asked: Asked, said: Retry) -> Did:
-    job, by = await _job(session, asked, said.job), signed(asked.comment.author, COMMENT)
-    retried = await trees.retry(session.service, job, actor=by, request_id=asked.request_id)
-    return Did(f"{retried.job_id} runs again", job)
+async def _retry(session: Session, source: CommandSource, command: Retry) -> CommandResult:
+    job, by = await _job(session, source, command.job), signed(source.comment.author, COMMENT)
+    retried = await trees.retry(session.service, job, actor=by, request_id=source.request_id)
+    return CommandResult(f"{retried.job_id} runs again", job)
 
 
-async def _start(session: Session, asked: Asked, said: Start) -> Did:
+async def _start(session: Session, source: CommandSource, command: Start) -> CommandResult:
     """Start a tree under an id that is reserved first: a retry finds the tree of the first attempt."""
-    row, store = asked.row, session.store
+    row, store = source.row, session.store
     repo = await asyncio.to_thread(_repo_of, session, row.github)
     root = await asyncio.to_thread(threads.reserve_job, store, row.comment_id, trees.new_root_id())
     thread = await api.issue(session.client, row.github, row.number)
     on_pull = thread.pull_request is not None
-    by = asked.comment.author
+    by = source.comment.author
     caveat = f"#{row.number} was closed on GitHub when {by} ordered this there" if thread.state == "closed" else ""
     new = NewJob(
-        agent=said.agent,
-        action=said.action.value,
-        message=task_from_comment(asked.comment, said.text, repo),
+        agent=command.agent,
+        action=command.action.value,
+        message=task_from_comment(source.comment, command.text, repo),
         repo=repo,
         pull_request=row.number if on_pull else None,
         issue=None if on_pull else row.number,
-        goal=said.text,
+        goal=command.text,
         read_only=Action.IMPLEMENT not in session.service.settings.github.commands,
         caveat=caveat,
     )
     started = f"{await new_jobs.start(session.service, new, root, session.client.token)} is started"
-    return Did(f"{started}; {caveat}" if caveat else started, root)
+    return CommandResult(f"{started}; {caveat}" if caveat else started, root)
 
 
-async def _status(session: Session, asked: Asked) -> Did:
-    found = await asyncio.to_thread(_threads, session, asked.row)
-    if not found:
+async def _status(session: Session, source: CommandSource) -> CommandResult:
+    here = await asyncio.to_thread(_threads, session, source.row)
+    if not here:
         raise NotOursError
-    return Did("the status was given", report="\n".join(each.root_job_id for each in found))
+    return CommandResult("the status was given", report="\n".join(each.root_job_id for each in here))
 
 
-async def _job(session: Session, asked: Asked, job_id: str) -> str:
+async def _job(session: Session, source: CommandSource, job_id: str) -> str:
     """Return the named job if its tree is discussed on this thread."""
     root = ids.root_of(job_id)
-    here = {each.root_job_id for each in await asyncio.to_thread(_threads, session, asked.row)}
+    here = {each.root_job_id for each in await asyncio.to_thread(_threads, session, source.row)}
     if root in here:
         return job_id
     task = await asyncio.to_thread(job_rows.task_of, session.store, root) if root else None
     if task is not None:
-        raise RefusedError(f"{job_id} is discussed elsewhere, not on #{asked.row.number}")
-    if root and await _is_anothers(session, asked, root):
+        raise RefusedError(f"{job_id} is discussed elsewhere, not on #{source.row.number}")
+    if root and await _is_anothers(session, source, root):
         raise NotOursError
     known = ", ".join(sorted(here))
     raise NotFoundError(f"there is no job of that name here; discussed here: {known or 'none'}")
 
 
-async def _is_anothers(session: Session, asked: Asked, root: str) -> bool:
+async def _is_anothers(session: Session, source: CommandSource, root: str) -> bool:
     """Return whether another service has written about this tree on the thread."""
-    thread = await api.comments_of(session.client, asked.row.github, asked.row.number, 0.0)
+    thread = await api.comments_of(session.client, source.row.github, source.row.number, 0.0)
     return any((marked(each.body) or "").startswith(root) for each in thread)
 
 
-def _only_round(asked: Asked, said: Resume, found: _Pauses) -> RoundRecord:
+def _only_round(source: CommandSource, command: Resume, pauses: _Pauses) -> RoundRecord:
     """Return the only round that was open on this thread."""
-    if len(found.mine) == 1 and not found.others:
-        return found.mine[0]
-    if found.mine:
-        raise RefusedError("several pauses were open here when this was written: name the job", found.lines_for(said))
-    if found.others:
+    if len(pauses.mine) == 1 and not pauses.others:
+        return pauses.mine[0]
+    if pauses.mine:
+        raise RefusedError(
+            "several pauses were open here when this was written: name the job", pauses.lines_for(command)
+        )
+    if pauses.others:
         raise NotOursError
-    raise RefusedError(f"nothing on #{asked.row.number} waited for a person when this was written", found.lines)
+    raise RefusedError(f"nothing on #{source.row.number} waited for a person when this was written", pauses.lines)
 
 
-def _round_of(job_id: str, found: _Pauses) -> int | None:
+def _round_of(job_id: str, pauses: _Pauses) -> int | None:
     """Return the number of the open round that a job id means; None if ambiguous, so that the tree refuses with the
     reason.
     """
-    mine = rounds.meant_by(job_id, list(found.mine))
-    if not mine and found.now:
-        raise RefusedError(f"nothing of {job_id} waited for a person when this was written", found.lines)
+    mine = rounds.meant_by(job_id, list(pauses.mine))
+    if not mine and pauses.now:
+        raise RefusedError(f"nothing of {job_id} waited for a person when this was written", pauses.lines)
     return mine[0].number if len(mine) == 1 else None
 
 
-async def _only_tree(session: Session, asked: Asked) -> str:
+async def _only_tree(session: Session, source: CommandSource) -> str:
     """Return the only tree on this thread that is still running."""
-    here = await asyncio.to_thread(_threads, session, asked.row)
+    here = await asyncio.to_thread(_threads, session, source.row)
     if not here:
         raise NotOursError
     tasks = await asyncio.to_thread(job_rows.tasks_of, session.store, [each.root_job_id for each in here])
@@ -253,27 +255,27 @@ async def _only_tree(session: Session, asked: Asked) -> str:
 
 def _threads(session: Session, row: CommentRow) -> list[Thread]:
     """Return the trees discussed on a thread that existed when the comment was written."""
-    found = threads.discussed(session.store, row.github, row.number)
-    return [each for each in found if each.bound_at < row.created_at + 1]
+    discussed = threads.discussed(session.store, row.github, row.number)
+    return [each for each in discussed if each.bound_at < row.created_at + 1]
 
 
 def _repo_of(session: Session, github: str) -> str:
     served = session.settings.repos
-    found = [each.name for each in repo_rows.every(session.store) if each.github == github]
-    found = [name for name in found if not served or name in served]
-    if not found:
+    names = [each.name for each in repo_rows.every(session.store) if each.github == github]
+    names = [name for name in names if not served or name in served]
+    if not names:
         raise NotOursError
-    return found[0]
+    return names[0]
 
 
-def _line(row: RoundRecord, said: Resume) -> str:
+def _line(row: RoundRecord, command: Resume) -> str:
     """Return the command for a round that keeps the order's verb and words where the round takes them."""
-    if said.verb not in row.verbs or (said.verb == Verb.EXTEND and refuse_duration(said.text)):
+    if command.verb not in row.verbs or (command.verb == Verb.EXTEND and refuse_duration(command.text)):
         return row.commands[0]
-    if said.verb == Verb.ANSWER:
+    if command.verb == Verb.ANSWER:
         asks = {question.id: question.choices for question in row.questions}
-        return line_to_type(said.text, asks, Meant(said.partial, said.other), row.coordinator_id)
-    return f"service resume {row.coordinator_id} {said.verb} {said.text}".rstrip()
+        return line_to_type(command.text, asks, Meant(command.partial, command.other), row.coordinator_id)
+    return f"service resume {row.coordinator_id} {command.verb} {command.text}".rstrip()
 
 
 async def _open_then(session: Session, row: CommentRow, roots: list[str]) -> _Pauses:
@@ -282,29 +284,31 @@ async def _open_then(session: Session, row: CommentRow, roots: list[str]) -> _Pa
     If any of them was announced on the thread by then, return only those: people answer what they have read.
     """
     thread = await api.comments_of(session.client, row.github, row.number, 0.0)
-    told = {fact_of(mark): each for each in thread if (mark := marked(each.body)) and each.created_at <= row.created_at}
-    return await asyncio.to_thread(_judged, session, row, roots, told)
+    announced = {
+        fact_of(mark): each for each in thread if (mark := marked(each.body)) and each.created_at <= row.created_at
+    }
+    return await asyncio.to_thread(_pauses_at, session, row, roots, announced)
 
 
-def _judged(session: Session, row: CommentRow, roots: list[str], told: dict[str, ReadComment]) -> _Pauses:
+def _pauses_at(session: Session, row: CommentRow, roots: list[str], announced: dict[str, ReadComment]) -> _Pauses:
     every = [each for root in roots for each in rounds.of_tree(session.service, root)]
-    mine = [each for each in every if _was_open(each, row, told)]
+    mine = [each for each in every if _was_open(each, row, announced)]
     others = frozenset(
-        found[1]
-        for mark, comment in told.items()
-        if (found := _PAUSE.fullmatch(mark)) and _told_as_open(found[1], comment, row)
-        if job_rows.task_of(session.store, found[1]) is None
+        marker[1]
+        for mark, comment in announced.items()
+        if (marker := _PAUSE.fullmatch(mark)) and _asks_for_resume(marker[1], comment, row)
+        if job_rows.task_of(session.store, marker[1]) is None
     )
-    read = [each for each in mine if pause_id(each.round_id) in told]
+    read = [each for each in mine if pause_id(each.round_id) in announced]
     now = tuple(each for each in every if each.end is None)
     return _Pauses(tuple(read if read or others else mine), others, now)
 
 
-def _was_open(each: RoundRecord, row: CommentRow, told: dict[str, ReadComment]) -> bool:
-    begun = each.opened_at < row.created_at + SECOND or pause_id(each.round_id) in told
-    return begun and (each.closed_at is None or each.closed_at > row.created_at)
+def _was_open(pause: RoundRecord, row: CommentRow, announced: dict[str, ReadComment]) -> bool:
+    begun = pause.opened_at < row.created_at + SECOND or pause_id(pause.round_id) in announced
+    return begun and (pause.closed_at is None or pause.closed_at > row.created_at)
 
 
-def _told_as_open(root: str, comment: ReadComment, row: CommentRow) -> bool:
+def _asks_for_resume(root: str, comment: ReadComment, row: CommentRow) -> bool:
     """Return whether the service's comment asks for a resume, or was edited since and may have asked for one."""
     return f"/service resume {root}" in comment.body or comment.updated_at > row.created_at

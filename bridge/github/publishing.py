@@ -22,7 +22,7 @@ from activities.store.github.facts import FactRow
 from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Repo
 from bridge.github.session import APART, Later, Never, Session, Wrote
-from bridge.operations.branches.publish import NothingToPublishError, Work, publication, work_of
+from bridge.operations.branches.publish import NamedCommit, NothingToPublishError, publication, work_of
 from bridge.operations.github.tree import result_of
 from bridge.operations.service import Service
 from workflows.github.bound_tree import BoundTree, last_job
@@ -46,7 +46,7 @@ NOT_SEEN_YET = 4
 
 def declare(session: Session) -> None:
     """Declare automatic publications, and pull requests whose tree has ended since they were written."""
-    store, repos_ = session.store, _served(session)
+    store, repos_ = session.store, _published_repos(session)
     facts.publish_in(store, [each.name for each in repos_], time.time())
     known = {each.name: each for each in repos_}
     facts.declare(store, [_fact(tree, known[tree.repo]) for tree in facts.unpublished(store)])
@@ -62,7 +62,7 @@ def is_news(service: Service, now: float) -> bool:
     return fresh or bool(facts.outdated_pulls(store) or facts.unpublished(store))
 
 
-def _served(session: Session) -> list[Repo]:
+def _published_repos(session: Session) -> list[Repo]:
     """Return the repositories whose finished work is published automatically."""
     if session.settings.publish != "on_success":
         return []
@@ -90,7 +90,7 @@ def _fact(tree: facts.Finished, repo: Repo) -> FactRow:
 
 def to_push(store: Engine, now: float) -> list[FactRow]:
     """Return the facts whose branch is to be pushed now, each with its next attempt already scheduled."""
-    found = []
+    due = []
     for fact in facts.to_push(store, now):
         if fact.attempts >= MOST_PUSHES:
             facts.give_up(store, fact.fact_id, fact.error)
@@ -98,8 +98,8 @@ def to_push(store: Engine, now: float) -> list[FactRow]:
         where = f" of the host {fact.host}" if fact.host else ""
         why = fact.error or f"the GitHub process{where} has not pushed it yet"
         facts.put_off(store, fact.fact_id, now + backoff(FIRST_WAIT, fact.attempts), why)
-        found.append(fact)
-    return found
+        due.append(fact)
+    return due
 
 
 def pusher(session: Session, fact: FactRow) -> str:
@@ -162,7 +162,7 @@ def _here(session: Session, fact: FactRow) -> Repo | None:
     return None
 
 
-def _work(session: Session, fact: FactRow) -> Work:
+def _work(session: Session, fact: FactRow) -> NamedCommit:
     """Return the branch and commit to publish now; if the branch is gone, the commit pushed before."""
     was = publication(fact)
     job = job_rows.get(session.store, was.job_id)
@@ -172,7 +172,7 @@ def _work(session: Session, fact: FactRow) -> Work:
         return work_of(session.service, job)
     except (NotFoundError, RefusedError):
         if was.commit:
-            return Work(fact.subject, was.commit)
+            return NamedCommit(fact.subject, was.commit)
         raise
 
 
@@ -185,7 +185,7 @@ async def _refuse_protected(session: Session, github: str, branch: str) -> None:
         raise RefusedError(f"{branch} is {what} of {github}: it is never pushed", "service job publish LEG")
 
 
-def _push(session: Session, fact: FactRow, repo: Path, work: Work) -> None:
+def _push(session: Session, fact: FactRow, repo: Path, work: NamedCommit) -> None:
     to = pushing.destination(repo, fact.github, session.settings.web, session.client.token)
     pushing.push(repo, work.commit, work.branch, to)
 
@@ -206,42 +206,42 @@ def _whole(error: ServiceError) -> str:
 async def open_pull(session: Session, fact: FactRow) -> Wrote:
     """Open the pull request, or update the existing one."""
     what = publication(fact)
-    told = await asyncio.to_thread(_told, session, fact, what)
-    found = await api.pulls_of(session.client, fact.github, fact.subject)
-    standing = next((each for each in found if each.state == "open"), None)
-    over = next((each for each in found if each.head.sha == what.commit), None)
+    content = await asyncio.to_thread(_content, session, fact, what)
+    pulls = await api.pulls_of(session.client, fact.github, fact.subject)
+    standing = next((each for each in pulls if each.state == "open"), None)
+    over = next((each for each in pulls if each.head.sha == what.commit), None)
     if standing is None and over is None:
-        standing = await _open(session, fact, what, told)
+        standing = await _open(session, fact, what, content)
         what = await asyncio.to_thread(_again, session, fact)
     if standing is None:
         assert over is not None
         state = "merged" if over.merged or over.merged_at else "closed"
-        return await _seen(session, fact, what, told, over, state)
-    return await _update(session, fact, what, told, standing)
+        return await _record(session, fact, what, content, over, state)
+    return await _update(session, fact, what, content, standing)
 
 
-async def _open(session: Session, fact: FactRow, what: Publication, told: Told) -> Pull | None:
+async def _open(session: Session, fact: FactRow, what: Publication, content: Told) -> Pull | None:
     """Open the pull request, and record its body's digest before the POST, so that a crash in between can be
     recognised.
     """
     base = what.base or await _base(session, fact)
-    body, draft = texts.body(told, fact.fact_id), told.running and not what.no_drafts
-    await _keep(session, fact, what.about_to_say(_said(body)).model_copy(update={"draft": draft}))
-    said = {"title": texts.title(told), "body": body, "head": fact.subject, "base": base, "draft": draft}
+    body, draft = texts.body(content, fact.fact_id), content.running and not what.no_drafts
+    await _keep(session, fact, what.about_to_say(_body_digest(body)).model_copy(update={"draft": draft}))
+    fields = {"title": texts.title(content), "body": body, "head": fact.subject, "base": base, "draft": draft}
     try:
-        return await api.open_pull(session.client, fact.github, **said)
+        return await api.open_pull(session.client, fact.github, **fields)
     except DeclinedError as error:
-        return await _declined(session, fact, what, error, base)
+        return await _handle_refusal(session, fact, what, error, base)
 
 
-async def _declined(session: Session, fact: FactRow, what: Publication, error: DeclinedError, base: str) -> Pull:
+async def _handle_refusal(session: Session, fact: FactRow, what: Publication, error: DeclinedError, base: str) -> Pull:
     """Handle GitHub's 422: use a pull request that somebody opened first, retry without a draft, or give up."""
     if error.status != 422:
         raise error
     why = str(error).lower()
     if "already exists" in why:
-        found = await api.pulls_of(session.client, fact.github, fact.subject)
-        if standing := next((each for each in found if each.state == "open"), None):
+        pulls = await api.pulls_of(session.client, fact.github, fact.subject)
+        if standing := next((each for each in pulls if each.state == "open"), None):
             return standing
         raise Later("GitHub does not list the pull request yet", time.time() + APART) from None
     if "draft" in why and not what.no_drafts:
@@ -274,30 +274,30 @@ async def _base(session: Session, fact: FactRow) -> str:
     return (await api.repository(session.client, fact.github)).default_branch
 
 
-async def _update(session: Session, fact: FactRow, what: Publication, told: Told, there: Pull) -> Wrote:
+async def _update(session: Session, fact: FactRow, what: Publication, content: Told, there: Pull) -> Wrote:
     """Update the body if nobody else edited it, and mark the service's own draft ready. The title is never changed."""
     await asyncio.to_thread(facts.note, session.store, fact.fact_id, github_id=str(there.number), url=there.html_url)
-    body = texts.body(told, fact.fact_id)
-    ours = marked(_plain(there.body)) == fact.fact_id and _said(there.body) in what.said
-    changed = ours and _said(there.body) != _said(body)
+    body = texts.body(content, fact.fact_id)
+    ours = marked(_plain(there.body)) == fact.fact_id and _body_digest(there.body) in what.said
+    changed = ours and _body_digest(there.body) != _body_digest(body)
     if changed:
-        what = what.about_to_say(_said(body))
+        what = what.about_to_say(_body_digest(body))
         await _keep(session, fact, what)
         await api.change_pull(session.client, fact.github, there.number, body=body)
-    if what.draft and there.draft and told.task.state is TaskState.DONE and not told.task.cut_short:
+    if what.draft and there.draft and content.task.state is TaskState.DONE and not content.task.cut_short:
         if changed:
             raise Later("its text is written; next, that it is ready", time.time() + APART)
         await api.mark_ready(session.client, there.node_id)
         what, there = what.model_copy(update={"draft": False}), there.model_copy(update={"draft": False})
     if not there.draft:
         what = what.model_copy(update={"draft": False})
-    return await _seen(session, fact, what, told, there, "draft" if there.draft else "open")
+    return await _record(session, fact, what, content, there, "draft" if there.draft else "open")
 
 
-async def _seen(session: Session, fact: FactRow, what: Publication, told: Told, there: Pull, state: str) -> Wrote:
+async def _record(session: Session, fact: FactRow, what: Publication, content: Told, there: Pull, state: str) -> Wrote:
     """Record the state of the pull request and the revision of the task it reflects."""
     text = what.model_copy(update={"state": state, "into": there.base.ref}).model_dump_json()
-    revision = told.task.revision
+    revision = content.task.revision
     await asyncio.to_thread(facts.note, session.store, fact.fact_id, text=text, revision=revision)
     return Wrote(str(there.number), there.html_url, what.said[-1] if what.said else "")
 
@@ -312,7 +312,7 @@ def _again(session: Session, fact: FactRow) -> Publication:
     return publication(facts.get(session.store, fact.fact_id) or fact)
 
 
-def _told(session: Session, fact: FactRow, what: Publication) -> Told:
+def _content(session: Session, fact: FactRow, what: Publication) -> Told:
     store = session.store
     task, job = job_rows.task_of(store, fact.root_job_id), job_rows.get(store, what.job_id)
     if task is None or job is None:
@@ -330,5 +330,5 @@ def _plain(body: str) -> str:
     return body.replace("\r\n", "\n").rstrip("\n")
 
 
-def _said(body: str) -> str:
+def _body_digest(body: str) -> str:
     return digest(_plain(body))

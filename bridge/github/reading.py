@@ -21,7 +21,7 @@ from activities.store.github.account import Reading
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import CommentRow
 from bridge.github import checks, orders
-from bridge.github.orders import Asked, NotOursError
+from bridge.github.orders import CommandSource, NotOursError
 from bridge.github.session import Session
 from bridge.operations.github import polling
 from bridge.operations.github.polling import STARTING
@@ -60,14 +60,14 @@ async def read(session: Session) -> list[str]:
     did, now = [], time.time()
     failed: list[AwayError] = []
     looked = [each for each in await asyncio.to_thread(of_interest, session) if each.due(now)]
-    for each in looked:
+    for reading in looked:
         try:
-            did += await _read_one(session, each)
+            did += await _read_one(session, reading)
         except AwayError as error:
             if error.status is None:
                 raise
             failed.append(error)
-            await asyncio.to_thread(_leave, session, each, str(error))
+            await asyncio.to_thread(_leave, session, reading, str(error))
     if failed and len(failed) == len(looked):
         raise failed[-1]
     return did
@@ -78,14 +78,14 @@ async def _read_one(session: Session, known: Reading) -> list[str]:
     store, began = session.store, time.time()
     before, taken = session.client.requests, 0
     try:
-        found = await api.comments_since(session.client, known.github, known.since)
+        comments = await api.comments_since(session.client, known.github, known.since)
         if not session.client.was_free:
-            taken = await asyncio.to_thread(_take, session, known, found)
+            taken = await asyncio.to_thread(_take, session, known, comments)
         await checks.look(session, known.github)
     except DeclinedError as no:
         await asyncio.to_thread(_leave, session, known, str(no))
         return [f"{known.github} cannot be read: {no}"]
-    since = max([known.since, *(each.updated_at - LATE_SECONDS for each in found)])
+    since = max([known.since, *(each.updated_at - LATE_SECONDS for each in comments)])
     asked = session.client.requests - before
     wait = max(session.settings.poll, FREE_SECONDS * asked, session.client.poll_interval)
     seen = {"since": since, "polled_at": began, "next_at": time.time() + wait, "error": ""}
@@ -99,16 +99,16 @@ def _leave(session: Session, known: Reading, why: str) -> None:
     account.note_reading(session.store, known.github, polled_at=now, next_at=now + FAILED_SECONDS, error=why)
 
 
-def _take(session: Session, known: Reading, found: list[Comment]) -> int:
+def _take(session: Session, known: Reading, comments: list[Comment]) -> int:
     """Store the comments that contain a permitted command, and ignore the others."""
     store, us = session.store, account.read(session.store).login
     rows = []
-    for each in found:
-        bound = [thread.bound_at for thread in threads.discussed(store, known.github, each.number)]
+    for comment in comments:
+        bound = [thread.bound_at for thread in threads.discussed(store, known.github, comment.number)]
         since = min(bound, default=known.since if STARTING & {*session.settings.commands} else float("inf"))
-        if why_ignored(written(each), {us}, since) or not commands_in(each.body):
+        if why_ignored(clean_comment(comment), {us}, since) or not commands_in(comment.body):
             continue
-        rows.append(CommentRow(each.id, known.github, each.number, each.user.login, each.created_at))
+        rows.append(CommentRow(comment.id, known.github, comment.number, comment.user.login, comment.created_at))
     return threads.take_comments(store, rows)
 
 
@@ -122,7 +122,7 @@ def _begin_new(session: Session) -> None:
 
 
 @dataclass
-class Outcome:
+class CommentOutcome:
     """The result of the commands of one comment."""
 
     done: list[str]
@@ -146,10 +146,10 @@ async def act(session: Session) -> list[str]:
     did: list[str] = []
     for row in await asyncio.to_thread(threads.open_comments, session.store):
         try:
-            said = await _act_on(session, row)
+            outcome = await _act_on(session, row)
         except UnreachableError as error:
             return [*did, f"comment {row.comment_id} waits: {error.message}"]
-        did.append(f"comment {row.comment_id} of {row.author}: {said}")
+        did.append(f"comment {row.comment_id} of {row.author}: {outcome}")
     return did
 
 
@@ -168,7 +168,7 @@ async def _act_on(session: Session, row: CommentRow) -> str:
         return "ignored: it is from a stranger, in a thread without a tree"
     if permission in MAY_COMMAND:
         await asyncio.to_thread(_declare, session, row, FactKind.TAKEN)
-    outcome = await _carried_out(session, row, comment, permission)
+    outcome = await _carry_out(session, row, comment, permission)
     return await asyncio.to_thread(_settle, session, row, outcome)
 
 
@@ -177,19 +177,19 @@ def _why_not(session: Session, row: CommentRow, comment: Comment | None) -> str:
         return "it was deleted"
     bound = [thread.bound_at for thread in threads.discussed(session.store, row.github, row.number)]
     us = account.read(session.store).login
-    return why_ignored(written(comment), {us}, min(bound, default=0.0))
+    return why_ignored(clean_comment(comment), {us}, min(bound, default=0.0))
 
 
-async def _carried_out(session: Session, row: CommentRow, comment: Comment, permission: str) -> Outcome:
-    outcome, told = Outcome([], [], [], [], stranger=permission not in MAY_COMMAND), written(comment)
-    for number, spoken in enumerate(spoken_in(told.body)):
-        asked, said = Asked(row, told, f"comment-{row.comment_id}-{number}"), spoken.said
-        if why := why_refused(said, permission, session.settings.commands):
-            if await orders.is_for_us(session, asked, said):
+async def _carry_out(session: Session, row: CommentRow, comment: Comment, permission: str) -> CommentOutcome:
+    outcome, clean = CommentOutcome([], [], [], [], stranger=permission not in MAY_COMMAND), clean_comment(comment)
+    for number, spoken in enumerate(spoken_in(clean.body)):
+        source, command = CommandSource(row, clean, f"comment-{row.comment_id}-{number}"), spoken.said
+        if why := why_refused(command, permission, session.settings.commands):
+            if await orders.is_for_us(session, source, command):
                 outcome.refuse(why, spoken.line)
             continue
         try:
-            did = await orders.carry_out(session, asked, said)
+            did = await orders.carry_out(session, source, command)
         except NotOursError:
             continue
         except UnreachableError:
@@ -218,7 +218,7 @@ def _lines(hint: str) -> Sequence[str]:
     return [line for line in lines if as_comment(line).startswith("/")]
 
 
-def _settle(session: Session, row: CommentRow, outcome: Outcome) -> str:
+def _settle(session: Session, row: CommentRow, outcome: CommentOutcome) -> str:
     """Declare the answer, then record that the comment was acted on: after a crash in between, a repeat is
     idempotent.
     """
@@ -236,9 +236,9 @@ def _settle(session: Session, row: CommentRow, outcome: Outcome) -> str:
         )
         _declare(session, row, FactKind.REFUSAL, refused.model_dump_json())
     state = threads.REFUSED if outcome.refused else threads.DONE if outcome.done else threads.IGNORED
-    said = "; ".join([*outcome.done, *outcome.refused]) or "for another service"
-    threads.acted(store, row.comment_id, state, said, outcome.job_id)
-    return said
+    summary = "; ".join([*outcome.done, *outcome.refused]) or "for another service"
+    threads.acted(store, row.comment_id, state, summary, outcome.job_id)
+    return summary
 
 
 def _is_silent(store: Engine, row: CommentRow, *, stranger: bool) -> bool:
@@ -247,12 +247,12 @@ def _is_silent(store: Engine, row: CommentRow, *, stranger: bool) -> bool:
     Strangers are answered once per thread. Refusals to people who may command are rate-limited; what strangers
     wrote does not count.
     """
-    told = facts.refusals(store, row.github, row.number)
-    to_strangers = {each.fact_id for each in told if each.text and Refused.model_validate_json(each.text).stranger}
+    refusals = facts.refusals(store, row.github, row.number)
+    to_strangers = {each.fact_id for each in refusals if each.text and Refused.model_validate_json(each.text).stranger}
     if stranger:
         return bool(to_strangers)
     since = time.time() - HOUR
-    return silent(sum(each.at >= since and each.fact_id not in to_strangers for each in told))
+    return silent(sum(each.at >= since and each.fact_id not in to_strangers for each in refusals))
 
 
 def _declare(session: Session, row: CommentRow, kind: FactKind, text: str = "") -> None:
@@ -263,7 +263,7 @@ def _declare(session: Session, row: CommentRow, kind: FactKind, text: str = "") 
     facts.declare(session.store, [fact])
 
 
-def written(comment: Comment) -> Written:
+def clean_comment(comment: Comment) -> Written:
     """Convert a comment to the model of the comment rules, without placeholders of kept secrets (ruling N7)."""
     return Written(
         id=comment.id,

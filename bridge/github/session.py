@@ -52,7 +52,7 @@ class Needless(Exception):  # noqa: N818
     """The fact is outdated and was never written: nothing is to be written."""
 
 
-class Gone(Exception):  # noqa: N818
+class CommentDeleted(Exception):  # noqa: N818
     """The comment that a fact answers was deleted: the fact is dropped, and nobody is notified."""
 
 

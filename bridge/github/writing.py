@@ -16,7 +16,7 @@ from activities.github.client import AwayError, DeclinedError, LimitedError
 from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from bridge.github import checks, publishing
-from bridge.github.session import APART, Gone, Later, Needless, Never, Session, Wrote
+from bridge.github.session import APART, CommentDeleted, Later, Needless, Never, Session, Wrote
 from bridge.operations.github.tree import bound_tree
 from workflows.github.bound_tree import BoundTree
 from workflows.github.commands import Refused
@@ -81,24 +81,24 @@ async def _write(session: Session, fact: FactRow) -> list[str]:
     except Later as later:
         await asyncio.to_thread(facts.put_off, session.store, fact.fact_id, later.until, str(later))
         return []
-    except Gone as gone:
+    except CommentDeleted as gone:
         await asyncio.to_thread(facts.note, session.store, fact.fact_id, state=facts.DROPPED, error=str(gone))
         return [f"{fact.kind} on {fact.where} is skipped: {gone}"]
     except (DeclinedError, Never) as error:
         final = isinstance(error, Never) or error.status in FOR_GOOD
-        return await asyncio.to_thread(_declined, session, fact, str(error), final=final)
+        return await asyncio.to_thread(_retry_or_give_up, session, fact, str(error), final=final)
     except SQLAlchemyError:
         raise
     except Exception as error:
         log.exception("an internal error with %s", fact.fact_id)
-        return await asyncio.to_thread(_declined, session, fact, f"an internal error: {type(error).__name__}")
-    await asyncio.to_thread(_written, session, fact, wrote)
+        return await asyncio.to_thread(_retry_or_give_up, session, fact, f"an internal error: {type(error).__name__}")
+    await asyncio.to_thread(_record, session, fact, wrote)
     return [f"wrote {fact.kind} on {fact.where}"]
 
 
-def _written(session: Session, fact: FactRow, wrote: Wrote) -> None:
-    said = "" if wrote.more else wrote.digest
-    facts.written(session.store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest=said)
+def _record(session: Session, fact: FactRow, wrote: Wrote) -> None:
+    text_digest = "" if wrote.more else wrote.digest
+    facts.written(session.store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest=text_digest)
     if wrote.more:
         facts.again(session.store, fact.fact_id)
     if fact.kind == FactKind.PUBLISH and wrote.url != fact.url:
@@ -108,7 +108,7 @@ def _written(session: Session, fact: FactRow, wrote: Wrote) -> None:
                 facts.again(session.store, row.fact_id)
 
 
-def _declined(session: Session, fact: FactRow, why: str, *, final: bool = False) -> list[str]:
+def _retry_or_give_up(session: Session, fact: FactRow, why: str, *, final: bool = False) -> list[str]:
     """Give up at once on a permanent error, else after some attempts. People are notified of both."""
     if final or fact.attempts + 1 >= MOST_ATTEMPTS:
         facts.give_up(session.store, fact.fact_id, why)
@@ -119,7 +119,7 @@ def _declined(session: Session, fact: FactRow, why: str, *, final: bool = False)
 
 
 @dataclass(frozen=True)
-class Body:
+class CommentBody:
     """The whole comment, with its marker."""
 
     text: str
@@ -127,15 +127,15 @@ class Body:
     """True once the fact is outdated: an existing comment is edited, a missing one is not created."""
 
 
-def body_of(session: Session, fact: FactRow) -> Body:
+def body_of(session: Session, fact: FactRow) -> CommentBody:
     """Render the current body of a fact's comment."""
     if not fact.root_job_id:
-        return Body(_answer(session, fact))
+        return CommentBody(_answer(session, fact))
     tree = _tree(session, fact.root_job_id)
     meant = next((each for each in due(tree) if each.fact_id == fact_of(fact.fact_id)), None)
     if meant is None:
         raise Never("it would not be true any more")
-    return Body(body(tree, replace(meant, fact_id=fact.fact_id)), meant.only_edit)
+    return CommentBody(body(tree, replace(meant, fact_id=fact.fact_id)), meant.only_edit)
 
 
 def _answer(session: Session, fact: FactRow) -> str:
@@ -158,27 +158,27 @@ def _tree(session: Session, root: str) -> BoundTree:
 async def comment(session: Session, fact: FactRow) -> Wrote:
     """Create the comment, or edit the existing one. No-op if its text has not changed."""
     body = await asyncio.to_thread(body_of, session, fact)
-    said = digest(body.text)
-    if fact.github_id and fact.digest == said:
-        return Wrote(digest=said)
+    text_digest = digest(body.text)
+    if fact.github_id and fact.digest == text_digest:
+        return Wrote(digest=text_digest)
     there = fact.github_id or await _ours(session, fact)
     if there:
-        return await _edit(session, fact, there, body.text, said)
+        return await _edit(session, fact, there, body.text, text_digest)
     if body.only_edit:
         raise Needless
     made = await api.add_comment(session.client, fact.github, fact.number, body.text)
-    return Wrote(str(made.id), made.html_url, said)
+    return Wrote(str(made.id), made.html_url, text_digest)
 
 
-async def _edit(session: Session, fact: FactRow, there: str, body: str, said: str) -> Wrote:
+async def _edit(session: Session, fact: FactRow, there: str, body: str, text_digest: str) -> Wrote:
     try:
         made = await api.edit_comment(session.client, fact.github, there, body)
     except DeclinedError as error:
         if error.status == 404:
             await api.issue(session.client, fact.github, fact.number)  # raises if the whole thread cannot be seen
-            raise Gone("somebody deleted the comment; it is not written again") from None
+            raise CommentDeleted("somebody deleted the comment; it is not written again") from None
         raise
-    return Wrote(str(made.id), made.html_url, said)
+    return Wrote(str(made.id), made.html_url, text_digest)
 
 
 async def _ours(session: Session, fact: FactRow) -> str:
@@ -203,7 +203,7 @@ async def reaction(session: Session, fact: FactRow) -> Wrote:
     except DeclinedError as error:
         if error.status == 404:
             await api.issue(session.client, fact.github, fact.number)
-            raise Gone("the comment is gone") from None
+            raise CommentDeleted("the comment is gone") from None
         raise
     return Wrote(str(made.id))
 

@@ -45,7 +45,7 @@ class Finishing:
             if end in self._seen or time.monotonic() < self._again.get(end, 0.0) or not _is_ours(service, root, repo):
                 continue
             try:
-                merged = self._merged(service, root)
+                merged = self._merge_if_ready(service, root)
             except HubAwayError as error:
                 log.warning("the tree %s is not merged by itself yet: %s", root, error.message)
                 self._again[end] = time.monotonic() + AGAIN_SECONDS
@@ -56,12 +56,12 @@ class Finishing:
                 done.append(root)
         return done
 
-    def _merged(self, service: Service, root: str) -> bool:
+    def _merge_if_ready(self, service: Service, root: str) -> bool:
         try:
-            found = branches.of_tree(service, root, fresh=True)
-            if not found.line or _handled(service, found):
+            tree = branches.of_tree(service, root, fresh=True)
+            if not tree.line or _is_handled(service, tree):
                 return False
-            if merge_gate.of_tree(service, root, found=found, at_line=True).state is not GateState.PASSING:
+            if merge_gate.of_tree(service, root, tree=tree, at_line=True).state is not GateState.PASSING:
                 return False
             merges.merge(service, [root], actor=ACTOR)
         except HubAwayError:
@@ -83,14 +83,14 @@ def _is_ours(service: Service, root: str, name: str) -> bool:
     return host is None or host.name == here or lacks_worker(host)
 
 
-def _handled(service: Service, found: Branches) -> bool:
+def _is_handled(service: Service, tree: Branches) -> bool:
     """Return whether the tree needs no automatic merge: all its line is merged, or a person has dropped one of its
     branches.
     """
-    events = branch_rows.recorded(service.store, found.root_job_id)
+    events = branch_rows.recorded(service.store, tree.root_job_id)
     merged = {event.branch for kind, _, event in events if kind is BranchEventKind.MERGED}
     dropped = any(kind is BranchEventKind.DROPPED for kind, _, _ in events)
-    return dropped or all(leg.branch in merged for leg in task_line.on_line(found))
+    return dropped or all(leg.branch in merged for leg in task_line.on_line(tree))
 
 
 async def keep(service: Service) -> None:

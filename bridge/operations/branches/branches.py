@@ -141,20 +141,20 @@ def of_tree(
     writers = [job for job in tree.jobs if job.action is Action.IMPLEMENT and only in (None, job.job_id)]
     unread = Branches(root, tree.task.repo, "", name, None, (), base=base, owns_task_branch=not of_another)
     try:
-        repo, stale = _fetched(service, tree, typed or f"service job branches {root}", fresh=fresh)
+        repo, stale = _fetch(service, tree, typed or f"service job branches {root}", fresh=fresh)
         path = Path(repo.path)
         head = git_branches.tip(path, name)
-        look = _Look(service, tree, path, head)
-        legs = tuple(look.at(job) for job in writers)
+        reader = _BranchReader(service, tree, path, head)
+        legs = tuple(reader.at(job) for job in writers)
     except ServiceError as error:
         if fresh:
             raise
-        look = _Look(service, tree, None, None)
+        reader = _BranchReader(service, tree, None, None)
         known = repo_rows.get(service.store, tree.task.repo)
         return replace(
             unread,
             path=checkouts.seen_here(service, known).path if known else "",
-            legs=tuple(look.at(job) for job in writers),
+            legs=tuple(reader.at(job) for job in writers),
             problem=error.message,
             way_on=error.hint,
         )
@@ -177,7 +177,7 @@ def with_work(service: Service, job: JobRecord) -> Path:
     return Path(checkout(service, repo.name, f"service job diff {job.job_id}").path)
 
 
-def _fetched(service: Service, tree: Tree, typed: str, *, fresh: bool) -> tuple[Repo, str]:
+def _fetch(service: Service, tree: Tree, typed: str, *, fresh: bool) -> tuple[Repo, str]:
     """Return the repository with the work of a tree, and why that may be out of date."""
     repo, stale = repo_rows.registered(service.store, tree.task.repo), None
     if fresh:
@@ -198,7 +198,7 @@ def _line(service: Service, tree: Tree, repo: Path, base: str) -> str:
     return line if line and line != base and git_branches.commit(repo, line) else ""
 
 
-class _Look:
+class _BranchReader:
     """A reader of one repository, for all branches of a tree."""
 
     def __init__(self, service: Service, tree: Tree, repo: Path | None, head: str | None) -> None:
@@ -220,20 +220,20 @@ class _Look:
             return replace(seen, state=state)
         if job.head_sha is None:
             return replace(seen, state=BranchState.EMPTY)
-        leg = self._seen(seen, job.head_sha) if self._repo else seen
+        leg = self._from_repo(seen, job.head_sha) if self._repo else seen
         objection, objector = self._objections.to(job, leg.head_sha)
         return replace(leg, objection=objection, objector=objector)
 
-    def _seen(self, leg: LegBranch, recorded: str) -> LegBranch:
+    def _from_repo(self, leg: LegBranch, recorded: str) -> LegBranch:
         repo = self._repo or Path()
         tip = git_branches.tip(repo, leg.branch)
         head = tip or git_branches.commit(repo, recorded)
         state = self._state(leg, tip, head)
-        found: dict[str, Any] = {"state": state, "exists": tip is not None, "head_sha": head or recorded}
+        facts: dict[str, Any] = {"state": state, "exists": tip is not None, "head_sha": head or recorded}
         if head is not None:
             other = self._head or leg.base_sha or head
-            found |= _apart(repo, head, other, leg.base_sha or other)
-        return replace(leg, **found)
+            facts |= _apart(repo, head, other, leg.base_sha or other)
+        return replace(leg, **facts)
 
     def _state(self, leg: LegBranch, tip: str | None, head: str | None) -> BranchState:
         repo = self._repo or Path()
@@ -270,28 +270,28 @@ class WayOut:
 
 def ways_out(service: Service, roots: Collection[str]) -> Iterator[WayOut]:
     """Yield the conflicts that block these trees, without those whose legs have been merged meanwhile."""
-    for each in branch_rows.conflicts(service.store, roots):
-        tree = of_tree(service, each.root_job_id)
-        names = (*each.against, each.branch)
+    for conflict in branch_rows.conflicts(service.store, roots):
+        tree = of_tree(service, conflict.root_job_id)
+        names = (*conflict.against, conflict.branch)
         legs = [next((leg for leg in tree.legs if leg.branch == name), None) for name in names]
         left = [leg for leg in legs if leg and leg.state in {BranchState.UNMERGED, BranchState.UNKNOWN}]
-        others = " and ".join(map(_named(tree.legs), each.against)) or f"what is on {tree.task_branch}"
-        what = f"leg {_named(tree.legs)(each.branch)} conflicts with {others}"
-        job = jobs.get(service, each.job_id)
+        others = " and ".join(map(_namer(tree.legs), conflict.against)) or f"what is on {tree.task_branch}"
+        what = f"leg {_namer(tree.legs)(conflict.branch)} conflicts with {others}"
+        job = jobs.get(service, conflict.job_id)
         commands = (
             *(leg.insisting(f"service job merge {leg.job_id}") for leg in left[:-1]),
             *(by_hand(tree.path, tree.task_branch, left[-1].branch) if left else ()),
             *([f"service job retry {job.job_id}"] if job.waits_for is WaitsFor.RETRY else []),
         )
-        yield WayOut(each.job_id, each.root_job_id, what, each.files, commands)
+        yield WayOut(conflict.job_id, conflict.root_job_id, what, conflict.files, commands)
 
 
-def _named(legs: Sequence[LegBranch]) -> Any:
+def _namer(legs: Sequence[LegBranch]) -> Any:
     known = {leg.branch: leg for leg in legs}
     return lambda name: f"{known[name].leg} ({known[name].job_id})" if name in known else name
 
 
-def touched(repo: Path, leg: LegBranch) -> set[str]:
+def touched_files(repo: Path, leg: LegBranch) -> set[str]:
     """Return the files that a leg's commits changed, as display texts."""
     if not leg.base_sha or not leg.head_sha or git_branches.commit(repo, leg.head_sha) is None:
         return set()

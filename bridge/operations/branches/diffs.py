@@ -30,7 +30,7 @@ _ESCAPE = re.compile(r'\\([0-7]{3}|[abfnrtv"\\])')
 _ESCAPED = {"a": b"\a", "b": b"\b", "f": b"\f", "n": b"\n", "r": b"\r", "t": b"\t", "v": b"\v", '"': b'"', "\\": b"\\"}
 
 
-class Kind(StrEnum):
+class LineKind(StrEnum):
     """The kind of a line."""
 
     HUNK = "hunk"
@@ -42,10 +42,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """A line of a diff without its sign, with its numbers in the old and in the new file."""
 
-    kind: Kind
+    kind: LineKind
     text: str
     old: int | None = None
     new: int | None = None
@@ -71,7 +71,7 @@ class FilePatch:
     """Changes of the file besides its lines: `new`, `deleted`, `renamed from …`, `mode … → …`, `binary`."""
 
 
-Pair = tuple[Line | None, Line | None]
+Pair = tuple[DiffLine | None, DiffLine | None]
 """The old and the new line of a row, side by side."""
 
 
@@ -189,54 +189,54 @@ def files(diff: str) -> tuple[FilePatch, ...]:
     return tuple(_file(*part.partition("\n")[::2]) for part in parts)
 
 
-def lines(file: FilePatch) -> Iterator[Line]:
+def lines(file: FilePatch) -> Iterator[DiffLine]:
     """Yield the lines of a file's hunks. The counts of a hunk say where it ends, whatever its lines look like."""
     old = new = old_left = new_left = 0
     for row in file.text.split("\n"):
         sign, text = row[:1], row[1:]
         if sign == "\\" and new:
-            yield Line(Kind.REMARK, text.strip())
+            yield DiffLine(LineKind.REMARK, text.strip())
         elif sign == "+" and new_left:
-            yield Line(Kind.ADD, text, None, new)
+            yield DiffLine(LineKind.ADD, text, None, new)
             new, new_left = new + 1, new_left - 1
         elif sign == "-" and old_left:
-            yield Line(Kind.CUT, text, old, None)
+            yield DiffLine(LineKind.CUT, text, old, None)
             old, old_left = old + 1, old_left - 1
         elif sign in {" ", ""} and old_left and new_left:
-            yield Line(Kind.SAME, text, old, new)
+            yield DiffLine(LineKind.SAME, text, old, new)
             old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
         elif hunk := _HUNK.fullmatch(row):
             old, new = int(hunk[1]), int(hunk[3])
             old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
-            yield Line(Kind.HUNK, row)
+            yield DiffLine(LineKind.HUNK, row)
 
 
-def find_line(file: FilePatch, number: int, *, old: bool = False) -> Line | None:
+def find_line(file: FilePatch, number: int, *, old: bool = False) -> DiffLine | None:
     """Return the line with this number in the new or the old file; None if the diff does not show it."""
     return next((each for each in lines(file) if number == (each.old if old else each.new)), None)
 
 
-def side_by_side(shown: Iterable[Line]) -> Iterator[Pair]:
+def side_by_side(shown: Iterable[DiffLine]) -> Iterator[Pair]:
     """Yield rows of old and new lines; removed lines stand beside the added ones that follow them.
 
     A hunk's header and a remark are in both places.
     """
-    cut: list[Line] = []
-    add: list[Line] = []
+    cut: list[DiffLine] = []
+    add: list[DiffLine] = []
     for line in shown:
-        if line.kind is Kind.CUT and not add:
+        if line.kind is LineKind.CUT and not add:
             cut.append(line)
-        elif line.kind is Kind.ADD:
+        elif line.kind is LineKind.ADD:
             add.append(line)
         else:
             yield from _beside(cut, add)
-            cut, add = ([line], []) if line.kind is Kind.CUT else ([], [])
-            if line.kind is not Kind.CUT:
+            cut, add = ([line], []) if line.kind is LineKind.CUT else ([], [])
+            if line.kind is not LineKind.CUT:
                 yield line, line
     yield from _beside(cut, add)
 
 
-def _beside(cut: list[Line], add: list[Line]) -> Iterator[Pair]:
+def _beside(cut: list[DiffLine], add: list[DiffLine]) -> Iterator[Pair]:
     for at in range(max(len(cut), len(add))):
         yield (cut[at] if at < len(cut) else None), (add[at] if at < len(add) else None)
 
@@ -244,10 +244,10 @@ def _beside(cut: list[Line], add: list[Line]) -> Iterator[Pair]:
 def _file(names: str, text: str) -> FilePatch:
     text = text.removesuffix("\n")
     header, _, hunks = f"\n{text}".partition("\n@@")
-    found = dict(_fields(header))
-    path = found.get("path") or _path(names)
+    fields = dict(_fields(header))
+    path = fields.get("path") or _path(names)
     signs = [row[:1] for row in hunks.split("\n")]
-    return FilePatch(path, text, signs.count("+"), signs.count("-"), tuple(_remarks(found)))
+    return FilePatch(path, text, signs.count("+"), signs.count("-"), tuple(_remarks(fields)))
 
 
 _FIELDS = {
@@ -270,33 +270,33 @@ def _fields(header: str) -> Iterator[tuple[str, str]]:
     for row in header.split("\n"):
         for start, name in _FIELDS.items():
             if row.startswith(start):
-                said = row.removeprefix("+++ ") if row.startswith("+++ ") else row.removeprefix(start)
-                yield name, unquoted(said.removesuffix("\t")).removeprefix("b/" if row.startswith("+++ ") else "")
+                rest = row.removeprefix("+++ ") if row.startswith("+++ ") else row.removeprefix(start)
+                yield name, unquote(rest.removesuffix("\t")).removeprefix("b/" if row.startswith("+++ ") else "")
 
 
-def _remarks(found: dict[str, str]) -> Iterator[str]:
-    yield from (name for name in ("new", "deleted") if name in found)
-    yield from (f"{name} from {found[name]}" for name in ("renamed", "copied") if name in found)
-    if "before" in found:
-        yield f"mode {found['before']} → {found.get('after', '')}"
-    if "binary" in found:
+def _remarks(fields: dict[str, str]) -> Iterator[str]:
+    yield from (name for name in ("new", "deleted") if name in fields)
+    yield from (f"{name} from {fields[name]}" for name in ("renamed", "copied") if name in fields)
+    if "before" in fields:
+        yield f"mode {fields['before']} → {fields.get('after', '')}"
+    if "binary" in fields:
         yield "binary"
 
 
 def _path(names: str) -> str:
     """Return the path of a line `a/path b/path`, whatever blanks are in it; a renamed file's is told below it."""
-    return unquoted(names[len(names) // 2 + 1 :]).removeprefix("b/")
+    return unquote(names[len(names) // 2 + 1 :]).removeprefix("b/")
 
 
-def unquoted(name: str) -> str:
+def unquote(name: str) -> str:
     """Return a name as git means it: one in quotes has escapes."""
     if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
         return name
     taken, at = bytearray(), 0
     inner = name[1:-1]
-    for each in _ESCAPE.finditer(inner):
-        taken += inner[at : each.start()].encode("utf-8", "surrogatepass")
-        taken += bytes([int(each[1], 8) & 255]) if each[1].isdigit() else _ESCAPED[each[1]]
-        at = each.end()
+    for escape in _ESCAPE.finditer(inner):
+        taken += inner[at : escape.start()].encode("utf-8", "surrogatepass")
+        taken += bytes([int(escape[1], 8) & 255]) if escape[1].isdigit() else _ESCAPED[escape[1]]
+        at = escape.end()
     taken += inner[at:].encode("utf-8", "surrogatepass")
     return taken.decode("utf-8", "backslashreplace")

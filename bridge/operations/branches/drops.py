@@ -97,7 +97,7 @@ class DroppedWork:
 
 
 @dataclass(frozen=True)
-class Gone(Dropped):
+class DroppedBranches(Dropped):
     """The branch that is gone, of a tree the first of them; all of them; and that of the task if it has to stay."""
 
     root_job_id: str
@@ -115,17 +115,17 @@ class Gone(Dropped):
         return ways if self.stays else ()
 
 
-def drop(service: Service, job_id: str, *, actor: str, force: bool) -> Gone:
+def drop(service: Service, job_id: str, *, actor: str, force: bool) -> DroppedBranches:
     """Remove the branch of a leg, or, by the job id of its root, every branch of a tree (ruling O6)."""
     if jobs.get(service, job_id).parent_job_id is None:
         return _drop_tree(service, job_id, actor, force)
     return _drop_leg(service, job_id, actor, force)
 
 
-def _drop_leg(service: Service, job_id: str, actor: str, force: bool) -> Gone:
+def _drop_leg(service: Service, job_id: str, actor: str, force: bool) -> DroppedBranches:
     """Remove a leg's branch if it is merged, or in any case with `force`; dependent jobs then run without its work."""
     job = writer(service, job_id)
-    tree = branches.of_tree(service, job_id, typed=_typed(job_id, force=force), fresh=True)
+    tree = branches.of_tree(service, job_id, typed=_command(job_id, force=force), fresh=True)
     path = Path(tree.path)
     leg = next(each for each in tree.legs if each.job_id == job_id)
     busy = [each for each in tree.legs if each.branch == leg.branch and each.state is BranchState.RUNNING]
@@ -140,15 +140,15 @@ def _drop_leg(service: Service, job_id: str, actor: str, force: bool) -> Gone:
             Commands(*merge, f"service job drop {job_id} --force"),
         )
     _refuse_in_use(path, leg.branch)
-    return _gone(tree, _dropped(service, tree, [leg], None, actor))
+    return _answer(tree, _remove(service, tree, [leg], None, actor))
 
 
-def _drop_tree(service: Service, job_id: str, actor: str, force: bool) -> Gone:
+def _drop_tree(service: Service, job_id: str, actor: str, force: bool) -> DroppedBranches:
     """Remove every branch of a tree or, without `force`, none if one of them is unmerged.
 
     The task's branch stays, unless forced, until its work is in the branch that is checked out.
     """
-    tree = branches.of_tree(service, job_id, typed=_typed(job_id, force=force), fresh=True)
+    tree = branches.of_tree(service, job_id, typed=_command(job_id, force=force), fresh=True)
     path = Path(tree.path)
     legs = list({leg.branch: leg for leg in tree.legs if leg.exists}.values())
     if busy := [leg.job_id for leg in tree.legs if leg.state in {BranchState.RUNNING, BranchState.WAITING}]:
@@ -162,15 +162,15 @@ def _drop_tree(service: Service, job_id: str, actor: str, force: bool) -> Gone:
     head = None if stays else head
     for branch in (*(leg.branch for leg in legs), *([tree.task_branch] if head else [])):
         _refuse_in_use(path, branch)
-    return _gone(tree, _dropped(service, tree, legs, head, actor), stays)
+    return _answer(tree, _remove(service, tree, legs, head, actor), stays)
 
 
-def _typed(job_id: str, *, force: bool) -> str:
+def _command(job_id: str, *, force: bool) -> str:
     return f"service job drop {job_id}{' --force' if force else ''}"
 
 
-def _gone(tree: Branches, dropped: Sequence[Dropped], stays: str = "") -> Gone:
-    return Gone(**asdict(dropped[0]), root_job_id=tree.root_job_id, dropped=tuple(dropped), stays=stays)
+def _answer(tree: Branches, dropped: Sequence[Dropped], stays: str = "") -> DroppedBranches:
+    return DroppedBranches(**asdict(dropped[0]), root_job_id=tree.root_job_id, dropped=tuple(dropped), stays=stays)
 
 
 def _refuse_lost(service: Service, path: Path, tree: Branches, legs: Sequence[LegBranch], stays: str) -> None:
@@ -201,9 +201,7 @@ def _refuse_in_use(path: Path, branch: str) -> None:
         raise RefusedError(f"{branch} is checked out in {where}", branches.leave(where))
 
 
-def _dropped(
-    service: Service, tree: Branches, legs: Sequence[LegBranch], head: str | None, actor: str
-) -> list[Dropped]:
+def _remove(service: Service, tree: Branches, legs: Sequence[LegBranch], head: str | None, actor: str) -> list[Dropped]:
     """Remove the branches of these legs, and the task's with its head: at the hub first, as other hosts fetch there."""
     path, repo = Path(tree.path), repo_rows.registered(service.store, tree.repo)
     dropping = [(leg.job_id, leg.branch, leg.head_sha or "", leg.state is not BranchState.UNMERGED) for leg in legs]
@@ -218,8 +216,8 @@ def _dropped(
         message = f"{actor} dropped {branch} ({'merged' if merged else 'not merged'}); it was at {tip}"
         branch_rows.record(service.store, BranchEventKind.DROPPED, job_id, event, message)
     hub_work.remove(service, repo, [name for each in gone for name in (each.branch, f"{each.branch}{hub.AT_HOST}*")])
-    for each in gone:
-        git_branches.delete(path, each.branch, each.head_sha)
+    for dropped in gone:
+        git_branches.delete(path, dropped.branch, dropped.head_sha)
     return gone
 
 
@@ -228,15 +226,15 @@ def find_unmerged(service: Service, choice: Choice, step: Step = unheard) -> lis
     state, before = _state(choice.state), _before(choice.older_than)
     wanted = {_over(service, tree) for tree in choice.trees}
     known = [repos.get(service, choice.repo)] if choice.repo else checkouts.every_here(service)
-    found = list[UnmergedWork]()
+    works = list[UnmergedWork]()
     for repo in (repo for repo in known if repo.host == service.settings.host):
         step(f"looking at {repo.name}")
         for task, tips in _of_repository(service, repo):
             is_meant = task.root_job_id in wanted if wanted else True
             age = task.ended_at or task.opened_at
             if is_meant and state in (None, _state_of(task)) and age < before:
-                found += _measured(repo, task, tips)
-    return sorted(found, key=lambda work: (-work.bytes, work.root_job_id))
+                works += _unmerged_work(repo, task, tips)
+    return sorted(works, key=lambda work: (-work.bytes, work.root_job_id))
 
 
 def remaining(service: Service, works: Sequence[UnmergedWork]) -> list[UnmergedWork]:
@@ -294,10 +292,10 @@ def _of_repository(service: Service, repo: Repo) -> Iterator[tuple[TaskRecord, d
     with suppress(ServiceError):  # then those of other hosts are missing
         hub_work.fetch_every(service, repo)
     try:
-        found = references(common_directory(Path(repo.path)))
+        refs = references(common_directory(Path(repo.path)))
     except ServiceError:
         return  # a missing checkout: `service doctor` reports it
-    for ref, commit in found.items():
+    for ref, commit in refs.items():
         if ours := _OURS.match(ref):
             of_trees.setdefault(f"job-{ours[1]}", {})[ref.removeprefix("refs/heads/")] = commit
     for root, task in job_rows.tasks_of(service.store, of_trees).items():
@@ -305,7 +303,7 @@ def _of_repository(service: Service, repo: Repo) -> Iterator[tuple[TaskRecord, d
             yield task, of_trees[root]
 
 
-def _measured(repo: Repo, task: TaskRecord, branches: dict[str, str]) -> Iterator[UnmergedWork]:
+def _unmerged_work(repo: Repo, task: TaskRecord, branches: dict[str, str]) -> Iterator[UnmergedWork]:
     """Yield the tree's work, if people's branches lack some of it."""
     path, tips = Path(repo.path), sorted(set(branches.values()))
     if not git_branches.has_commits(path):

@@ -1,4 +1,4 @@
-"""The merge gate of a tree: reads rows and commits, and applies the rules of `workflows/github/gate` (ruling L10)."""
+"""The merge gate of a tree: reads rows and commits, and applies `workflows/github/merge_gate` (ruling L10)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -38,51 +38,49 @@ def of_tree(
     pull_request: int | None = None,
     fetch: bool = True,
     token: str | None = None,
-    found: Branches | None = None,
+    tree: Branches | None = None,
     at_line: bool = False,
 ) -> Verdict:
     """Judge whether the work of a job's tree is ready: its task branch, or the head of a pull request.
 
-    A pull request's head is fetched if `fetch` is set, else the last fetched one is used. `found` saves reading the
+    A pull request's head is fetched if `fetch` is set, else the last fetched one is used. `tree` saves reading its
     branches again. `at_line` judges the tree's line even if the task has a branch.
     """
-    tree = jobs.tree(service, job_id)
-    root = tree.task.root_job_id
+    whole = jobs.tree(service, job_id)
+    root = whole.task.root_job_id
     rounds = tuple(each for each in round_rows.of_tree(service.store, root) if each.end in {None, RoundEnd.CONTINUED})
-    if tree.task.state is not TaskState.DONE:
-        return judge(Seen(tree.task, tree.jobs, Head(f"service/{tree.task.task_id}"), rounds))
+    if whole.task.state is not TaskState.DONE:
+        return judge(Seen(whole.task, whole.jobs, Head(f"service/{whole.task.task_id}"), rounds))
     command = f"service job gate {root}"
-    found = found or branches.of_tree(
-        service, root, typed=f"{command} --pr {pull_request}" if pull_request else command
-    )
+    tree = tree or branches.of_tree(service, root, typed=f"{command} --pr {pull_request}" if pull_request else command)
     if pull_request:
-        head = _head_of_pull(service, tree, pull_request, token if fetch else None, fetch)
+        head = _head_of_pull(service, whole, pull_request, token if fetch else None, fetch)
     else:
-        bound = tree.jobs[0].pull_request
-        head = _without_foreign(service, found, _head(replace(found, head=None) if at_line else found, bound))
+        bound = whole.jobs[0].pull_request
+        head = _without_foreign(service, tree, _head(replace(tree, head=None) if at_line else tree, bound))
     given = attempt_rows.given_in(service.store, root)
     seen = Seen(
-        tree.task,
-        tree.jobs,
+        whole.task,
+        whole.jobs,
         head,
         rounds,
-        finalized=_finalized(service, tree),
-        plans=plans_of(service, tree.jobs, given),
+        finalized=_finalize_reason(service, whole),
+        plans=plans_of(service, whole.jobs, given),
     )
     if head.sha is None:
         return judge(seen)
-    facts = _facts(tree, found, head, given, pull_request)
-    return judge(replace(seen, facts=facts, later=_later(service, root, Path(found.path), head)))
+    facts = _facts(whole, tree, head, given, pull_request)
+    return judge(replace(seen, facts=facts, later=_later(service, root, Path(tree.path), head)))
 
 
 def seen_by(service: Service, tree: Tree, job_id: str) -> tuple[str, ...]:
     """Return the commits a job was given, and its own; empty if they are unknown."""
     given = attempt_rows.given_in(service.store, tree.task.root_job_id).get(job_id)
     job = next(each for each in tree.jobs if each.job_id == job_id)
-    return _seen(job, given) if given else ()
+    return _known_commits(job, given) if given else ()
 
 
-def _seen(job: JobRecord, given: Given) -> tuple[str, ...]:
+def _known_commits(job: JobRecord, given: Given) -> tuple[str, ...]:
     if given.base_sha is None or given.given is None:
         return ()
     own = (job.head_sha,) if job.action is Action.IMPLEMENT and job.head_sha else ()
@@ -103,43 +101,43 @@ def _later(service: Service, root: str, repo: Path, head: Head) -> LaterReview |
     return LaterReview(last, tree.task.state.ended, asked.head_sha, facts)
 
 
-def _head(found: Branches, bound: int | None) -> Head:
+def _head(tree: Branches, bound: int | None) -> Head:
     """Choose the head to judge: the task's branch; before any merge the tree's line, else the tree's only branch.
 
     `bound` is the pull request that the tree belongs to.
     """
-    root = found.root_job_id
-    if found.problem or found.stale:
-        why = f"the repository cannot be read: {found.problem or found.stale}"
-        return Head(found.task_branch, None, why, found.way_on, hidden=True)
-    if found.head:
-        return Head(found.task_branch, found.head)
-    if found.line:
-        return Head(f"the line of {root}", found.line)
-    left = [leg for leg in found.legs if leg.state is BranchState.UNMERGED and leg.job_state is JobState.SUCCEEDED]
+    root = tree.root_job_id
+    if tree.problem or tree.stale:
+        why = f"the repository cannot be read: {tree.problem or tree.stale}"
+        return Head(tree.task_branch, None, why, tree.way_on, hidden=True)
+    if tree.head:
+        return Head(tree.task_branch, tree.head)
+    if tree.line:
+        return Head(f"the line of {root}", tree.line)
+    left = [leg for leg in tree.legs if leg.state is BranchState.UNMERGED and leg.job_state is JobState.SUCCEEDED]
     if len(left) == 1:
         return Head(left[0].branch, left[0].head_sha)
     if left:
         welcome = " ".join(leg.job_id for leg in left if not leg.objection)
         command = f"service job merge {welcome}" if welcome else f"service job branches {root}"
-        return Head(found.task_branch, None, f"nothing is merged into {found.task_branch} yet", command)
-    if any(leg.state is BranchState.MERGED for leg in found.legs):
-        return Head(found.task_branch, None, f"the branch {found.task_branch} is gone", f"service job branches {root}")
+        return Head(tree.task_branch, None, f"nothing is merged into {tree.task_branch} yet", command)
+    if any(leg.state is BranchState.MERGED for leg in tree.legs):
+        return Head(tree.task_branch, None, f"the branch {tree.task_branch} is gone", f"service job branches {root}")
     wrote = "there is nothing to merge: no job of the tree left a branch"
     asks = "" if bound else "; for a pull request it looked at, say which"
-    return Head(found.task_branch, None, f"{wrote}{asks}", f"service job gate {root} --pr {bound or 'N'}")
+    return Head(tree.task_branch, None, f"{wrote}{asks}", f"service job gate {root} --pr {bound or 'N'}")
 
 
-def _without_foreign(service: Service, found: Branches, head: Head) -> Head:
+def _without_foreign(service: Service, tree: Branches, head: Head) -> Head:
     """Add an objection to a head with foreign commits (ruling O1). On the task's branch none are foreign: people commit
     there.
     """
     try:
-        if head.sha and head.sha == found.line:
-            task_line.refuse_foreign_on(service, found, "")
-        for leg in found.legs:
+        if head.sha and head.sha == tree.line:
+            task_line.refuse_foreign_on(service, tree, "")
+        for leg in tree.legs:
             if head.sha and leg.branch == head.name:
-                refuse_foreign(service, found, leg, "")
+                refuse_foreign(service, tree, leg, "")
     except ForeignCommitsError as foreign:
         hint = foreign.hint
         first = hint.each[0] if isinstance(hint, Commands) else hint
@@ -151,11 +149,11 @@ def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, 
     """Return the head of a pull request, fetched now or before."""
     name, again = f"pull request {number}", f"service job gate {tree.task.root_job_id} --pr {number}"
     try:
-        found = branches.checkout(service, tree.task.repo, again)
-        repo = Path(found.path)
-        belongs_to.check_github(found.name, found.path, found.github)
+        checkout = branches.checkout(service, tree.task.repo, again)
+        repo = Path(checkout.path)
+        belongs_to.check_github(checkout.name, checkout.path, checkout.github)
         if fetch:
-            source = pull_requests.Source(repo, found.github, service.settings.github.web)
+            source = pull_requests.Source(repo, checkout.github, service.settings.github.web)
             return Head(name, pull_requests.heads(source, (number,), token)[number])
         known = git_branches.commit(repo, pull_requests.ref_of(number))
     except ServiceError as error:
@@ -165,33 +163,33 @@ def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, 
     )
 
 
-def _finalized(service: Service, tree: Tree) -> str:
+def _finalize_reason(service: Service, tree: Tree) -> str:
     """Return why a tree was finalized early, from the event that records it; empty if it was not."""
     last = next((job for job in tree.jobs if job.continuation is Continuation.FINALIZE), None)
     if last is None:
         return ""
-    told = event_rows.of_tree(service.store, tree.task.root_job_id, job_id=last.job_id)
-    asked = next((each for each in told if each.kind == EventKind.DELEGATION_FINALIZE_ENQUEUED), None)
+    events = event_rows.of_tree(service.store, tree.task.root_job_id, job_id=last.job_id)
+    asked = next((each for each in events if each.kind == EventKind.DELEGATION_FINALIZE_ENQUEUED), None)
     return f"{asked.data.get('reason')} ({asked.data.get('cause')})" if asked else ""
 
 
 def _facts(
-    tree: Tree, found: Branches, head: Head, given: Mapping[str, Given], pull_request: int | None
+    whole: Tree, tree: Branches, head: Head, given: Mapping[str, Given], pull_request: int | None
 ) -> dict[str, JobFacts]:
     """Collect facts for the gate; run git only for jobs whose commits matter: those with work, and approvers."""
-    facts = {leg.job_id: _work(found, leg, head) for leg in found.legs if leg.job_state is JobState.SUCCEEDED}
-    for job in tree.jobs:
+    facts = {leg.job_id: _work(tree, leg, head) for leg in tree.legs if leg.job_state is JobState.SUCCEEDED}
+    for job in whole.jobs:
         if job.state is JobState.SUCCEEDED and job.decision in APPROVING:
             so_far = facts.get(job.job_id, JobFacts())
-            facts[job.job_id] = _look(so_far, Path(found.path), job, head, given.get(job.job_id), pull_request)
+            facts[job.job_id] = _look(so_far, Path(tree.path), job, head, given.get(job.job_id), pull_request)
     return facts
 
 
-def _work(found: Branches, leg: LegBranch, head: Head) -> JobFacts:
+def _work(tree: Branches, leg: LegBranch, head: Head) -> JobFacts:
     known = leg.state in {BranchState.MERGED, BranchState.UNMERGED, BranchState.DROPPED, BranchState.GONE}
     if not known or leg.head_sha is None:
         return JobFacts()
-    if leg.ahead is not None and holds(Path(found.path), head.sha or "", leg.head_sha):
+    if leg.ahead is not None and holds(Path(tree.path), head.sha or "", leg.head_sha):
         return JobFacts(Work.MERGED)
     match leg.state:
         case BranchState.DROPPED:
@@ -199,14 +197,14 @@ def _work(found: Branches, leg: LegBranch, head: Head) -> JobFacts:
         case BranchState.GONE:
             return JobFacts(Work.GONE)
         case _:
-            return JobFacts(Work.UNMERGED, _merging(found, leg))
+            return JobFacts(Work.UNMERGED, _merging(tree, leg))
 
 
-def _merging(found: Branches, leg: LegBranch) -> str:
-    root = found.root_job_id
-    if not found.line:
+def _merging(tree: Branches, leg: LegBranch) -> str:
+    root = tree.root_job_id
+    if not tree.line:
         return leg.merge or f"service job publish {root}"
-    if git_branches.contains(Path(found.path), found.line, leg.head_sha or ""):
+    if git_branches.contains(Path(tree.path), tree.line, leg.head_sha or ""):
         return leg.insisting(f"service job merge {root}")
     return f"service job resolve {root}"
 
@@ -214,7 +212,7 @@ def _merging(found: Branches, leg: LegBranch) -> str:
 def _look(
     facts: JobFacts, repo: Path, job: JobRecord, head: Head, given: Given | None, pull_request: int | None
 ) -> JobFacts:
-    commits = _seen(job, given) if given else ()
+    commits = _known_commits(job, given) if given else ()
     if not commits:
         return replace(facts, problem="its run tells no commits")
     began_there = pull_request is not None and job.pull_request == pull_request  # at its head then

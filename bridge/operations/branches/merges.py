@@ -17,7 +17,7 @@ from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Repo
 from bridge.operations.branches import branches, hub_work, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
-from bridge.operations.branches.task_line import LeftOut, refuse_foreign
+from bridge.operations.branches.task_line import LeftOutLeg, refuse_foreign
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.contract.models import Action
@@ -38,7 +38,7 @@ class MergedLegs:
     path: str
     merged: tuple[str, ...]
     already: tuple[str, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOutLeg, ...] = ()
     into_mine: str = ""
     """The update of the operator's checkout, in words; empty unless `--into-mine` was given."""
     default: str = ""
@@ -67,7 +67,7 @@ class _Mine:
     order: str
     without: tuple[str, ...]
 
-    def refuse_missing(self, root: str, missing: Sequence[LeftOut]) -> None:
+    def refuse_missing(self, root: str, missing: Sequence[LeftOutLeg]) -> None:
         """Raise if the merge would leave out a part that is not named, and not in the operator's branch already."""
         out = task_line.not_in_head(self.repo, missing)
         named = {name for part in out for name in (part.leg, part.job_id)}
@@ -150,7 +150,7 @@ def _into_task_branch(
         _refuse_objected(against, jobs.tree(service, tree.root_job_id).task, job_ids)
     if mine:
         skipped = (leg for leg in tree.legs if of_root and leg.merge and leg not in pending)
-        mine.refuse_missing(tree.root_job_id, [task_line.not_approved(leg, order) for leg in skipped])
+        mine.refuse_missing(tree.root_job_id, [task_line.without_approval(leg, order) for leg in skipped])
     done = _merge(service, tree, pending, [_contribution(service, leg) for leg in pending])
     _tell(service, tree, legs if done else (), pending, actor)
     return _answer(tree, legs, pending, done)
@@ -161,7 +161,7 @@ def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool, mine
     whole, legs = jobs.tree(service, tree.root_job_id), task_line.on_line(tree)
     pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
     task_line.refuse_foreign_on(service, tree, "; nothing was merged")
-    against = task_line.objected(service, whole, pending)
+    against = task_line.objected_legs(service, whole, pending)
     if not anyway:
         _refuse_objected(against, whole.task, [tree.root_job_id])
     if mine:
@@ -227,10 +227,10 @@ def _ready(service: Service, job_id: str, anyway: bool) -> list[str]:
     legs = branches.of_tree(service, job_id).legs
     left = [leg for leg in legs if leg.merge]
     ready = left if anyway else [leg for leg in left if not leg.objection]
-    found = ready or [leg for leg in legs if leg.state is BranchState.MERGED] or left
-    if not found:
+    chosen = ready or [leg for leg in legs if leg.state is BranchState.MERGED] or left
+    if not chosen:
         raise RefusedError(f"no leg of {job_id} can be merged", f"service job branches {job_id}")
-    return [leg.job_id for leg in found]
+    return [leg.job_id for leg in chosen]
 
 
 def _refuse_objected(against: Sequence[LegBranch], task: TaskRecord, job_ids: Sequence[str]) -> None:
@@ -255,7 +255,7 @@ def _merge(service: Service, tree: Branches, legs: Sequence[LegBranch], parts: S
         start = tree.head or tree.base or next((leg.base_sha or leg.head_sha for leg in legs), None) or ""
         return merge_all(path, tree.task_branch, start, parts, at_hub)
     except TaskBranchConflict as conflict:
-        raise _explained(path, tree, legs, conflict) from None
+        raise _explain(path, tree, legs, conflict) from None
     except RefusedError as refused:
         if refused.hint or not (where := git_branches.checkout_of(path, tree.task_branch)):
             raise
@@ -264,16 +264,14 @@ def _merge(service: Service, tree: Branches, legs: Sequence[LegBranch], parts: S
         raise RefusedError(refused.message, Commands(*by_hand)) from None
 
 
-def _explained(
-    path: Path, tree: Branches, legs: Sequence[LegBranch], conflict: TaskBranchConflict
-) -> TaskBranchConflict:
+def _explain(path: Path, tree: Branches, legs: Sequence[LegBranch], conflict: TaskBranchConflict) -> TaskBranchConflict:
     """Build the error that names the conflicting legs and the commands that solve the conflict."""
     clashing = next((leg for leg in legs if leg.job_id == conflict.clashing.job_id), None)
     if clashing is None or conflict.clashing.forwards:
         return _against_line(tree, conflict)
     before = [each.job_id for each in conflict.before]
     there = [leg for leg in tree.legs if leg.state is BranchState.MERGED or leg.job_id in before]
-    touching = [leg for leg in there if branches.touched(path, leg) & set(conflict.files)]
+    touching = [leg for leg in there if branches.touched_files(path, leg) & set(conflict.files)]
     others = " and ".join(f"leg {leg.leg} ({leg.job_id})" for leg in touching) or f"what is on {tree.task_branch}"
     conflict.message = (
         f"leg {clashing.leg} ({clashing.job_id}) conflicts with {others} in {', '.join(conflict.files)};"
@@ -322,11 +320,11 @@ def _mergeable(tree: Branches, job: JobRecord) -> LegBranch:
     if leg.state is BranchState.EMPTY:
         raise RefusedError(f"{job.job_id} changed nothing: there is nothing to merge", f"service job show {job.job_id}")
     if leg.state in {BranchState.GONE, BranchState.DROPPED}:
-        raise _lost(tree, leg)
+        raise _lost_branch_error(tree, leg)
     return leg
 
 
-def _lost(tree: Branches, leg: LegBranch) -> NotFoundError:
+def _lost_branch_error(tree: Branches, leg: LegBranch) -> NotFoundError:
     """Build the error for a lost branch; if its commits still exist, the hint restores it."""
     how = "was dropped" if leg.state is BranchState.DROPPED else "is gone"
     message = f"the branch {leg.branch} of {leg.job_id} {how}"

@@ -30,7 +30,7 @@ from workflows.text.durations import clock
 
 
 @dataclass(frozen=True)
-class Work:
+class NamedCommit:
     """A commit, and the branch name it gets on GitHub."""
 
     branch: str
@@ -76,7 +76,7 @@ class PublishAnswer(BaseModel):
 def publish(service: Service, job_id: str, *, actor: str, base: str | None = None) -> PublishAnswer:
     """Order the publication of a tree's or a leg's work; a repeated order adds new commits to the same pull request."""
     job = jobs.get(service, job_id)
-    repo = served(service, job.repo)
+    repo = served_repo(service, job.repo)
     work = work_of(service, job)
     base = _base(base, work.branch)
     fact_id = publish_id(job.job_id)
@@ -108,7 +108,7 @@ def publication(fact: FactRow) -> Publication:
     return Publication.model_validate_json(fact.text)
 
 
-def served(service: Service, name: str) -> Repo:
+def served_repo(service: Service, name: str) -> Repo:
     """Return the registered repository if the service can write its pull requests; else raise, with the command to
     type.
     """
@@ -132,7 +132,7 @@ def _is_served_elsewhere(service: Service) -> bool:
 def is_possible(service: Service, name: str) -> bool:
     """Return whether the service can write this repository's pull requests."""
     try:
-        served(service, name)
+        served_repo(service, name)
     except ServiceError:
         return False
     return True
@@ -197,7 +197,7 @@ def is_held_up(service: Service) -> bool:
     return (account.read(service.store).blocked_until or 0.0) > time.time() + WAIT_SECONDS
 
 
-def work_of(service: Service, job: JobRecord) -> Work:
+def work_of(service: Service, job: JobRecord) -> NamedCommit:
     """Return the work of a whole tree for its root's id, else of one leg; raise unless one branch has all of
     that work.
     """
@@ -216,26 +216,26 @@ def work_of(service: Service, job: JobRecord) -> Work:
     return work
 
 
-def _of_root(path: Path, tree: Branches) -> Work:
+def _of_root(path: Path, tree: Branches) -> NamedCommit:
     """Return the work to publish of a tree: the task's branch; before the first merge the line, or one branch with all
     work.
 
     So one pull request gets everything that is ever published of a tree.
     """
     if tree.head or tree.line:
-        return Work(tree.task_branch, tree.head or tree.line)
+        return NamedCommit(tree.task_branch, tree.head or tree.line)
     ready = [leg for leg in tree.legs if leg.state is BranchState.UNMERGED and leg.job_state is JobState.SUCCEEDED]
     if ready:
         commits = {leg.branch: leg.head_sha or "" for leg in ready}
         if whole := _whole(path, list(commits.values())):
-            return Work(tree.task_branch, whole)
+            return NamedCommit(tree.task_branch, whole)
         message = f"{len(commits)} branches hold work of {tree.root_job_id}, and {tree.task_branch} is not made yet"
         insists = "" if any(not leg.objection for leg in ready) else " --anyway"
         raise RefusedError(message, f"service job merge {tree.root_job_id}{insists}")
     if any(leg.state is BranchState.MERGED for leg in tree.legs):
         message = f"the branch {tree.task_branch} is gone"
         raise NotFoundError(message, f"service job branches {tree.root_job_id}")
-    return Work(tree.task_branch, _so_far(path, tree))
+    return NamedCommit(tree.task_branch, _so_far(path, tree))
 
 
 def _so_far(path: Path, tree: Branches) -> str:
@@ -255,11 +255,11 @@ def _so_far(path: Path, tree: Branches) -> str:
 
 def _whole(path: Path, commits: Sequence[str]) -> str | None:
     """Return the commit that contains all the others; None if there is no such commit."""
-    found = (each for each in commits if all(git_branches.contains(path, each, other) for other in commits))
-    return next(found, None)
+    whole = (each for each in commits if all(git_branches.contains(path, each, other) for other in commits))
+    return next(whole, None)
 
 
-def _of_leg(tree: Branches, job: JobRecord) -> Work:
+def _of_leg(tree: Branches, job: JobRecord) -> NamedCommit:
     leg = next((each for each in tree.legs if each.job_id == job.job_id), None)
     if job.action is not Action.IMPLEMENT or leg is None:
         message = f"{job.job_id} ({job.action}) has no branch: what it changed was thrown away"
@@ -270,7 +270,7 @@ def _of_leg(tree: Branches, job: JobRecord) -> Work:
         why = f": {job.reason}" if job.reason else ""
         message = f"{job.job_id} ended {job.state}{why}; only work that succeeded is published"
         raise RefusedError(message, branches.again(job))
-    return Work(leg.branch, _commit(tree, leg))
+    return NamedCommit(leg.branch, _commit(tree, leg))
 
 
 def _commit(tree: Branches, leg: LegBranch) -> str:

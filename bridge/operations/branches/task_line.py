@@ -35,7 +35,7 @@ class ForeignCommitsError(RefusedError):
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutLeg:
     """A leg whose work is not in the task's branch, the legs and files it conflicts with, and how to solve that."""
 
     leg: str
@@ -55,28 +55,28 @@ class LeftOut:
         return f"leg {self.leg} ({self.job_id}) is left out: it {why}"
 
 
-def without(parts: Iterable[LeftOut]) -> str:
+def without(parts: Iterable[LeftOutLeg]) -> str:
     """Return the options of a merge into the operator's branch that leaves these parts out."""
     return "".join(f" --without {shlex.quote(leg)}" for leg in dict.fromkeys(part.leg for part in parts))
 
 
-def not_in_head(repo: Path, parts: Iterable[LeftOut]) -> list[LeftOut]:
+def not_in_head(repo: Path, parts: Iterable[LeftOutLeg]) -> list[LeftOutLeg]:
     """Return the parts that the branch which is checked out lacks; of a mirror, the default branch."""
     return [part for part in parts if not git_branches.contains(repo, "HEAD", part.branch)]
 
 
-def not_approved(leg: LegBranch, order: str) -> LeftOut:
+def without_approval(leg: LegBranch, order: str) -> LeftOutLeg:
     """Return a leg that an order leaves out because of an objection."""
-    return LeftOut(leg.leg, leg.job_id, leg.branch, "", (), (f"{order} --anyway",), leg.objection)
+    return LeftOutLeg(leg.leg, leg.job_id, leg.branch, "", (), (f"{order} --anyway",), leg.objection)
 
 
 @dataclass(frozen=True)
-class Offer:
+class MergeOffer:
     """The legs that merging a root takes now, those it takes only with `--anyway`, and those it leaves out."""
 
     fresh: tuple[LegBranch, ...]
     objected: tuple[LegBranch, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOutLeg, ...]
 
 
 def on_line(tree: Branches) -> list[LegBranch]:
@@ -95,20 +95,20 @@ def parts_of(service: Service, tree: Branches) -> list[Part]:
     return given + [Part(leg.leg, leg.job_id, leg.branch, leg.head_sha or "") for leg in legs]
 
 
-def unmerged(tree: Branches) -> list[LegBranch]:
+def unmerged_legs(tree: Branches) -> list[LegBranch]:
     """Return the last job of each branch whose work succeeded and is not in the task's branch."""
-    found = {leg.branch: leg for leg in tree.legs if leg.state is BranchState.UNMERGED}
-    return [leg for leg in found.values() if leg.job_state is JobState.SUCCEEDED]
+    last_legs = {leg.branch: leg for leg in tree.legs if leg.state is BranchState.UNMERGED}
+    return [leg for leg in last_legs.values() if leg.job_state is JobState.SUCCEEDED]
 
 
 def refuse_foreign_on(service: Service, tree: Branches, but: str) -> None:
     """Raise if any branch of the tree has foreign commits, whether the branch is on the line or left out."""
-    for leg in (*on_line(tree), *unmerged(tree)):
+    for leg in (*on_line(tree), *unmerged_legs(tree)):
         if leg.state is not BranchState.MERGED:
             refuse_foreign(service, tree, leg, but)
 
 
-def objected(service: Service, tree: Tree, legs: Sequence[LegBranch]) -> list[LegBranch]:
+def objected_legs(service: Service, tree: Tree, legs: Sequence[LegBranch]) -> list[LegBranch]:
     """Return the legs that are merged only with `--anyway`.
 
     In a tree that is done only the last check counts: later generations have repaired what earlier checks found.
@@ -132,31 +132,31 @@ def _readers(service: Service, tree: Tree) -> frozenset[str]:
     )
 
 
-def offer(service: Service, tree: Tree, found: Branches) -> Offer:
+def offer(service: Service, whole: Tree, tree: Branches) -> MergeOffer:
     """Return exactly what a merge of the root would take (ruling O7)."""
-    behind = bool(found.line) and not (found.head and git_branches.contains(Path(found.path), found.head, found.line))
-    at = found.line if behind else found.head
-    out = tuple(each for each in left_out(found, at) if each.files or found.line) if at else ()
+    behind = bool(tree.line) and not (tree.head and git_branches.contains(Path(tree.path), tree.head, tree.line))
+    at = tree.line if behind else tree.head
+    out = tuple(each for each in left_out(tree, at) if each.files or tree.line) if at else ()
     gone = {each.job_id for each in out}
-    fresh = tuple(leg for leg in found.legs if leg.merge and leg.job_id not in gone)
-    against = objected(service, tree, fresh) if found.line else [leg for leg in fresh if leg.objection]
-    return Offer(fresh, tuple(against), out)
+    fresh = tuple(leg for leg in tree.legs if leg.merge and leg.job_id not in gone)
+    against = objected_legs(service, whole, fresh) if tree.line else [leg for leg in fresh if leg.objection]
+    return MergeOffer(fresh, tuple(against), out)
 
 
-def missing(offered: Offer, tree: Branches) -> list[LeftOut]:
+def missing(offered: MergeOffer, tree: Branches) -> list[LeftOutLeg]:
     """Return the parts that a merge of the root into the operator's branch takes only if they are named."""
     order = f"service job merge {tree.root_job_id} --into-mine"
-    objected = () if tree.line else (not_approved(leg, order) for leg in offered.objected)
+    objected = () if tree.line else (without_approval(leg, order) for leg in offered.objected)
     return not_in_head(Path(tree.path), (*offered.left_out, *objected))
 
 
-def next_commands(service: Service, tree: Tree) -> tuple[str, ...]:
+def next_commands(service: Service, whole: Tree) -> tuple[str, ...]:
     """Return what a person types after a tree that ended well: see its work and merge it, or see what happened."""
-    root = tree.task.root_job_id
-    if tree.task.state is not TaskState.DONE:
+    root = whole.task.root_job_id
+    if whole.task.state is not TaskState.DONE:
         return ()
-    found = branches.of_tree(service, root)
-    offered = offer(service, tree, found)
+    tree = branches.of_tree(service, root)
+    offered = offer(service, whole, tree)
     fresh = [leg for leg in offered.fresh if leg not in offered.objected]
     if not fresh:
         return (f"service job tree {root}", f"service job events {root}")
@@ -165,22 +165,22 @@ def next_commands(service: Service, tree: Tree) -> tuple[str, ...]:
     return (f"service job diff {fresh[0].job_id}", f"service job merge {fresh[0].job_id}")
 
 
-def left_out(tree: Branches, head: str) -> Iterator[LeftOut]:
+def left_out(tree: Branches, head: str) -> Iterator[LeftOutLeg]:
     """Yield the succeeded work that a head lacks, with its conflicts there and the commands that solve them."""
     repo, seen = Path(tree.path), replace(tree, head=head)
-    for leg in unmerged(tree):
+    for leg in unmerged_legs(tree):
         if not leg.exists or git_branches.contains(repo, head, leg.head_sha or ""):
             continue
-        found = merged_tree(repo, head, leg.head_sha or "")
-        files = all_printable(found.files) if isinstance(found, Conflict) else ()
-        yield LeftOut(leg.leg, leg.job_id, leg.branch, _against(seen, leg, files), files, _ways(seen, leg, files))
+        merged = merged_tree(repo, head, leg.head_sha or "")
+        files = all_printable(merged.files) if isinstance(merged, Conflict) else ()
+        yield LeftOutLeg(leg.leg, leg.job_id, leg.branch, _against(seen, leg, files), files, _ways(seen, leg, files))
 
 
 def _against(tree: Branches, leg: LegBranch, files: tuple[str, ...]) -> str:
     repo = Path(tree.path)
     there = [each for each in tree.legs if each.branch != leg.branch and each.ahead is not None]
     there = [each for each in there if git_branches.contains(repo, tree.head or "", each.head_sha or "")]
-    touching = [each for each in there if branches.touched(repo, each) & set(files)]
+    touching = [each for each in there if branches.touched_files(repo, each) & set(files)]
     return " and ".join(f"leg {each.leg} ({each.job_id})" for each in touching) or f"what is on {tree.task_branch}"
 
 
@@ -199,8 +199,8 @@ def refuse_foreign(service: Service, tree: Branches, leg: LegBranch, but: str) -
     commits = _foreign(service, tree, leg.head_sha) if tree.base and leg.head_sha else ()
     if not commits:
         return
-    told = git_branches.subjects(Path(tree.path), commits[:MOST_NAMED])
-    named = ", ".join(f"{each[:SHORT]} {printable(subject[:LONGEST_SUBJECT])}" for each, subject in told)
+    subjects = git_branches.subjects(Path(tree.path), commits[:MOST_NAMED])
+    named = ", ".join(f"{each[:SHORT]} {printable(subject[:LONGEST_SUBJECT])}" for each, subject in subjects)
     more = f" and {len(commits) - MOST_NAMED} more" if len(commits) > MOST_NAMED else ""
     holds = "a commit that is" if len(commits) == 1 else f"{len(commits)} commits that are"
     message = f"{leg.branch} of leg {leg.leg} ({leg.job_id}) holds {holds} not of this tree: {named}{more}{but}"
@@ -245,22 +245,22 @@ def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
     given = {commit for row in rows for commit in (row.given or ())[:of_run]}
     given |= {each.head for each in start.start.line} if start else set()
     repo, hidden = Path(tree.path), frozenset({tree.base, *given, *([tree.head] if tree.head else [])})
-    own = {commit for row in rows for commit in _own(repo, row, rows)} | _merged(repo, rows, hidden)
-    return tuple(each for each in _reached(repo, head, hidden) if each not in own)
+    own = {commit for row in rows for commit in _own(repo, row, rows)} | _service_merges(repo, rows, hidden)
+    return tuple(each for each in _commits_between(repo, head, hidden) if each not in own)
 
 
-def _merged(repo: Path, rows: Sequence[AttemptRow], hidden: frozenset[str]) -> set[str]:
+def _service_merges(repo: Path, rows: Sequence[AttemptRow], hidden: frozenset[str]) -> set[str]:
     """Return the merge commits that the service made as bases of later jobs, or for them to merge (rulings O2, O4).
 
     They lie above the work that a line was made of; work that was built on the line later hides none of them.
     """
     heads = {head for row in rows if (head := _head(row)) and head != row.base_sha}
-    found = set[str]()
+    commits = set[str]()
     lines = {line for row in rows for line in (row.base_sha, *(row.diagnostics or {}).get("lines", ())) if line}
     for line in lines - hidden:
-        parts = heads.intersection(_reached(repo, line, hidden))
-        found.update(_reached(repo, line, hidden | parts))
-    return found
+        parts = heads.intersection(_commits_between(repo, line, hidden))
+        commits.update(_commits_between(repo, line, hidden | parts))
+    return commits
 
 
 def _own(repo: Path, row: AttemptRow, rows: Sequence[AttemptRow]) -> tuple[str, ...]:
@@ -271,7 +271,7 @@ def _own(repo: Path, row: AttemptRow, rows: Sequence[AttemptRow]) -> tuple[str, 
     if not head or not row.base_sha:
         return ()
     start = known.get("start_sha", row.base_sha)
-    own = _reached(repo, head, frozenset({start, row.base_sha, *(row.given or ()), *known.get("joined", ())}))
+    own = _commits_between(repo, head, frozenset({start, row.base_sha, *(row.given or ()), *known.get("joined", ())}))
     there = [each for each in rows if each.branch == row.branch]
     merged = frozenset(commit for each in there for commit in (each.base_sha, *(each.given or ())) if commit)
     return (*own, *_merges_on_top(repo, start, merged))
@@ -281,20 +281,20 @@ def _head(row: AttemptRow) -> str | None:
     return (row.outcome or {}).get("head_sha")
 
 
-def _reached(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
+def _commits_between(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
     """Return the commits of a head that the hidden ones lack, from a cache; empty while the head is missing."""
     try:
-        return _walked(repo, head, hidden)
+        return _walk(repo, head, hidden)
     except LookupError:
         return ()
 
 
 @lru_cache(maxsize=1024)
-def _walked(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
-    found = git_branches.reached(repo, head, hidden)
-    if not found and git_branches.commit(repo, head) is None:
+def _walk(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
+    commits = git_branches.reached(repo, head, hidden)
+    if not commits and git_branches.commit(repo, head) is None:
         raise LookupError(head)  # it may be fetched later, so nothing is cached
-    return found
+    return commits
 
 
 @lru_cache(maxsize=1024)

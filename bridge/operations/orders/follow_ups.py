@@ -220,7 +220,7 @@ async def review(
         asked = before.start.assignment
         _tell(service, tree, asked.base, root, asked.worker.name, actor)
         return _answer(root, tree, asked.worker.name, asked.base, Unseen((), ()))
-    verdict = merge_gate.of_tree(service, tree.root_job_id, found=tree)
+    verdict = merge_gate.of_tree(service, tree.root_job_id, tree=tree)
     if not verdict.unseen or verdict.head is None:
         root_id = tree.root_job_id
         raise RefusedError(f"{root_id} has no commit that still needs a review", f"service job gate {root_id}")

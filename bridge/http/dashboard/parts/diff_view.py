@@ -12,7 +12,7 @@ from bridge.http.dashboard.frame.page import Asked
 from bridge.http.dashboard.parts.highlight import highlighted
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.branches import diffs
-from bridge.operations.branches.diffs import FilePatch, JobDiff, Kind, Line
+from bridge.operations.branches.diffs import DiffLine, FilePatch, JobDiff, LineKind
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
@@ -56,7 +56,7 @@ class ReadDiff:
 class ShownLine:
     """A line with its code as HTML."""
 
-    kind: Kind
+    kind: LineKind
     old: int | None
     new: int | None
     code: Markup
@@ -95,7 +95,7 @@ class Part:
     number: int
     file: FilePatch
     start: int = 0
-    lines: tuple[Line, ...] = ()
+    lines: tuple[DiffLine, ...] = ()
     more: bool = False
 
 
@@ -268,7 +268,7 @@ def elsewhere(comments: Mapping[str, str], files: Sequence[ShownFile]) -> dict[s
 
 
 def _part(number: int, file: FilePatch, start: int) -> Part:
-    taken, letters = list[Line](), 0
+    taken, letters = list[DiffLine](), 0
     rest = islice(diffs.lines(file), start, None)
     for line in rest:
         letters += min(len(line.text), LONGEST)
@@ -288,7 +288,7 @@ class _Code:
     ends: bool
     """True if ends of lines are shown, because not all are alike."""
 
-    def shown(self, line: Line | None, part: Part) -> ShownLine | None:
+    def shown(self, line: DiffLine | None, part: Part) -> ShownLine | None:
         if line is None:
             return None
         end = Markup("<span class=d>\\r</span>") if self.ends and line.text.endswith("\r") else Markup()
@@ -306,20 +306,22 @@ def _coded(parts: Sequence[Part]) -> list[_Code]:
     return [_code(part, of, coded) for part, of, coded in zip(parts, sides, found, strict=True)]
 
 
-def _sides(part: Part) -> Iterator[list[Line]]:
+def _sides(part: Part) -> Iterator[list[DiffLine]]:
     """Yield the old and the new lines of each hunk; the new ones last, since they say how a line of both looks."""
-    hunk: list[Line] = []
+    hunk: list[DiffLine] = []
     for line in (*part.lines, None):
-        if line is None or line.kind is Kind.HUNK:
-            for other in (Kind.ADD, Kind.CUT):
-                if side := [each for each in hunk if each.kind in {Kind.SAME, Kind.CUT, Kind.ADD} - {other}]:
+        if line is None or line.kind is LineKind.HUNK:
+            for other in (LineKind.ADD, LineKind.CUT):
+                if side := [
+                    each for each in hunk if each.kind in {LineKind.SAME, LineKind.CUT, LineKind.ADD} - {other}
+                ]:
                     yield side
             hunk = []
         else:
             hunk.append(line)
 
 
-def _code(part: Part, sides: Sequence[Sequence[Line]], coded: Sequence[Sequence[str]]) -> _Code:
+def _code(part: Part, sides: Sequence[Sequence[DiffLine]], coded: Sequence[Sequence[str]]) -> _Code:
     html = {id(line): str(escape(_text(line))) for line in part.lines}
     for side, code in zip(sides, coded, strict=True):
         if len(side) == len(code):
@@ -332,11 +334,11 @@ def _code(part: Part, sides: Sequence[Sequence[Line]], coded: Sequence[Sequence[
     return _Code(html, tuple(remarks), ends=not all(returns))
 
 
-def _bare(line: Line) -> str:
+def _bare(line: DiffLine) -> str:
     bare = line.text.removesuffix("\r")
     return bare if len(bare) <= LONGEST else f"{bare[:LONGEST]} …"
 
 
-def _text(line: Line) -> str:
+def _text(line: DiffLine) -> str:
     """Return a line's text with invisible characters shown, cut where it is longer than a screen has room for."""
     return visible(_bare(line))

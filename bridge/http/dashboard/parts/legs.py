@@ -9,7 +9,7 @@ from bridge.http.dashboard.frame.page import Done, Form, Note
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.branches import branches, drops, merge_gate, merges, task_line
 from bridge.operations.branches.branches import Branches, WayOut
-from bridge.operations.branches.task_line import LeftOut
+from bridge.operations.branches.task_line import LeftOutLeg
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import follow_ups
 from bridge.operations.orders.trees import Killed
@@ -29,8 +29,8 @@ class Finish:
     """Something isn't in the task's branch yet, or that not in the branch that is checked out."""
     drops: bool
     objected: bool
-    left_out: tuple[LeftOut, ...] = ()
-    missing: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOutLeg, ...] = ()
+    missing: tuple[LeftOutLeg, ...] = ()
     """The parts that a merge into the operator's own branch takes only if they are named."""
 
 
@@ -53,7 +53,7 @@ def verdict_of(service: Service, tree: Tree, told: Sequence[EventRecord], found:
     if tree.task.state is not TaskState.DONE or found is None:
         return None
     root, moment = tree.task.root_job_id, (*_moment(service, tree, told), found.head)
-    return _verdicts.get(moment, lambda: merge_gate.of_tree(service, root, found=found))
+    return _verdicts.get(moment, lambda: merge_gate.of_tree(service, root, tree=found))
 
 
 def conflicts_of(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[WayOut, ...]:

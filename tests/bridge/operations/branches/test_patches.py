@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.git.git_branches import patch
-from bridge.operations.branches.diffs import Kind, beginning, files, find_line, lines, side_by_side, unquoted
+from bridge.operations.branches.diffs import LineKind, beginning, files, find_line, lines, side_by_side, unquote
 from tests.activities.git.conftest import make_repository, run_git
 
 pytestmark = pytest.mark.ruling("M3")
@@ -66,7 +66,7 @@ def test_side_by_side_the_removed_lines_stand_beside_the_added_ones() -> None:
 
 def test_lines_that_follow_a_hunk_are_no_part_of_it() -> None:
     [file] = files("diff --git a/a b/a\n@@ -1 +1 @@\n-1\n+2\n\n[cut here]\n")
-    assert [line.kind for line in lines(file)] == [Kind.HUNK, Kind.CUT, Kind.ADD]
+    assert [line.kind for line in lines(file)] == [LineKind.HUNK, LineKind.CUT, LineKind.ADD]
 
 
 def test_names_and_remarks_are_what_git_means(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_nothing_changed() -> None:
     [("plain", "plain"), ('"\\303\\274\\t\\"q\\\\"', 'ü\t"q\\'), ('"\\377"', "\\xff"), ('"', '"')],
 )
 def test_names_in_quotes(quoted: str, name: str) -> None:
-    assert unquoted(quoted) == name
+    assert unquote(quoted) == name
 
 
 @pytest.mark.parametrize(("limit", "text", "cut"), [(9, "one\ntwo\n", False), (6, "one", True), (2, "on", True)])

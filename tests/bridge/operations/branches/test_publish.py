@@ -9,7 +9,7 @@ from activities.settings.home import Home
 from activities.store.github import account, facts
 from activities.store.registry import repo_rows
 from bridge.operations.branches import drops, merges, publish
-from bridge.operations.branches.publish import Work, work_of
+from bridge.operations.branches.publish import NamedCommit, work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
@@ -38,7 +38,7 @@ def batch(tree: Scene) -> Scene:
     return tree
 
 
-def work(tree: Scene, job_id: str = ROOT) -> Work:
+def work(tree: Scene, job_id: str = ROOT) -> NamedCommit:
     return work_of(tree.service, jobs.get(tree.service, job_id))
 
 
@@ -54,14 +54,14 @@ def test_the_one_branch_goes_under_the_name_of_the_tasks(tree: Scene) -> None:
     commit = tree.run()
     found = publish.publish(tree.service, ROOT, actor="ann (cli)")
     assert (found.branch, found.state, found.url, found.github) == (TASK_BRANCH, "push", "", SHOP)
-    assert work(tree) == Work(TASK_BRANCH, commit)
+    assert work(tree) == NamedCommit(TASK_BRANCH, commit)
     assert (tree.fact.host, tree.fact.kind, tree.fact.number) == (tree.service.settings.host, "publish", 0)
     assert publish.publication(tree.fact).actor == "ann (cli)"
 
 
 def test_after_a_merge_it_is_the_tasks_branch(batch: Scene) -> None:
     done = merges.merge(batch.service, [LEGS["a"]], actor="ann (cli)")
-    assert work(batch) == Work(TASK_BRANCH, done.head)
+    assert work(batch) == NamedCommit(TASK_BRANCH, done.head)
 
 
 def test_a_branch_that_has_the_others_in_it_is_all_work(batch: Scene) -> None:
@@ -69,7 +69,7 @@ def test_a_branch_that_has_the_others_in_it_is_all_work(batch: Scene) -> None:
     run_git(batch.repo, "checkout", "-q", last)
     run_git(batch.repo, "merge", "-q", "--no-edit", f"service/{LEGS['a']}")
     run_git(batch.repo, "checkout", "-q", "main")
-    assert work(batch) == Work(TASK_BRANCH, run_git(batch.repo, "rev-parse", last))
+    assert work(batch) == NamedCommit(TASK_BRANCH, run_git(batch.repo, "rev-parse", last))
 
 
 def test_a_leg_is_published_on_its_own_branch(batch: Scene) -> None:

@@ -68,9 +68,9 @@ class Objections:
         """Return the first objection to merging a job's work, and the job that objects; two empty texts if nobody
         objects.
         """
-        said = chain_of(self._jobs, job).jobs[-1]
-        if said.decision is not None and said.decision not in APPROVING:
-            return f"{said.job_id} decided {said.decision}", said.job_id
+        last = chain_of(self._jobs, job).jobs[-1]
+        if last.decision is not None and last.decision not in APPROVING:
+            return f"{last.job_id} decided {last.decision}", last.job_id
         for reader, given in self._readers:
             if head in given and _against(reader):
                 how = f"decided {reader.decision}" if reader.decision else f"ended {reader.state}"
