@@ -12,7 +12,7 @@ from cli.drawing.output import say, say_json, say_json_line, tell
 from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
-    from bridge.operations.jobs.hosts import Host
+    from bridge.operations.jobs.hosts import HostView
 
 app = typer.Typer(help="Run the server, the worker and the bridge.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -90,7 +90,7 @@ def status(
         say_json(seen.model_dump(mode="json") | figures | listed)
     else:
         hint = " (service job list --preflight-failed)" if failures else ""
-        changed = daemon.settings(settings.changed(service), whole=every)
+        changed = daemon.settings(settings.stale_processes(service), whole=every)
         say(*daemon.lines(seen, links=every), *daemon.figures(found), *changed)
         say(f"{'preflight':16} {failures} delegation preflight failures{hint}")
         if every:
@@ -99,7 +99,7 @@ def status(
         raise typer.Exit(1)
 
 
-def _say_hosts(found: "list[Host]") -> None:
+def _say_hosts(found: "list[HostView]") -> None:
     from cli.drawing.output import say_table
     from cli.drawing.words import ago
 

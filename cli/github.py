@@ -11,7 +11,7 @@ from cli.drawing.words import LONGEST, ago, clock, one_line
 from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
-    from bridge.operations.github.account import Asked, Status, Synced
+    from bridge.operations.github.account import AccountStatus, RequestCounts, Synced
 
 app = typer.Typer(help="Pull requests and issues on GitHub.", no_args_is_help=True, rich_markup_mode=None)
 MOST = 20
@@ -83,7 +83,7 @@ def comment_preview(
         say()
 
 
-def _say(found: "Status") -> None:
+def _say(found: "AccountStatus") -> None:
     known = found.account
     left = f"{known.remaining} of {known.quota} requests" if known.remaining is not None else ""
     until = f" until {clock(known.reset_at)}" if known.reset_at else ""
@@ -119,14 +119,14 @@ def _say(found: "Status") -> None:
     _say_facts(found)
 
 
-def _webhook(found: "Status") -> str:
+def _webhook(found: "AccountStatus") -> str:
     if found.delivery is None:
         return "nothing was delivered yet"
     event, at = found.delivery
     return f"{event or 'something'} was delivered {ago(at)}"
 
 
-def _say_threads(found: "Status") -> None:
+def _say_threads(found: "AccountStatus") -> None:
     rows = [(f"{each.github}#{each.number}", each.root_job_id, one_line(each.title, LONGEST)) for each in found.threads]
     say()
     say_table(THREADS, rows, "no tree that goes on belongs to a pull request or issue")
@@ -145,7 +145,7 @@ def _say_threads(found: "Status") -> None:
         say_table(ORDERS, orders, "")
 
 
-def _say_facts(found: "Status") -> None:
+def _say_facts(found: "AccountStatus") -> None:
     say()
     say(f"{len(found.waiting)} to be written, {len(found.failed)} could not be written")
     for each in (*found.failed, *found.waiting)[:MOST]:
@@ -155,7 +155,7 @@ def _say_facts(found: "Status") -> None:
         say("  service github sync --retry  (or, to leave it: service github sync --drop)")
 
 
-def _requests(asked: "Asked") -> str:
+def _requests(asked: "RequestCounts") -> str:
     return f"{asked.counted} counted, {asked.free} free, {asked.written} written"
 
 

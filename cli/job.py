@@ -46,8 +46,8 @@ def list_(
     """List the newest trees: their state, what they wait for, what was said last. With --jobs, the jobs."""
     from activities.store.job_rows import JobFilter
     from activities.store.tree_list import TreeFilter
-    from bridge.operations.jobs.jobs import states_named
-    from bridge.operations.jobs.tree_list import state_named
+    from bridge.operations.jobs.jobs import states_by_name
+    from bridge.operations.jobs.tree_list import state_by_name
 
     service = service_here()
     by_job = jobs or roots or preflight_failed or tree is not None
@@ -62,7 +62,7 @@ def list_(
         wanted = JobFilter(
             repo=repo,
             agent=agent,
-            states=states_named(state),
+            states=states_by_name(state),
             tree=tree,
             roots_only=roots,
             preflight_failed=preflight_failed,
@@ -76,7 +76,7 @@ def list_(
         trees = TreeFilter(
             repo=repo,
             agent=agent,
-            state=state_named(state),
+            state=state_by_name(state),
             text=search,
             pull_request=pr,
             issue=issue,
@@ -93,9 +93,9 @@ def _list_trees(service: "Service", wanted: "TreeFilter", *, json: bool) -> None
     if not found:
         _check_names(service, wanted.repo, wanted.agent)
     if json:
-        from bridge.operations.jobs.views import listed
+        from bridge.operations.jobs.views import listed_tree
 
-        say_json([listed(row) for row in found])
+        say_json([listed_tree(row) for row in found])
         return
     link = link_of(address_of(service, "/ui/"))
     headings = (Column("TREE", link=link), *TREE_HEADINGS[1:], PREFLIGHT)

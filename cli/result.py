@@ -52,7 +52,7 @@ def schema(
     from cli.drawing.output import say, say_json
 
     if not prompt:
-        say_json(results.schema())
+        say_json(results.result_schema())
     elif as_json:
         say_json({"prompt": results.explain()})
     else:

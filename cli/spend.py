@@ -11,7 +11,7 @@ from cli.invocation.options import Json, service_here
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bridge.operations.jobs.spend import Line
+    from bridge.operations.jobs.spend import SpendLine
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 NUMBERS = [Column(heading, right=True) for heading in ("JOBS", "TOKENS_IN", "TOKENS_OUT", "DOLLARS", "REPAIRED")]
@@ -43,10 +43,10 @@ def spend(
     ):
         _say(heading, lines)
         say()
-    _say("TOTAL", [operation.Line(f"{days} days", found.total)])
+    _say("TOTAL", [operation.SpendLine(f"{days} days", found.total)])
 
 
-def _say(heading: str, lines: "Sequence[Line]") -> None:
+def _say(heading: str, lines: "Sequence[SpendLine]") -> None:
     from cli.drawing.words import LONGEST, one_line
     from workflows.policy.prices import dollars
 

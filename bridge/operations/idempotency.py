@@ -15,7 +15,7 @@ from workflows.model.errors import NotFoundError, RefusedError, UsageError
 Answer = dict[str, Any]
 Act = Callable[[str | None], Awaitable[Answer]]
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
-_TURNS: "WeakValueDictionary[str, _Turn]" = WeakValueDictionary()
+_LOCKS: "WeakValueDictionary[str, _KeyLock]" = WeakValueDictionary()
 _GUARD = Lock()
 
 
@@ -25,7 +25,7 @@ class KeyReusedError(RefusedError):
     code = "idempotency_key_reused"
 
 
-class _Turn:
+class _KeyLock:
     """A lock per key: calls with one key run one after another."""
 
     def __init__(self) -> None:
@@ -48,12 +48,12 @@ async def once(
     if owner:
         key = f"{owner} {key}"  # no key holds a space
     with _GUARD:
-        turn = _TURNS.setdefault(key, _Turn())
-    await asyncio.to_thread(turn.lock.acquire)
+        key_lock = _LOCKS.setdefault(key, _KeyLock())
+    await asyncio.to_thread(key_lock.lock.acquire)
     try:
         return await _once(service, key, hashlib.sha256(words.encode()).hexdigest(), new_id, act)
     finally:
-        turn.lock.release()
+        key_lock.lock.release()
 
 
 async def _once(service: Service, key: str, digest: str, new_id: Callable[[], str], act: Act) -> Answer:

@@ -16,10 +16,10 @@ def cursor(at: float, identity: str) -> str:
     return base64.urlsafe_b64encode(json.dumps([at, identity]).encode()).decode().rstrip("=")
 
 
-def page(found: list[T], limit: int, key: Callable[[T], tuple[float, str]]) -> tuple[list[T], str | None]:
-    """Return a page and the cursor of the next one; `found` holds one row more than a page if there is a next."""
-    shown = found[: limit - 1]
-    return shown, cursor(*key(shown[-1])) if len(found) > len(shown) else None
+def page(rows: list[T], limit: int, key: Callable[[T], tuple[float, str]]) -> tuple[list[T], str | None]:
+    """Return a page and the cursor of the next one; `rows` holds one row more than a page if there is a next."""
+    shown = rows[: limit - 1]
+    return shown, cursor(*key(shown[-1])) if len(rows) > len(shown) else None
 
 
 def place(text: str | None) -> tuple[float, str] | None:

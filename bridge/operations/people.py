@@ -36,12 +36,12 @@ def refuse(agent: Agent, what: str, instead: str, home: Service) -> NoReturn:
 
     It is recorded in the home of the agent's job, whatever home its environment names.
     """
-    told = f"{what} is for people, and {agent} has called it"
+    refusal = f"{what} is for people, and {agent} has called it"
     if agent.job_id is not None:
         of_job = Service(Home(agent.home)) if agent.home else home
         with suppress(SQLAlchemyError, OSError, ServiceError):  # it is refused even if that cannot be recorded
-            _record(of_job, agent.job_id, what, f"{told}; it was refused")
-    raise ForPeopleError(told, instead)
+            _record(of_job, agent.job_id, what, f"{refusal}; it was refused")
+    raise ForPeopleError(refusal, instead)
 
 
 def _record(service: Service, job_id: str, what: str, message: str) -> None:

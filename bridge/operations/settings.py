@@ -46,10 +46,10 @@ def lines(service: Service, *, origins: bool) -> Iterator[str]:
     reading = service.reading
     notes = {path: reading.origin(path) for path in reading.values} if origins else {}
     yield from toml.lines({**reading.values, **reading.typed}, notes)
-    told = [line for process in processes(service) for line in (*in_words(process), *way_to_force(process))]
-    if told:
+    remarks = [line for process in processes(service) for line in (*in_words(process), *way_to_force(process))]
+    if remarks:
         yield ""
-    yield from (f"# {line}" for line in told)
+    yield from (f"# {line}" for line in remarks)
 
 
 def put(service: Service, table: str, line: str) -> None:
@@ -76,7 +76,7 @@ def put(service: Service, table: str, line: str) -> None:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingInForce:
     """One setting in force, with its origin and without secrets, as one would type it."""
 
     section: str
@@ -85,12 +85,12 @@ class Setting:
     origin: str
 
 
-def in_force(service: Service) -> tuple[Setting, ...]:
+def in_force(service: Service) -> tuple[SettingInForce, ...]:
     """Return every setting, without passwords."""
     reading = service.reading
     values = {**reading.values, **reading.typed}
     return tuple(
-        Setting(toml.dotted(path[:-1]), path[-1], redacted(toml.value(given)), reading.origin(path))
+        SettingInForce(toml.dotted(path[:-1]), path[-1], redacted(toml.value(given)), reading.origin(path))
         for path, given in values.items()
     )
 
@@ -115,23 +115,23 @@ def as_json(service: Service, *, origins: bool) -> dict[str, Any]:
 
 def processes(service: Service) -> tuple[Process, ...]:
     """Return the running processes of this home, each compared with the current settings."""
-    found = []
+    running = []
     seen = daemon_state.status(service.home)
     state = seen.state if seen.running else None
     handed = toml.value(state.temporal_address) if state and state.temporal_address else None
     if state and state.settings:
-        found.append(_process(service, "daemon", state.pid, state.settings, RESTART, DAEMON_READS, handed))
+        running.append(_process(service, "daemon", state.pid, state.settings, RESTART, DAEMON_READS, handed))
     members = {child.pid for child in state.children} if state else set()
     home = service.home
     for name, path in (("worker", home.worker_ready), ("bridge", home.bridge_ready), ("github", home.github_ready)):
-        said = ready.read(path)
-        if said and said.settings and said.alive:
-            restart = SERVE_AGAIN if name == "bridge" and said.pid not in members else RESTART
-            found.append(_process(service, name, said.pid, said.settings, restart, handed=handed))
-    return tuple(found)
+        member = ready.read(path)
+        if member and member.settings and member.alive:
+            restart = SERVE_AGAIN if name == "bridge" and member.pid not in members else RESTART
+            running.append(_process(service, name, member.pid, member.settings, restart, handed=handed))
+    return tuple(running)
 
 
-def changed(service: Service) -> tuple[Process, ...]:
+def stale_processes(service: Service) -> tuple[Process, ...]:
     """Return the processes that use other settings than the current ones."""
     return tuple(process for process in processes(service) if process.changed or process.fault)
 
@@ -146,7 +146,8 @@ def in_words(process: Process) -> Iterator[str]:
     elif process.changed:
         yield f"{who}; changed since:"
         yield from (
-            f"  {each.key} is {each.there or 'not set'} there, {each.here or 'not set'} now" for each in process.changed
+            f"  {change.key} is {change.there or 'not set'} there, {change.here or 'not set'} now"
+            for change in process.changed
         )
     else:
         yield f"{who}: it works with these settings"
@@ -170,8 +171,8 @@ def _process(
         now = service.reading.told(sections)
     except SettingsError as error:
         return Process(name, pid, read, (), restart, error.message)
-    found = changes(now, read)
-    ours = tuple(each for each in found if not _is_no_matter(each, name, handed))
+    differences = changes(now, read)
+    ours = tuple(each for each in differences if not _is_no_matter(each, name, handed))
     return Process(name, pid, read, ours, restart)
 
 

@@ -48,14 +48,14 @@ class NoWorkerError(UnreachableError):
     """No worker answered in time; the order may still be carried out."""
 
 
-class DeclinedError(RefusedError):
+class OrderDeclinedError(RefusedError):
     """The workflow refuses: `kind` is its code for the reason, `data` what a surface may show beside the sentence."""
 
     def __init__(self, cause: BaseException) -> None:
-        told = cause if isinstance(cause, ApplicationError) else None
-        super().__init__(told.message if told else str(cause))
-        self.kind = told.type if told else None
-        self.data: Mapping[str, Any] = told.details[0] if told and told.details else {}
+        refusal = cause if isinstance(cause, ApplicationError) else None
+        super().__init__(refusal.message if refusal else str(cause))
+        self.kind = refusal.type if refusal else None
+        self.data: Mapping[str, Any] = refusal.details[0] if refusal and refusal.details else {}
 
 
 async def client_of(service: Service) -> Client:
@@ -72,14 +72,14 @@ def candidate(service: Service) -> Candidate:
 
 
 @contextmanager
-def translated(said: str = NOT_TAKEN) -> Iterator[None]:
-    """Translate Temporal's errors into the service's own; `said` begins the message of an unexpected error."""
+def translate_errors(message: str = NOT_TAKEN) -> Iterator[None]:
+    """Translate Temporal's errors into the service's own; `message` begins the message of an unexpected error."""
     try:
         yield
     except ScheduleAlreadyRunningError:
         raise AlreadyStartedError("it is scheduled already") from None
     except WorkflowUpdateFailedError as error:
-        raise DeclinedError(error.cause) from None
+        raise OrderDeclinedError(error.cause) from None
     except UnsealedError as error:
         raise UnreachableError(NOT_BELIEVED.format(why=error.message), "service doctor") from None
     except WorkflowUpdateRPCTimeoutOrCancelledError:
@@ -87,11 +87,11 @@ def translated(said: str = NOT_TAKEN) -> Iterator[None]:
     except RPCError as error:
         match error.status:
             case RPCStatusCode.NOT_FOUND:
-                raise NoWorkflowError(f"{said}: {error}", "service daemon status") from None
+                raise NoWorkflowError(f"{message}: {error}", "service daemon status") from None
             case RPCStatusCode.INVALID_ARGUMENT:
-                raise InvalidError(f"{said}: {error}", str(error)) from None
+                raise InvalidError(f"{message}: {error}", str(error)) from None
             case _:
-                raise UnreachableError(f"{said}: {error}", "service daemon status") from None
+                raise UnreachableError(f"{message}: {error}", "service daemon status") from None
 
 
 @asynccontextmanager
@@ -105,9 +105,9 @@ async def starting(client: Client, what: str) -> AsyncIterator[None]:
         raise await not_taken(client, error, what) from None
 
 
-async def settled(service: Service, client: Client, root: str) -> Records | None:
+async def settle(service: Service, client: Client, root: str) -> Records | None:
     """Do housekeeping's check of a tree without a workflow now; return None when the tree has one, or has ended."""
-    with translated(f"Temporal cannot say how {root} ended"):
+    with translate_errors(f"Temporal cannot say how {root} ended"):
         return await ended_outside.settle(client, service.store, service.settings.temporal.task_queue, root)
 
 

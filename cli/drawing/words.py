@@ -253,7 +253,7 @@ SHOWN = 50
 def observed(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
     """Yield each claim, then unclaimed changes, then the summary."""
     for claim in claims(changes, seen):
-        yield prose(f"  {'✔' if claim.observed else '?'} {claim.text}")
+        yield prose(f"  {'✔' if claim.is_observed else '?'} {claim.text}")
         yield prose(f"      {claim.grade}: {claim.evidence}")
     unclaimed = seen["unclaimed_files"]
     if unclaimed:

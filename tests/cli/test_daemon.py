@@ -23,7 +23,7 @@ from bridge.machine.locks import FileLock
 from bridge.operations.health import doctor
 from bridge.operations.health.findings import Level
 from bridge.operations.home.overview import Disk, HostNow, Overview
-from bridge.operations.jobs.spend import Used
+from bridge.operations.jobs.spend import SpendSum
 from bridge.operations.service import Service
 from bridge.operations.settings import Process
 from cli.daemon import app
@@ -159,7 +159,7 @@ def test_status_says_how_to_open_the_dashboard_when_there_is_one(running: Home) 
 @pytest.mark.ruling("K6", "C8")
 def test_no_more_jobs_run_than_there_are_slots(home: Home) -> None:
     counts, now = Counts(queued=2, running=15, paused=0, blocked=0), HostNow("a", slots=8, running=15, works=True)
-    found = Overview(counts, (now, replace(now, name="b", slots=0, running=0)), Used(), Disk(0, True, (), 0))
+    found = Overview(counts, (now, replace(now, name="b", slots=0, running=0)), SpendSum(), Disk(0, True, (), 0))
     queue, hosts, *_ = map(str, daemon.figures(found))
     assert queue == "queue            8 running on 8 slots, 7 waiting to be tried again or just ended, 2 queued"
     assert hosts == "hosts            a 8 of 8, b 0 of 0"

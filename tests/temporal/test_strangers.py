@@ -20,7 +20,7 @@ from temporalio.worker import Worker
 from activities.sealing.converter import bound_to, seals_of
 from activities.settings.home import Home
 from bridge.daemon.server import find_program
-from bridge.operations.temporal import translated
+from bridge.operations.temporal import translate_errors
 from tests.temporal.books import Books
 from tests.temporal.host import Handle, Host, an_input, ended, script, serving, start
 from tests.temporal.people import asking, failed_tasks, over, waits
@@ -267,7 +267,7 @@ async def test_what_a_worker_without_the_key_answers_is_not_believed(client: Cli
         asked: Handle = client.get_workflow_handle_for(DelegationTree.run, tree.id)
         with pytest.raises(UnsealedError, match="it has no seal of this service"):
             await asked.query(DelegationTree.state)
-        with pytest.raises(UnreachableError, match="Temporal's answer has no valid seal") as told, translated():
+        with pytest.raises(UnreachableError, match="Temporal's answer has no valid seal") as told, translate_errors():
             await asked.query(DelegationTree.state)
         assert told.value.hint == "service doctor"
         await tree.signal("resume", {"verb": "answer", "text": "blue"})

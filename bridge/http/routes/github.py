@@ -11,7 +11,7 @@ from bridge.http.wire.schemas import Delivered
 from bridge.http.wire.thread_pools import read
 from bridge.http.wire.webhook import PATH
 from bridge.operations.github import polling
-from bridge.operations.github.polling import Delivery
+from bridge.operations.github.polling import WebhookDelivery
 
 HeaderText = Annotated[str, Header()]
 
@@ -25,5 +25,5 @@ async def take_github_webhook(
 ) -> Delivered:
     """Take a signed webhook delivery (`X-Hub-Signature-256`); it only makes the poller read sooner."""
     kind = request.headers.get("content-type", "")
-    delivery = Delivery(x_github_delivery, x_github_event, kind, await request.body())
+    delivery = WebhookDelivery(x_github_delivery, x_github_event, kind, await request.body())
     return Delivered(says=await read(polling.take, service, delivery))

@@ -54,7 +54,7 @@ from bridge.operations.branches import merge_gate
 from bridge.operations.idempotency import Answer
 from bridge.operations.jobs import jobs, output, tree_list
 from bridge.operations.jobs.output import Log
-from bridge.operations.jobs.views import Event, JobSummary, Tree, listed
+from bridge.operations.jobs.views import Event, JobSummary, Tree, listed_tree
 from bridge.operations.orders import trees
 from bridge.operations.orders.resume import resume
 from bridge.operations.orders.trees import RetryAnswer
@@ -116,7 +116,7 @@ async def list_jobs(
     wanted = JobFilter(
         repo=repo,
         agent=agent,
-        states=jobs.states_named(state),
+        states=jobs.states_by_name(state),
         tree=tree,
         roots_only=roots,
         preflight_failed=preflight_failed,
@@ -144,7 +144,7 @@ async def list_trees(
     wanted = TreeFilter(
         repo=repo,
         agent=agent,
-        state=tree_list.state_named(state),
+        state=tree_list.state_by_name(state),
         text=search,
         pull_request=pull_request,
         issue=issue,
@@ -268,7 +268,7 @@ def _page(service: Service, wanted: JobFilter) -> JobList:
 
 def _trees(service: Service, wanted: TreeFilter) -> TreeList:
     found, more = page(tree_list.find(service, wanted), wanted.limit, tree_list.cursor_key)
-    return projections.hidden(service, TreeList(trees=[listed(row) for row in found], next_cursor=more))
+    return projections.hidden(service, TreeList(trees=[listed_tree(row) for row in found], next_cursor=more))
 
 
 def _events(service: Service, job_id: str, after: int, limit: int, whole_tree: bool | None) -> EventList:

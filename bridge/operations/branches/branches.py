@@ -20,7 +20,7 @@ from activities.store import attempt_rows, branch_rows, tree_rows
 from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Repo
 from bridge.operations.branches import hub_work
-from bridge.operations.branches.verdicts import Objections
+from bridge.operations.branches.objections import Objections
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service

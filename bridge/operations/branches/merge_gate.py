@@ -10,8 +10,8 @@ from activities.store import attempt_rows, branch_rows, event_rows, round_rows
 from activities.store.attempt_rows import Given
 from bridge.operations.branches import branches, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
+from bridge.operations.branches.objections import plans_of
 from bridge.operations.branches.task_line import ForeignCommitsError, refuse_foreign
-from bridge.operations.branches.verdicts import plans_of
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service

@@ -1,4 +1,4 @@
-"""The verdicts of a tree's jobs: what each had to judge, on which commits, and how it decided (ruling L10)."""
+"""The objections to merging a tree's legs: what each job had to judge, on which commits, and how it decided (L10)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -14,7 +14,7 @@ from activities.store import attempt_rows, tree_rows
 from activities.store.attempt_rows import AttemptRow
 from bridge.operations.branches import branches
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
-from bridge.operations.branches.verdicts import plans_of
+from bridge.operations.branches.objections import plans_of
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service

@@ -30,7 +30,7 @@ STATUS = "service github status"
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestCounts:
     """Counts of requests to GitHub: those that cost quota, those that were free, those that wrote."""
 
     counted: int = 0
@@ -42,8 +42,8 @@ class Asked:
 class Requests:
     """Numbers of requests to GitHub, since the full hour and in the last day."""
 
-    hour: Asked
-    day: Asked
+    hour: RequestCounts
+    day: RequestCounts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class OpenThread(Thread):
 
 
 @dataclass(frozen=True)
-class Status:
+class AccountStatus:
     """The content of `service github status`."""
 
     account: Account
@@ -93,7 +93,7 @@ def require(service: Service) -> None:
         )
 
 
-def status(service: Service) -> Status:
+def status(service: Service) -> AccountStatus:
     """Return the status of the account."""
     require(service)
     store, now = service.store, time.time()
@@ -102,18 +102,18 @@ def status(service: Service) -> Status:
     bound = threads.open_ones(store)
     tasks = job_rows.tasks_of(store, {each.root_job_id for each in bound})
     titles = {root: task.title for root, task in tasks.items()}
-    return Status(
+    return AccountStatus(
         account=account.read(store),
         process=process(service),
         api_url=service.settings.github.api_url,
         requests=_requests(hours, now),
         repos=tuple(
             RepoStatus(
-                **asdict(each),
-                requests=_requests([hour for hour in hours if hour.github == each.github], now),
-                of_interest=each.github in interest,
+                **asdict(reading),
+                requests=_requests([hour for hour in hours if hour.github == reading.github], now),
+                of_interest=reading.github in interest,
             )
-            for each in account.readings(store)
+            for reading in account.readings(store)
         ),
         threads=tuple(OpenThread(**asdict(each), title=titles.get(each.root_job_id, "")) for each in bound),
         waiting=tuple(facts.waiting(store)),
@@ -126,8 +126,8 @@ def status(service: Service) -> Status:
 
 def process(service: Service) -> int | None:
     """Return the id of the process that polls GitHub; None when it is not running."""
-    said = ready.read(service.home.github_ready)
-    return said.pid if said and said.alive else None
+    poller = ready.read(service.home.github_ready)
+    return poller.pid if poller and poller.alive else None
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ def troubles(service: Service, keys: Collection[str]) -> dict[str, Trouble]:
     failed: dict[str, list[FactRow]] = {}
     for fact in facts.failed(service.store):
         failed.setdefault(f"{fact.github}#{fact.number}", []).append(fact)
-    found = {key: _unwritten(rows) for key, rows in failed.items() if key in keys}
-    return found | ({ACCOUNT: _unreached(service)} if ACCOUNT in keys else {})
+    by_key = {key: _unwritten(rows) for key, rows in failed.items() if key in keys}
+    return by_key | ({ACCOUNT: _outage(service)} if ACCOUNT in keys else {})
 
 
 def _unwritten(rows: list[FactRow]) -> Trouble:
@@ -161,7 +161,7 @@ def _unwritten(rows: list[FactRow]) -> Trouble:
     return Trouble(rows[0].where, says, ways, rows[0].root_job_id, tuple(each.fact_id for each in rows))
 
 
-def _unreached(service: Service) -> Trouble:
+def _outage(service: Service) -> Trouble:
     known = account.read(service.store)
     since = clock(known.failing_since) if known.failing_since else "a while"
     ways = ("service doctor", "service github sync") if known.refused else (STATUS, "service doctor")
@@ -193,7 +193,7 @@ def sync(
 ) -> Synced:
     """Schedule polls of repositories for now; wait until they have happened, or at most `wait` seconds."""
     require(service)
-    github = _named(service, name) if name else ""
+    github = _github_name(service, name) if name else ""
     runs = process(service) is not None
     tried = _again(service, github, drop=drop) if drop or (retry and runs) else 0
     if not runs and not drop:
@@ -206,8 +206,8 @@ def sync(
             STATUS,
         )
     account.ask_anew(service.store)
-    for each in wanted:
-        account.want_reading(service.store, each.github)
+    for reading in wanted:
+        account.want_reading(service.store, reading.github)
     names, asked = {each.github for each in wanted}, time.time()
     while True:
         now = [each for each in account.readings(service.store) if each.github in names]
@@ -224,7 +224,7 @@ def _readings(service: Service, github: str) -> list[Reading]:
     return [each for each in account.readings(service.store) if github in {"", each.github}]
 
 
-def _named(service: Service, name: str) -> str:
+def _github_name(service: Service, name: str) -> str:
     """Return the GitHub name of a repository, given that name or the name it is registered under."""
     known = {each.github for each in account.readings(service.store)}
     registered = {repo.name: repo.github for repo in repo_rows.every(service.store) if repo.github}
@@ -237,18 +237,18 @@ def _named(service: Service, name: str) -> str:
 
 def _again(service: Service, github: str, *, drop: bool) -> int:
     """Re-open failed writes, or give them up with `drop`; return their number."""
-    found = facts.failed(service.store, github)
-    for each in found:
-        facts.drop(service.store, each.fact_id) if drop else facts.again(service.store, each.fact_id)
-    return len(found)
+    failed = facts.failed(service.store, github)
+    for fact in failed:
+        facts.drop(service.store, fact.fact_id) if drop else facts.again(service.store, fact.fact_id)
+    return len(failed)
 
 
 def _requests(hours: list[Hour], now: float) -> Requests:
     return Requests(_sum(each for each in hours if each.hour == int(now // 3600)), _sum(hours))
 
 
-def _sum(hours: Iterable[Hour]) -> Asked:
-    found = list(hours)
-    return Asked(
-        sum(each.counted for each in found), sum(each.free for each in found), sum(each.written for each in found)
+def _sum(hours: Iterable[Hour]) -> RequestCounts:
+    counts = list(hours)
+    return RequestCounts(
+        sum(each.counted for each in counts), sum(each.free for each in counts), sum(each.written for each in counts)
     )

@@ -8,7 +8,7 @@ from temporalio.service import RPCError
 
 from activities.temporal import RPC_TIMEOUT
 from bridge.operations.service import Service
-from bridge.operations.temporal import NoWorkflowError, client_of, translated
+from bridge.operations.temporal import NoWorkflowError, client_of, translate_errors
 from workflows.model.errors import UnreachableError
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.github_desk import GithubDesk, desk_id
@@ -35,7 +35,7 @@ async def ring(temporal: Client, task_queue: str) -> None:
 async def renew(service: Service) -> None:
     """End the desk's workflow and start it anew: what it has to do is in the store."""
     client, queue = await client_of(service), service.settings.temporal.task_queue
-    with suppress(NoWorkflowError), translated():
+    with suppress(NoWorkflowError), translate_errors():
         handle = client.get_workflow_handle(desk_id(queue))
         await handle.terminate(reason="it begins anew under the new seal key", rpc_timeout=RPC_TIMEOUT)
     await ring(client, queue)

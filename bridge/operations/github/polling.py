@@ -25,7 +25,7 @@ _DELIVERY = re.compile(r"[A-Za-z0-9-]{1,100}")
 _EVENT = re.compile(r"[a-z0-9_]{1,60}")
 
 
-def served(service: Service) -> list[Repo]:
+def served_repos(service: Service) -> list[Repo]:
     """Return the registered repositories that have a GitHub name which `[github].repos` allows."""
     wanted = service.settings.github.repos
     return [repo for repo in repo_rows.every(service.store) if repo.github and (not wanted or repo.name in wanted)]
@@ -38,7 +38,7 @@ def of_interest(service: Service) -> set[str]:
     """
     polled = {each.github for each in threads.open_ones(service.store)}
     if STARTING & {*service.settings.github.commands}:
-        polled |= {repo.github for repo in served(service)}
+        polled |= {repo.github for repo in served_repos(service)}
     if "retry" in service.settings.github.commands:
         polled |= {each.github for each in threads.blocked_ones(service.store)}
     if service.settings.github.check:
@@ -47,7 +47,7 @@ def of_interest(service: Service) -> set[str]:
 
 
 @dataclass(frozen=True)
-class Delivery:
+class WebhookDelivery:
     """A delivery with a valid signature."""
 
     delivery_id: str
@@ -62,7 +62,7 @@ def secret(service: Service, environ: Mapping[str, str]) -> str:
     return environ.get(wanted.webhook_secret_env, "").strip() if wanted.configured else ""
 
 
-def take(service: Service, delivery: Delivery) -> str:
+def take(service: Service, delivery: WebhookDelivery) -> str:
     """Record a webhook delivery, and schedule a poll of its repository if one is needed; return a sentence on that."""
     if not _DELIVERY.fullmatch(delivery.delivery_id):
         raise UsageError("X-GitHub-Delivery is missing or invalid")
@@ -78,7 +78,7 @@ def take(service: Service, delivery: Delivery) -> str:
     return f"{mine} will be read"
 
 
-def _repository(delivery: Delivery) -> str:
+def _repository(delivery: WebhookDelivery) -> str:
     """Return `repository.full_name`; empty for a body of any other shape, which is no error."""
     try:
         sent = delivery.body

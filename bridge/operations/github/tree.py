@@ -55,8 +55,8 @@ def last_event(tree: BoundTree) -> int:
 def result_of(service: Service, job: JobRecord) -> ServiceResult | None:
     """Return the result of a job, from its attempt's row."""
     runs = attempt_rows.of_job(service.store, job.job_id)
-    told = (runs[-1].payload or {}).get(KEY) if runs else None
-    return ServiceResult.model_validate(told) if told else None
+    payload = (runs[-1].payload or {}).get(KEY) if runs else None
+    return ServiceResult.model_validate(payload) if payload else None
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,11 @@ def comments(service: Service, job_id: str, fact_id: str = "") -> list[Preview]:
     """Return the comments of the tree a job belongs to, or the one of `fact_id`."""
     root = get(service, job_id).root_job_id
     tree = bound_tree(service, root)
-    found = [Preview(each.fact_id, each.kind, each.only_edit, body(tree, each)) for each in due(tree)] if tree else []
-    wanted = [each for each in found if fact_id in {"", each.fact_id}]
+    previews = (
+        [Preview(each.fact_id, each.kind, each.only_edit, body(tree, each)) for each in due(tree)] if tree else []
+    )
+    wanted = [each for each in previews if fact_id in {"", each.fact_id}]
     if not wanted:
-        known = ", ".join(each.fact_id for each in found) or "none"
+        known = ", ".join(each.fact_id for each in previews) or "none"
         raise NotFoundError(f"{root} has no fact {fact_id}; it has {known}", f"service github comment-preview {root}")
     return wanted

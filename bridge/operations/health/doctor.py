@@ -324,7 +324,7 @@ def stalls(service: Service) -> Iterator[Finding]:
 
 def stale(service: Service) -> Iterator[Finding]:
     """Find processes that run with outdated settings (ruling K4)."""
-    for process in settings_in_force.changed(service):
+    for process in settings_in_force.stale_processes(service):
         yield Finding("settings", Level.WARNING, "\n".join(settings_in_force.in_words(process)), process.restart)
 
 

@@ -15,7 +15,7 @@ from activities.settings import ready
 from activities.settings.model import Github
 from activities.store.github import account, facts
 from bridge.machine import daemon_state
-from bridge.operations.github.polling import served
+from bridge.operations.github.polling import served_repos
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
@@ -94,7 +94,7 @@ def _process(service: Service) -> Finding:
 
 def _asked(service: Service, known: Credentials) -> Iterator[Finding]:
     """Ask GitHub about the account now."""
-    names = sorted({repo.github for repo in served(service)})
+    names = sorted({repo.github for repo in served_repos(service)})
     try:
         seen = ask(service, known, names)
     except UnknownAccountError as error:

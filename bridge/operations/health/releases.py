@@ -15,7 +15,7 @@ from activities.temporal import RPC_TIMEOUT, connect_to_look
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.jobs import hosts
 from bridge.operations.service import Service
-from bridge.operations.temporal import translated
+from bridge.operations.temporal import translate_errors
 from workflows.model.errors import UnreachableError
 from workflows.policy.releases import is_newer
 
@@ -68,7 +68,7 @@ def _of(host: Host, current: str) -> Iterator[Finding]:
 async def _look(service: Service) -> tuple[str, list[str]]:
     """Return the current release, and the trees whose last step another one made."""
     client = await connect_to_look(service.home, service.settings)
-    with translated("Temporal cannot say which release is current"):
+    with translate_errors("Temporal cannot say which release is current"):
         known = await releases.deployment(client, service.settings)
         return known.current, await _behind(client, service, known.name, known.current) if known.current else []
 

@@ -15,7 +15,7 @@ from activities.store import waiting_rows
 from activities.store.registry import host_rows
 from activities.store.waiting_rows import Counts
 from bridge.operations.jobs import spend
-from bridge.operations.jobs.spend import Used
+from bridge.operations.jobs.spend import SpendSum
 from bridge.operations.service import Service
 from workflows.policy.host_availability import lacks_worker
 
@@ -60,7 +60,7 @@ class Overview:
 
     counts: Counts | None
     slots: tuple[HostNow, ...] | None
-    spent_today: Used | None
+    spent_today: SpendSum | None
     disk: Disk
 
 

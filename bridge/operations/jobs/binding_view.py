@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workflows.pipeline.rows import RunRecord
 
 
-async def bound(
+async def bind(
     service: Service,
     repo: Repo,
     pull_request: int | None,
@@ -42,10 +42,10 @@ async def bound(
         except HubAwayError:
             if pull_request is not None or base is not None:
                 raise
-            found = binding.bound(repo, settings.host, None, issue, token, settings.github.web)
-            return replace(describing(service, token)(found), base=UNRESOLVED)
-        found = binding.bound(here, settings.host, pull_request, issue, token, settings.github.web)
-        bound = binding.based(describing(service, token)(found), here, settings.host, base)
+            bare = binding.bound(repo, settings.host, None, issue, token, settings.github.web)
+            return replace(describing(service, token)(bare), base=UNRESOLVED)
+        bare = binding.bound(here, settings.host, pull_request, issue, token, settings.github.web)
+        bound = binding.based(describing(service, token)(bare), here, settings.host, base)
         if here.host == settings.host:
             try:
                 checkouts.share(service, here, bound.base)
@@ -60,12 +60,12 @@ async def bound(
 def describing(service: Service, token: str | None) -> "Callable[[Bound], Bound]":
     """Return a function that reads title and text of a pull request or an issue from GitHub; without a token, none."""
 
-    def describe(found: "Bound") -> "Bound":
-        if not token or not found.github:
-            return found
+    def describe(binding: "Bound") -> "Bound":
+        if not token or not binding.github:
+            return binding
         from activities.github.described import described  # its libraries are slow to import
 
-        return described(found, service.store, service.artifacts, service.settings.github.api_url, token)
+        return described(binding, service.store, service.artifacts, service.settings.github.api_url, token)
 
     return describe
 

@@ -12,7 +12,7 @@ _WHY_NOT = {
 
 
 @dataclass(frozen=True)
-class Claim:
+class GradedClaim:
     """A claimed change. A path in the diff does not prove what the text says of it."""
 
     text: str
@@ -21,20 +21,20 @@ class Claim:
     """The change of each path that the claim names, according to the diff."""
 
     @property
-    def observed(self) -> bool:
+    def is_observed(self) -> bool:
         return self.grade == "observed"
 
 
-def claims(changes: Sequence[str], seen: dict[str, Any]) -> list[Claim]:
+def claims(changes: Sequence[str], seen: dict[str, Any]) -> list[GradedClaim]:
     """Return each claim with its evidence."""
     graded = {claim["index"]: claim for claim in seen["claims"]}
     return [_claim(change, graded.get(index)) for index, change in enumerate(changes)]
 
 
-def _claim(change: str, graded: dict[str, Any] | None) -> Claim:
+def _claim(change: str, graded: dict[str, Any] | None) -> GradedClaim:
     if graded is None:
-        return Claim(change, "reported", "it was not checked")
-    return Claim(change, graded["grade"], "; ".join(map(_path, graded["paths"])) or "it names no path")
+        return GradedClaim(change, "reported", "it was not checked")
+    return GradedClaim(change, graded["grade"], "; ".join(map(_path, graded["paths"])) or "it names no path")
 
 
 def _path(binding: dict[str, Any]) -> str:

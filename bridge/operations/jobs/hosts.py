@@ -87,7 +87,7 @@ class OtherHost:
             raise self._unreachable(address, why)
         deadline, body = time.monotonic() + ANSWER_SECONDS, bytearray()
         try:
-            with _client().stream("GET", f"{address.rstrip('/')}{target}", headers=self._signed(target)) as answer:
+            with _client().stream("GET", f"{address.rstrip('/')}{target}", headers=self._headers(target)) as answer:
                 for piece in answer.iter_bytes():
                     body += piece
                     if time.monotonic() > deadline or len(body) > LONGEST_ANSWER:
@@ -98,7 +98,7 @@ class OtherHost:
             _away[address] = time.monotonic() + AWAY_SECONDS, why
             raise self._unreachable(address, why) from None
 
-    def _signed(self, target: str) -> dict[str, str]:
+    def _headers(self, target: str) -> dict[str, str]:
         key = seal_key.read(self.service.home.root)
         if key is None:
             why = "this home has no seal key, which proves to other hosts that it is of this store"
@@ -156,7 +156,7 @@ class HostState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Host(host_rows.Host):
+class HostView(host_rows.Host):
     """A host, its state, and whether its worker was seen in the last minute."""
 
     has_worker: bool = False
@@ -168,12 +168,12 @@ class Host(host_rows.Host):
         return time.time() - self.now + (self.stopped_at or self.seen_at)
 
 
-def every(service: Service) -> list[Host]:
+def every(service: Service) -> list[HostView]:
     """Return every host whose worker was ever seen; none while there is no store."""
     if not service.settings.store.url and not service.home.store.exists():
         return []
     return [
-        Host(**asdict(host), has_worker=not lacks_worker(host.seen), state=_state(host))
+        HostView(**asdict(host), has_worker=not lacks_worker(host.seen), state=_state(host))
         for host in host_rows.every(service.store)
     ]
 

@@ -11,9 +11,8 @@ from pydantic import TypeAdapter
 
 from activities.store import attempt_rows, event_rows, job_rows, placements, round_rows, tree_rows
 from activities.store.job_rows import JobFilter
-from bridge.operations.jobs import belongs_to as belonging
-from bridge.operations.jobs import hosts
-from bridge.operations.jobs.belongs_to import NOTHING, Belonging
+from bridge.operations.jobs import binding_view, hosts
+from bridge.operations.jobs.binding_view import NOTHING, Belonging
 from bridge.operations.jobs.hosts import OtherHost
 from bridge.operations.service import Service
 from workflows.github.effective_jobs import chain_of
@@ -69,7 +68,7 @@ def get(service: Service, job_id: str) -> JobRecord:
     return job
 
 
-def states_named(name: str | None) -> tuple[JobState, ...]:
+def states_by_name(name: str | None) -> tuple[JobState, ...]:
     """Return the state with this name; without a name any state will do."""
     if name is None:
         return ()
@@ -94,16 +93,16 @@ def check_search(text: str) -> None:
         raise UsageError(f"a search has at most {LONGEST_SEARCH} characters, not {len(text)}")
 
 
-def state_labels(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:
+def state_labels(service: Service, jobs: Sequence[JobRecord]) -> dict[str, str]:
     """Return the state of each of these jobs for people, by job id (`state_label`)."""
-    asking = {job.root_job_id for job in found if job.state is JobState.BLOCKED}
+    asking = {job.root_job_id for job in jobs if job.state is JobState.BLOCKED}
     rounds = round_rows.of_trees(service.store, asking) if asking else []
-    return {job.job_id: state_label(job, rounds) for job in found}
+    return {job.job_id: state_label(job, rounds) for job in jobs}
 
 
-def titles(service: Service, found: Sequence[JobRecord]) -> dict[str, str]:
+def titles(service: Service, jobs: Sequence[JobRecord]) -> dict[str, str]:
     """Return the titles of the tasks of these trees, by root job id."""
-    return job_rows.titles(service.store, {job.root_job_id for job in found})
+    return job_rows.titles(service.store, {job.root_job_id for job in jobs})
 
 
 @dataclass(frozen=True)
@@ -155,10 +154,10 @@ def tree(service: Service, job_id: str) -> Tree:
     if task is None:
         raise NotFoundError(f"no tree {root}", "service job list")
     bounds = kept.start.settings.bounds if kept else service.settings.snapshot().bounds
-    found = tuple(hosts.with_reasons(service, job_rows.tree(service.store, root)))
-    belongs_to = belonging.belonging(service, found[0]) if found else NOTHING
+    jobs = tuple(hosts.with_reasons(service, job_rows.tree(service.store, root)))
+    belongs_to = binding_view.belonging(service, jobs[0]) if jobs else NOTHING
     places = placements.hosts_in(service.store, root) if service.settings.is_fleet else {}
-    return Tree(task, found, bounds, belongs_to, tuple(round_rows.of_tree(service.store, root)), places)
+    return Tree(task, jobs, bounds, belongs_to, tuple(round_rows.of_tree(service.store, root)), places)
 
 
 def preflight_failures(service: Service) -> int:
@@ -186,15 +185,20 @@ def waits(service: Service, job_id: str) -> list[EventRecord]:
     job = get(service, job_id)
     return [
         EventRecord(
-            event_id=f"{each.job_id}.{each.attempt}-w{each.number}",
-            job_id=each.job_id,
+            event_id=f"{deferral.job_id}.{deferral.attempt}-w{deferral.number}",
+            job_id=deferral.job_id,
             root_job_id=job.root_job_id,
             kind="runtime_waits",
-            at=each.at,
-            message=f"waits for {each.runtime} until {clock(each.until)}: {each.message}",
-            data={"attempt": each.attempt, "number": each.number, "kind": each.kind, "until": each.until},
+            at=deferral.at,
+            message=f"waits for {deferral.runtime} until {clock(deferral.until)}: {deferral.message}",
+            data={
+                "attempt": deferral.attempt,
+                "number": deferral.number,
+                "kind": deferral.kind,
+                "until": deferral.until,
+            },
         )
-        for each in attempt_rows.deferrals_of_job(service.store, job_id)
+        for deferral in attempt_rows.deferrals_of_job(service.store, job_id)
     ]
 
 
@@ -209,7 +213,7 @@ def detail(service: Service, job_id: str) -> JobDetail:
         payload=last.payload if last else None,
         diagnostics={"forged": FORGED} if last and last.is_forged else last.diagnostics if last else None,
         worktree=last.worktree if last else None,
-        belongs_to=belonging.belonging(service, job),
+        belongs_to=binding_view.belonging(service, job),
         live=live(service, job),
         attempts=tuple(runs),
         state_label=state_labels(service, [job])[job.job_id],

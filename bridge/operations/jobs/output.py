@@ -20,7 +20,7 @@ from activities.store import attempt_rows, tree_rows
 from activities.store.attempt_rows import AttemptRow
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.hosts import OtherHost
-from bridge.operations.jobs.views import Shown
+from bridge.operations.jobs.views import RowView
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError
 from workflows.model.rows import JobRecord
@@ -39,7 +39,7 @@ END = 2**62
 """An offset behind every output."""
 
 
-class Log(Shown):
+class Log(RowView):
     """A part of an attempt's transcript: what its agent said and did."""
 
     job_id: str
@@ -54,7 +54,7 @@ class Log(Shown):
 
 
 @dataclass(frozen=True)
-class Told:
+class AttemptPrompt:
     """The prompt of one attempt, without secrets."""
 
     job_id: str
@@ -118,7 +118,7 @@ def raw(service: Service, job_id: str, attempt: int | None = None, cursor: int =
         raise RefusedError(str(error), f"service job show {job.job_id}") from None
 
 
-def prompt(service: Service, job_id: str, attempt: int | None = None, most: int = MOST_OF_A_PROMPT) -> Told:
+def prompt(service: Service, job_id: str, attempt: int | None = None, most: int = MOST_OF_A_PROMPT) -> AttemptPrompt:
     """Return the prompt of an attempt, or of the last one, and below it those of its further programs, such
     as one that corrected its result; raise `NotFoundError` if no prompt is kept.
     """
@@ -127,7 +127,7 @@ def prompt(service: Service, job_id: str, attempt: int | None = None, most: int 
     if run is None:
         raise NotFoundError(f"{job.job_id} has not begun yet", look)
     if there := _elsewhere(service, run, "prompt"):
-        return Told(job.job_id, run.attempt, there.text(_path(run, "prompt"), most=most))
+        return AttemptPrompt(job.job_id, run.attempt, there.text(_path(run, "prompt"), most=most))
     try:
         programs = transcript.programs(Path(run.run_dir), over=True)
         texts = dict.fromkeys(text for each in programs for text in _kept_prompt(each.file.parent, most))
@@ -135,7 +135,7 @@ def prompt(service: Service, job_id: str, attempt: int | None = None, most: int 
         raise RefusedError(str(error), look) from None
     if not texts:
         raise NotFoundError(f"the prompt of attempt {run.attempt} is not kept any more ([worker].keep_runs)", look)
-    return Told(job.job_id, run.attempt, redacted("\n\n---\n\n".join(texts)))
+    return AttemptPrompt(job.job_id, run.attempt, redacted("\n\n---\n\n".join(texts)))
 
 
 def task(service: Service, job_id: str) -> str:

@@ -7,7 +7,7 @@ from workflows.contract.locate import KEY
 from workflows.contract.parse import Accepted, Rejected, read_result
 from workflows.contract.prompt_contract import explain_contract, explain_decisions
 from workflows.contract.render import render_comment
-from workflows.contract.schema import schema as contract_schema
+from workflows.contract.schema import schema
 from workflows.contract.size_limits import COUNTS
 from workflows.model.event_kinds import EventKind
 
@@ -35,9 +35,9 @@ def too_wide(reading: Accepted) -> str:
     return f"{reading.not_kept:,} delegations are more than the {most} a result may have: a tree dispatches none"
 
 
-def schema() -> dict[str, Any]:
+def result_schema() -> dict[str, Any]:
     """Return the JSON Schema of a result."""
-    return contract_schema()
+    return schema()
 
 
 def explain() -> str:

@@ -25,30 +25,30 @@ def get_open(service: Service, job_id: str) -> RoundRecord:
     if len(mine) == 1:
         return mine[0]
     if not mine:
-        over = how_ended(service, root, job_id)
+        over = end_in_words(service, root, job_id)
         nothing = f"nothing in the tree {root} waits for a person"
         raise NotFoundError(f"{nothing}; {over}" if over else nothing, f"service job tree {root}")
     names = ", ".join(each.coordinator_id for each in mine)
     raise NotFoundError(f"several coordinators of the tree {root} wait: {names}", "service attention")
 
 
-def meant_by(job_id: str, found: list[RoundRecord]) -> list[RoundRecord]:
+def meant_by(job_id: str, rounds: list[RoundRecord]) -> list[RoundRecord]:
     """Return the rounds of exactly this job; if it has none, all of them, because any job id may mean its tree."""
-    return [each for each in found if job_id in (each.coordinator_id, each.job_id)] or found
+    return [each for each in rounds if job_id in (each.coordinator_id, each.job_id)] or rounds
 
 
-def how_ended(service: Service, root: str, job_id: str, number: int | None = None) -> str:
+def end_in_words(service: Service, root: str, job_id: str, number: int | None = None) -> str:
     """Return a sentence on how a round ended: round `number` of the job, else its last, else the tree's last."""
     mine = meant_by(job_id, [each for each in round_rows.of_tree(service.store, root) if each.end is not None])
     meant = [each for each in mine if each.number == number] or mine
     if not meant:
         return ""
-    last = max(meant, key=lambda each: each.closed_at or 0.0)
+    last = max(meant, key=lambda row: row.closed_at or 0.0)
     return last_words(last.coordinator_id, last.number, last.closed)
 
 
-def ended(service: Service, job_id: str, number: int) -> RoundRecord | None:
+def past_round(service: Service, job_id: str, number: int) -> RoundRecord | None:
     """Return the round with this number that the job itself opened, not another job of its tree."""
-    found = round_rows.of_tree(service.store, jobs.get(service, job_id).root_job_id)
-    mine = (each for each in found if each.coordinator_id == job_id and each.number == number)
+    rounds = round_rows.of_tree(service.store, jobs.get(service, job_id).root_job_id)
+    mine = (each for each in rounds if each.coordinator_id == job_id and each.number == number)
     return next((each for each in mine if each.end is not None), None)

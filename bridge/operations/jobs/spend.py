@@ -17,7 +17,7 @@ Part = Spent | Repaired
 
 
 @dataclass(frozen=True)
-class Used:
+class SpendSum:
     """The usage of some jobs together."""
 
     jobs: int = 0
@@ -34,7 +34,7 @@ class Used:
         return self.input_tokens + self.output_tokens
 
     @classmethod
-    def of(cls, parts: "Iterable[Used | Part]") -> "Used":
+    def of(cls, parts: "Iterable[SpendSum | Part]") -> "SpendSum":
         """Add up usages."""
         used = [cls(repaired=part.count) if isinstance(part, Repaired) else part for part in parts]
         return cls(
@@ -48,24 +48,24 @@ class Used:
 
 
 @dataclass(frozen=True)
-class Line:
+class SpendLine:
     """The usage of one agent, repository, model or day."""
 
     name: str
-    used: Used
+    used: SpendSum
 
 
 @dataclass(frozen=True)
 class Spend:
     """The usage of the last days. A job counts for the day (UTC) on which it ended, or began if it has not ended."""
 
-    days: tuple[Line, ...]
+    days: tuple[SpendLine, ...]
     """Every day, oldest first; also those without usage."""
-    agents: tuple[Line, ...]
+    agents: tuple[SpendLine, ...]
     """These lines, and the fields below, are sorted by cost, highest first."""
-    repos: tuple[Line, ...]
-    models: tuple[Line, ...]
-    total: Used
+    repos: tuple[SpendLine, ...]
+    models: tuple[SpendLine, ...]
+    total: SpendSum
 
 
 def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
@@ -74,20 +74,20 @@ def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
         raise UsageError(f"{days} days cannot be shown; from 1 to {MOST_DAYS}", "service spend --days 30")
     today = _today(now)
     first = today - days + 1
-    found: list[Part] = [*usage_rows.since(service.store, first), *usage_rows.repaired(service.store, first)]
-    by_day = {line.name: line for line in _dearest(found, lambda each: date(each.day))}
+    parts: list[Part] = [*usage_rows.since(service.store, first), *usage_rows.repaired(service.store, first)]
+    by_day = {line.name: line for line in _dearest(parts, lambda part: date(part.day))}
     dates = [date(day) for day in range(today - days + 1, today + 1)]
     later = sorted(set(by_day) - set(dates))  # the clock of a host may be ahead of this one's
     return Spend(
-        days=tuple(by_day.get(name, Line(name, Used())) for name in (*dates, *later)),
-        agents=_dearest(found, lambda each: each.agent),
-        repos=_dearest(found, lambda each: each.repo),
-        models=_dearest(found, lambda each: each.model),
-        total=Used.of(found),
+        days=tuple(by_day.get(name, SpendLine(name, SpendSum())) for name in (*dates, *later)),
+        agents=_dearest(parts, lambda part: part.agent),
+        repos=_dearest(parts, lambda part: part.repo),
+        models=_dearest(parts, lambda part: part.model),
+        total=SpendSum.of(parts),
     )
 
 
-def repaired(service: Service, days: int, now: float | None = None) -> dict[str, int]:
+def repairs_by_agent(service: Service, days: int, now: float | None = None) -> dict[str, int]:
     """Count by agent the results of the last days that it was asked to correct; agents without any are left out."""
     counts = Counter[str]()
     for part in usage_rows.repaired(service.store, _today(now) - days + 1):
@@ -115,9 +115,9 @@ def date(day: int) -> str:
     return datetime.fromtimestamp(day * DAY_SECONDS, UTC).strftime("%Y-%m-%d")
 
 
-def _dearest(found: Iterable[Part], name: Callable[[Part], str]) -> tuple[Line, ...]:
-    parts: dict[str, list[Part]] = {}
-    for each in found:
-        parts.setdefault(name(each), []).append(each)
-    lines = [Line(each, Used.of(theirs)) for each, theirs in parts.items()]
+def _dearest(parts: Iterable[Part], name: Callable[[Part], str]) -> tuple[SpendLine, ...]:
+    by_name: dict[str, list[Part]] = {}
+    for part in parts:
+        by_name.setdefault(name(part), []).append(part)
+    lines = [SpendLine(each, SpendSum.of(theirs)) for each, theirs in by_name.items()]
     return tuple(sorted(lines, key=lambda line: (-line.used.cost_usd, -line.used.tokens, line.name)))

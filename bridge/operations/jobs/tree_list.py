@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 
-from activities.store import tree_list as stored
+from activities.store import tree_list
 from activities.store.tree_list import ListedTree, TreeFilter
 from bridge.operations.jobs import hosts
 from bridge.operations.jobs.jobs import check_search
@@ -75,7 +75,7 @@ class TreeRow:
     tree: TreeSummary
 
 
-def state_named(name: str | None) -> TreeState | None:
+def state_by_name(name: str | None) -> TreeState | None:
     """Return the state with this name, which may be that of a paused task; None for no name."""
     if not name:
         return None
@@ -92,7 +92,7 @@ def find(service: Service, wanted: TreeFilter) -> list[TreeRow]:
     """Return the newest trees that match."""
     check_search(wanted.text)
     now = time.time()
-    return [_row(tree, now) for tree in stored.find(service.store, wanted, now)]
+    return [_row(tree, now) for tree in tree_list.find(service.store, wanted, now)]
 
 
 def cursor_key(row: TreeRow) -> tuple[float, str]:
@@ -126,7 +126,7 @@ def _waits(tree: ListedTree) -> TreeWait:
     if tree.waiting:
         return TreeWait(
             who=Awaited.PERSON,
-            what=_asked(tree.waiting),
+            what=_question(tree.waiting),
             next=f"service resume {tree.waiting.coordinator_id}",
             until=tree.waiting.expires_at,
         )
@@ -145,7 +145,7 @@ def _waits(tree: ListedTree) -> TreeWait:
     return TreeWait()
 
 
-def _asked(waiting: RoundRecord) -> str:
+def _question(waiting: RoundRecord) -> str:
     """Return the first question of a round, or the first failure, and how many more there are."""
     asked = [question.prompt for question in waiting.questions]
     asked += [f"{leg.leg} ended {leg.state}: {leg.reason}" for leg in waiting.failing]

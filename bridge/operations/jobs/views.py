@@ -1,10 +1,13 @@
-"""Rows as every surface shows them: HTTP, `--json` and the dashboard's pages (ruling J6)."""
+"""Rows as every surface shows them: HTTP, `--json` and the dashboard's pages (ruling J6).
+
+The names of the views stand in the HTTP document; a tree is the same as in `jobs`, without what pages alone need.
+"""
 
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bridge.operations.jobs.belongs_to import Belonging
+from bridge.operations.jobs.binding_view import Belonging
 from bridge.operations.jobs.jobs import JobDetail
 from bridge.operations.jobs.tree_list import TreeRow, TreeSummary
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord, TaskRecord
@@ -12,7 +15,7 @@ from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
 
 
-class Shown(BaseModel):
+class RowView(BaseModel):
     """A row as a response, without the fields in `left_out`; optional fields are always present."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
@@ -30,7 +33,7 @@ class Shown(BaseModel):
         return cls.model_validate(row, from_attributes=True)
 
 
-class JobSummary(Shown, JobRecord):
+class JobSummary(RowView, JobRecord):
     """A job in a list."""
 
     next: str = Field(default="", description="What happens next, and the command that moves it.")
@@ -42,7 +45,7 @@ class ListedTree(JobSummary):
     tree: TreeSummary
 
 
-class Round(Shown, RoundRecord):
+class Round(RowView, RoundRecord):
     """A pause, with everything needed to end it (ruling F1)."""
 
     left_out = frozenset(
@@ -50,15 +53,15 @@ class Round(Shown, RoundRecord):
     )
 
 
-class Task(Shown, TaskRecord):
+class Task(RowView, TaskRecord):
     """The unit of work a tree belongs to."""
 
 
-class Event(Shown, EventRecord):
+class Event(RowView, EventRecord):
     """A lifecycle event (ruling B4)."""
 
 
-class Tree(Shown):
+class Tree(RowView):
     """A whole tree."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
@@ -77,14 +80,14 @@ class WholeTree(Tree):
     belongs_to: Belonging
 
 
-def listed(row: TreeRow) -> ListedTree:
+def listed_tree(row: TreeRow) -> ListedTree:
     """Return the view of a tree: its first job, with `tree` added."""
     return ListedTree.model_validate(row.root.model_dump() | {"tree": row.tree})
 
 
-def detail(found: JobDetail) -> dict[str, Any]:
+def detail(row: JobDetail) -> dict[str, Any]:
     """Return a job with the evidence of its last run, which stays on this machine."""
-    task = Task.of(found.task) if found.task else None
-    told = {"task": task, "payload": found.payload, "diagnostics": found.diagnostics}
-    more = {"live": found.live, "belongs_to": found.belongs_to, "host": found.host}
-    return JobSummary.of(found.job).model_dump(mode="json") | told | more
+    task = Task.of(row.task) if row.task else None
+    evidence = {"task": task, "payload": row.payload, "diagnostics": row.diagnostics}
+    more = {"live": row.live, "belongs_to": row.belongs_to, "host": row.host}
+    return JobSummary.of(row.job).model_dump(mode="json") | evidence | more

@@ -16,7 +16,7 @@ from bridge.operations.branches import branches
 from bridge.operations.github.account import Trouble, troubles
 from bridge.operations.jobs import hosts
 from bridge.operations.jobs.hosts import AbsentHost
-from bridge.operations.jobs.views import JobSummary, Shown, Task
+from bridge.operations.jobs.views import JobSummary, RowView, Task
 from bridge.operations.service import Service
 from workflows.model.ids import root_of
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
@@ -29,7 +29,7 @@ MOST_LISTED = 100
 """The number of blocked tasks listed, newest first kept."""
 
 
-class WaitingRound(Shown, RoundRecord):
+class WaitingRound(RowView, RoundRecord):
     """A round that waits for a person, the title of its task, and what its tree has spent."""
 
     title: str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from activities.runtimes.table import DRIVEN, PROGRAMS
 from activities.store import job_rows, tree_rows
 from activities.store.registry.repo_rows import Repo
-from bridge.operations.jobs import belongs_to
+from bridge.operations.jobs import binding_view
 from bridge.operations.orders import trees
 from bridge.operations.registry import agents, repos
 from bridge.operations.registry.arguments import bounded_or_none, limit
@@ -125,7 +125,7 @@ def options(new: NewJob | NewRecipe) -> str:
 
 async def _bound(service: Service, repo: Repo, new: NewWork, token: str | None) -> "Bound":
     with argument("base" if new.base else "pull_request" if new.pull_request else "issue" if new.issue else ""):
-        return await belongs_to.bound(service, repo, new.pull_request, new.issue, token, new.base)
+        return await binding_view.bind(service, repo, new.pull_request, new.issue, token, new.base)
 
 
 def _seconds(timeout: str | None) -> float | None:

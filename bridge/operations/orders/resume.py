@@ -20,12 +20,12 @@ from activities.temporal import RPC_TIMEOUT
 from bridge.operations.jobs import jobs, rounds
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
-    DeclinedError,
     NoWorkerError,
     NoWorkflowError,
+    OrderDeclinedError,
     client_of,
-    settled,
-    translated,
+    settle,
+    translate_errors,
 )
 from workflows.contract.faults import nearest
 from workflows.contract.size_limits import cut_to_bound
@@ -118,7 +118,7 @@ async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
     while True:
         try:
             return await _asked(client.get_workflow_handle(root), order, lambda: rounds.open_of(service, root))
-        except DeclinedError as no:
+        except OrderDeclinedError as no:
             if no.kind == ResumeFault.NO_OPEN_ROUND and rounds.open_of(service, root) and time.monotonic() < until:
                 await asyncio.sleep(0.2)
                 continue
@@ -126,7 +126,7 @@ async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
                 raise NotFoundError(no.message, f"service job tree {order.job_id}") from None
             raise _refused(no.message, no.data, order.job_id) from None
         except NoWorkflowError:
-            await settled(service, client, root)
+            await settle(service, client, root)
             raise _too_late(service, root, order) from None
 
 
@@ -135,7 +135,7 @@ async def _asked(
 ) -> Verdict:
     """Send the order as an update; as a signal if no worker answers and the rows don't speak against it."""
     try:
-        with translated():
+        with translate_errors():
             answer: Any = await handle.execute_update(
                 "resume", order, id=order.request_id, result_type=str, rpc_timeout=PATIENCE
             )
@@ -143,7 +143,7 @@ async def _asked(
     except NoWorkerError:
         _check_kept(order, waiting())
         # Both carry one request id: the tree acts once, whichever arrives.
-        with translated():
+        with translate_errors():
             await handle.signal("resume", order, rpc_timeout=RPC_TIMEOUT)
     kept = f"{order.verb} {short_line(redacted(order.text), 300)}".strip()
     return Verdict(f"no worker has taken it yet; it is kept, and takes effect when one does: {kept}", applied=False)
@@ -153,7 +153,7 @@ def _too_late(service: Service, root: str, order: ResumeOrder) -> RefusedError:
     """Return the error for an order that came after the tree's end: who ended the round, how and when (ruling F4)."""
     task = job_rows.task_of(service.store, root)
     ended = f"the tree {root} has ended ({task.state})" if task else f"the tree {root} has ended"
-    over = rounds.how_ended(service, root, order.job_id, order.round)
+    over = rounds.end_in_words(service, root, order.job_id, order.round)
     way_on = task.next if task and task.next else f"service job tree {root}"
     return RefusedError(f"{ended}; {over or 'nothing in it waits'}", way_on)
 

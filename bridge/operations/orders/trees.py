@@ -19,13 +19,13 @@ from bridge.operations.pipelines import workflows
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
     AlreadyStartedError,
-    DeclinedError,
     NoWorkerError,
     NoWorkflowError,
+    OrderDeclinedError,
     client_of,
-    settled,
+    settle,
     starting,
-    translated,
+    translate_errors,
 )
 from workflows.model import ids
 from workflows.model.errors import RefusedError
@@ -90,7 +90,7 @@ async def kill(service: Service, job_id: str, *, actor: str, immediate: bool) ->
     _refuse_over(service, root)
     client = await client_of(service)
     try:
-        with translated():
+        with translate_errors():
             order = Kill(actor=actor, immediate=immediate)
             await client.get_workflow_handle(root).signal(DelegationTree.kill, order, rpc_timeout=RPC_TIMEOUT)
     except NoWorkflowError:
@@ -104,7 +104,7 @@ async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
     task = job_rows.task_of(service.store, root)
     if task is not None and not task.state.closed:
         client = await client_of(service)
-        if await settled(service, client, root) is None:
+        if await settle(service, client, root) is None:
             raise RefusedError(f"the tree {root} is not blocked: {task.state}", f"service job kill {root}")
         return await _end_closed(service, client, root, actor)
     return await kill(service, root, actor=actor, immediate=True)
@@ -112,7 +112,7 @@ async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
 
 async def _end_closed(service: Service, client: Client, root: str, actor: str) -> Killed:
     """Dismiss a blocked task without a workflow, whether it closed or was ended from outside."""
-    await settled(service, client, root)
+    await settle(service, client, root)
     _refuse_over(service, root)
     task = job_rows.task_of(service.store, root)
     if task is None or task.state is not TaskState.BLOCKED:
@@ -139,15 +139,15 @@ async def retry(service: Service, job_id: str, *, actor: str, request_id: str = 
     client = await client_of(service)
     handle, order = client.get_workflow_handle(root), Retry(actor=actor, job_id=job_id)
     try:
-        with translated():
+        with translate_errors():
             await handle.execute_update(DelegationTree.retry, order, id=request_id or None, rpc_timeout=RPC_TIMEOUT)
         return RetryAnswer(job_id=job_id, reopened=False)
-    except DeclinedError as no:
+    except OrderDeclinedError as no:
         raise RefusedError(no.message, f"service job tree {job_id}") from None
     except NoWorkerError as late:
         raise NoWorkerError(late.message, f"service job show {job_id}") from None
     except NoWorkflowError:
-        await settled(service, client, root)
+        await settle(service, client, root)
     if _was_lost(service, root):
         return await _take_up(service, client, root, actor)
     return await _reopen(service, client, root, RetryRequested(now=time.time(), actor=actor, job_id=job_id))

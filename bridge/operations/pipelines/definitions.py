@@ -13,7 +13,7 @@ from activities.pipelines import plan as planning
 from activities.store import run_rows
 from activities.store.registry import pipeline_rows
 from activities.store.registry.pipeline_rows import Pipeline
-from bridge.operations.jobs import belongs_to
+from bridge.operations.jobs import binding_view
 from bridge.operations.pipelines import runs
 from bridge.operations.pipelines.runs import ActiveRunError
 from bridge.operations.registry.arguments import limit
@@ -125,7 +125,7 @@ async def run(
         base=base,
         timeout=stage_timeout,
         token=token,
-        describe=belongs_to.describing(service, token),
+        describe=binding_view.describing(service, token),
     )
     return await workflows.start(service, start)
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from activities.runs.output import last_lines
 from activities.store import attempt_rows, run_rows
 from bridge.operations import paging
-from bridge.operations.jobs.belongs_to import Belonging, belonging
+from bridge.operations.jobs.binding_view import Belonging, belonging
 from bridge.operations.jobs.hosts import OtherHost
 from bridge.operations.service import Service
 from workflows.contract.models import Decision

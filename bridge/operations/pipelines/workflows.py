@@ -32,7 +32,7 @@ from bridge.operations.temporal import (
     NoWorkflowError,
     client_of,
     starting,
-    translated,
+    translate_errors,
 )
 from workflows.model import ids
 from workflows.model.errors import ServiceError, UsageError
@@ -93,11 +93,11 @@ async def reopen(service: Service, client: Client, stage: StageRecord, tree: Tre
     again = Reopened(stage_id=stage.stage_id, tree=tree)
     if found.status is WorkflowExecutionStatus.RUNNING:
         handle = client.get_workflow_handle(found.id, run_id=found.run_id)
-        with translated():
+        with translate_errors():
             await handle.signal(PipelineRun.reopen, again, rpc_timeout=RPC_TIMEOUT)
         return True
     handle = client.get_workflow_handle(found.id, run_id=found.run_id)
-    with translated():
+    with translate_errors():
         memory = await handle.query(PipelineRun.memory, rpc_timeout=QUERY_TIMEOUT)
     again = again.model_copy(update={"memory": memory})
     if await _started(client, service, restored(memory).input, again):
@@ -112,7 +112,7 @@ async def reopen(service: Service, client: Client, stage: StageRecord, tree: Tre
 async def _workflow_of(client: Client, run: RunRecord) -> WorkflowExecution | None:
     """Return the newest workflow of a run; None once Temporal has forgotten it."""
     query = f"WorkflowId = '{ids.workflow_id(run.pipeline)}' AND {search.ROOT.name} = '{run.run_id}'"
-    with translated():
+    with translate_errors():
         found = [each async for each in client.list_workflows(query, limit=100, rpc_timeout=RPC_TIMEOUT)]
     return max(found, key=lambda each: each.start_time, default=None)
 
@@ -141,7 +141,7 @@ async def _started(client: Client, service: Service, run: RunInput, again: Reope
 
 async def _active(client: Client, pipeline: str) -> str | None:
     try:
-        with translated():
+        with translate_errors():
             described = await client.get_workflow_handle(ids.workflow_id(pipeline)).describe(rpc_timeout=RPC_TIMEOUT)
     except ServiceError:
         return None
@@ -158,7 +158,7 @@ async def cancel(service: Service, run: RunRecord, actor: str) -> None:
     """Cancel a run; Temporal keeps the order until a worker takes it."""
     handle = (await client_of(service)).get_workflow_handle(ids.workflow_id(run.pipeline))
     try:
-        with translated():
+        with translate_errors():
             await handle.signal(PipelineRun.cancel, Cancel(run_id=run.run_id, actor=actor), rpc_timeout=RPC_TIMEOUT)
     except NoWorkflowError:
         run_rows.close_lost(service.store, run.run_id, f"its workflow was ended from outside; closed by {actor}")
@@ -172,10 +172,10 @@ async def put(service: Service, pipeline: Definition) -> None:
     wanted = _schedule(pipeline, pipeline.schedule, service.settings.temporal.task_queue)
     client = await client_of(service)
     try:
-        with suppress(AlreadyStartedError), translated(NOT_TAKEN):
+        with suppress(AlreadyStartedError), translate_errors(NOT_TAKEN):
             await client.create_schedule(ids.workflow_id(pipeline.name), wanted, rpc_timeout=RPC_TIMEOUT)
             return
-        with translated(NOT_TAKEN):
+        with translate_errors(NOT_TAKEN):
             known = client.get_schedule_handle(ids.workflow_id(pipeline.name))
             await known.update(lambda _: ScheduleUpdate(schedule=wanted), rpc_timeout=RPC_TIMEOUT)
     except InvalidError as error:
@@ -185,7 +185,7 @@ async def put(service: Service, pipeline: Definition) -> None:
 async def delete(service: Service, name: str) -> None:
     """Delete the pipeline's schedule."""
     client = await client_of(service)
-    with suppress(NoWorkflowError), translated():
+    with suppress(NoWorkflowError), translate_errors():
         await client.get_schedule_handle(ids.workflow_id(name)).delete(rpc_timeout=RPC_TIMEOUT)
 
 
@@ -197,7 +197,7 @@ async def next_firings(service: Service, names: Iterable[str]) -> dict[str, tupl
 
 
 async def _firings(client: Client, name: str) -> tuple[float, ...]:
-    with suppress(NoWorkflowError), translated("Temporal cannot say when it fires"):
+    with suppress(NoWorkflowError), translate_errors("Temporal cannot say when it fires"):
         found = await client.get_schedule_handle(ids.workflow_id(name)).describe(rpc_timeout=RPC_TIMEOUT)
         times = () if found.schedule.state.paused else found.info.next_action_times
         return tuple(at.timestamp() for at in times)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from activities.store import moves
 from activities.store.registry import host_rows, repo_rows
 from bridge.operations.jobs import hosts
-from bridge.operations.jobs.hosts import Host
+from bridge.operations.jobs.hosts import HostView
 from bridge.operations.service import Service
 from workflows.model.errors import Commands, NotFoundError, RefusedError, with_nearest
 from workflows.policy.host_availability import lacks_worker, way_back
@@ -16,7 +16,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True)
-class HostDetail(Host):
+class HostDetail(HostView):
     """A host, with its checkouts and its open jobs."""
 
     checkouts: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ def left(service: Service, name: str) -> Drained:
 async def lost(service: Service, name: str, *, actor: str, now: bool = False) -> Lost:
     """Move the jobs of a host elsewhere, as a person orders. Refused while it works, unless `now` is given."""
     from activities import moving  # Temporal's library takes long to load
-    from bridge.operations.temporal import client_of, translated
+    from bridge.operations.temporal import client_of, translate_errors
 
     host = get(service, name)
     works = not lacks_worker(host.seen)
@@ -115,7 +115,7 @@ async def lost(service: Service, name: str, *, actor: str, now: bool = False) ->
     client = await client_of(service)
     host_rows.lose(service.store, host.seen)
     held = [*moves.begun_on(service.store, name), *moves.queued_on(service.store, name)]
-    with translated():
+    with translate_errors():
         going = await moving.move(client, held, from_lost(host.seen, actor if works else ""))
     staying = tuple(each.job_id for each in held if not each.moves)
     return Lost(name, tuple(each.job_id for each in going), staying, way_back(name) if staying else "")

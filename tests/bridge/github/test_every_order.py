@@ -85,7 +85,7 @@ class Play:
         """Deliver as GitHub does, a second time under an equal id."""
         if at < len(self.deliveries):
             sent = self.deliveries[at]
-            taken = polling.Delivery(sent.id, sent.event, "application/json", sent.body)
+            taken = polling.WebhookDelivery(sent.id, sent.event, "application/json", sent.body)
             polling.take(self.office.service, taken)
 
     def _due(self) -> None:

@@ -47,7 +47,7 @@ def running(home: Home) -> Iterator[Home]:
 
 
 def changed(home: Home) -> dict[str, list[tuple[str, str | None, str | None]]]:
-    found = settings.changed(Service(home))
+    found = settings.stale_processes(Service(home))
     return {process.name: [(each.key, each.there, each.here) for each in process.changed] for process in found}
 
 
@@ -99,7 +99,9 @@ def test_settings_that_cannot_be_read_any_more_are_told_and_status_still_works(
     running: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     running.config.write_text("[worker\n")
-    assert all("goes on with that" in " ".join(settings.in_words(each)) for each in settings.changed(Service(running)))
+    assert all(
+        "goes on with that" in " ".join(settings.in_words(each)) for each in settings.stale_processes(Service(running))
+    )
     assert main(["doctor"]) == 1
     assert "goes on with that" in capsys.readouterr().out
 

@@ -12,12 +12,12 @@ from activities.settings.home import Home
 from activities.store.registry import host_rows
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
-    DeclinedError,
     InvalidError,
     NoWorkerError,
     NoWorkflowError,
+    OrderDeclinedError,
     client_of,
-    translated,
+    translate_errors,
 )
 from workflows.model.errors import RefusedError, ServiceError, UnreachableError
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.ruling("K6")
 
 
 def raised(error: BaseException) -> ServiceError:
-    with pytest.raises(ServiceError) as found, translated("Temporal did not accept the schedule"):
+    with pytest.raises(ServiceError) as found, translate_errors("Temporal did not accept the schedule"):
         raise error
     return found.value
 
@@ -51,7 +51,7 @@ def test_whatever_a_call_ends_with_is_a_sentence_with_a_command(
 def test_a_workflow_that_says_no_is_quoted_with_its_reason() -> None:
     no = ApplicationError("the round is over", {"commands": ["service attention"]}, type="round_over")
     found = raised(WorkflowUpdateFailedError(no))
-    assert isinstance(found, DeclinedError)
+    assert isinstance(found, OrderDeclinedError)
     assert isinstance(found, RefusedError)
     assert (found.message, found.kind, found.data) == (
         "the round is over",
@@ -62,7 +62,7 @@ def test_a_workflow_that_says_no_is_quoted_with_its_reason() -> None:
 
 def test_a_workflow_that_broke_is_quoted_too() -> None:
     found = raised(WorkflowUpdateFailedError(ValueError("broken")))
-    assert isinstance(found, DeclinedError)
+    assert isinstance(found, OrderDeclinedError)
     assert (found.message, found.kind, found.data) == ("broken", None, {})
 
 
@@ -71,7 +71,7 @@ def test_no_worker_is_told_apart_from_no_server() -> None:
 
 
 def test_what_is_none_of_temporals_passes_as_it_is() -> None:
-    with pytest.raises(KeyError), translated():
+    with pytest.raises(KeyError), translate_errors():
         raise KeyError("ours")
 
 

@@ -39,7 +39,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "way_back": way_back,
         "autonomy": AUTONOMY,
         "sessions": SESSIONS,
-        "repaired": spend.repaired(service, REPAIRED_DAYS),
+        "repaired": spend.repairs_by_agent(service, REPAIRED_DAYS),
         "repaired_days": REPAIRED_DAYS,
     }
 

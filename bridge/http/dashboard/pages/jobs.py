@@ -22,7 +22,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         JobFilter(
             repo=said["repo"] or None,
             agent=said["agent"] or None,
-            states=jobs.states_named(said["state"] or None),
+            states=jobs.states_by_name(said["state"] or None),
             roots_only=bool(said["roots"]),
             preflight_failed=bool(said["preflight_failed"]),
             limit=lists.PER_PAGE + 1,

@@ -7,7 +7,7 @@ from activities.settings.load import SettingsError
 from bridge.http.dashboard.frame.page import Asked, Page
 from bridge.operations import settings
 from bridge.operations.service import Service
-from bridge.operations.settings import Setting
+from bridge.operations.settings import SettingInForce
 
 
 def _look(service: Service, asked: Asked) -> Mapping[str, object]:
@@ -27,7 +27,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     }
 
 
-def _sections(found: tuple[Setting, ...]) -> list[tuple[str, list[Setting], bool]]:
+def _sections(found: tuple[SettingInForce, ...]) -> list[tuple[str, list[SettingInForce], bool]]:
     """Group the settings by section. Sections with a changed setting come first."""
     groups = [(name, [*group]) for name, group in groupby(found, key=lambda each: each.section)]
     told = [(name, group, any(each.origin != "default" for each in group)) for name, group in groups]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bridge.http.dashboard.frame.page import Asked, Page
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.jobs import spend
-from bridge.operations.jobs.spend import Line, Spend, Used
+from bridge.operations.jobs.spend import Spend, SpendLine, SpendSum
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 
@@ -22,7 +22,7 @@ _spent = Recent[Spend](seconds=5)
 class Bar:
     """One day's bar in the picture."""
 
-    line: Line
+    line: SpendLine
     x: float
     y: float
     width: float
@@ -55,7 +55,7 @@ def _days(text: str) -> int:
     return int(text)
 
 
-def _bars(days: Sequence[Line], *, by_dollars: bool) -> list[Bar]:
+def _bars(days: Sequence[SpendLine], *, by_dollars: bool) -> list[Bar]:
     """Return the bars: dollars, or tokens if there are none. Any value above zero is visible."""
     most = max(_height(line.used, by_dollars=by_dollars) for line in days) or 1
     step = WIDTH / len(days)
@@ -69,14 +69,14 @@ def _bars(days: Sequence[Line], *, by_dollars: bool) -> list[Bar]:
     return bars
 
 
-def _height(used: Used, *, by_dollars: bool) -> float:
+def _height(used: SpendSum, *, by_dollars: bool) -> float:
     return used.cost_usd if by_dollars else used.tokens
 
 
-def _named(lines: Sequence[Line]) -> tuple[Sequence[Line], int, Used]:
+def _named(lines: Sequence[SpendLine]) -> tuple[Sequence[SpendLine], int, SpendSum]:
     """Return the most expensive lines, the number of the other lines, and the sum of those."""
     rest = lines[MOST_NAMED:]
-    return lines[:MOST_NAMED], len(rest), Used.of(line.used for line in rest)
+    return lines[:MOST_NAMED], len(rest), SpendSum.of(line.used for line in rest)
 
 
 PAGES = (Page("/spend", "spend.html", _look),)

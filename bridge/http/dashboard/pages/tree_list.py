@@ -19,7 +19,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     wanted = TreeFilter(
         repo=said["repo"] or None,
         agent=said["agent"] or None,
-        state=tree_list.state_named(said["state"]),
+        state=tree_list.state_by_name(said["state"]),
         text=said["q"],
         pull_request=lists.number(said["pr"], "a pull request"),
         issue=lists.number(said["issue"], "an issue"),

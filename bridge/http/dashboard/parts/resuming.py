@@ -137,7 +137,7 @@ def _open_now(service: Service, seen: Seen) -> RoundRecord:
     """Return the round that the page showed, if it is open and its questions have not changed; else raise."""
     root = jobs.get(service, seen.job).root_job_id
     now = next((each for each in rounds.open_of(service, root) if each.coordinator_id == seen.job), None)
-    over = rounds.how_ended(service, root, seen.job, seen.number)
+    over = rounds.end_in_words(service, root, seen.job, seen.number)
     if now is None:
         raise RefusedError(over or f"{seen.job} waits for nobody any more", f"service job tree {root}")
     if now.number != seen.number:
@@ -150,7 +150,7 @@ def _open_now(service: Service, seen: Seen) -> RoundRecord:
 
 def _done_before(service: Service, form: Form, seen: Seen, verb: str) -> Note | None:
     """Return the result of an earlier submission of this form, if that one has ended the round."""
-    ended = rounds.ended(service, seen.job, seen.number)
+    ended = rounds.past_round(service, seen.job, seen.number)
     if ended is None or not ended.digest.startswith(seen.digest):
         return None
     words = _words(form, verb, ended.questions)

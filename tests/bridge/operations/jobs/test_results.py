@@ -32,5 +32,5 @@ def test_render_gives_the_comment_or_the_faults() -> None:
 
 
 def test_schema_and_explanation_speak_of_the_same_key() -> None:
-    assert results.schema()["required"] == ["service_result"]
+    assert results.result_schema()["required"] == ["service_result"]
     assert "service_result" in results.explain()

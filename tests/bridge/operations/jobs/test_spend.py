@@ -41,7 +41,7 @@ def test_every_day_is_there_the_oldest_first(service: Service) -> None:
         ("2024-10-03", 0),
         ("2024-10-04", 1),
     ]
-    assert found.total == spend.Used(2, 200, 20, 0.75)
+    assert found.total == spend.SpendSum(2, 200, 20, 0.75)
 
 
 def test_a_host_s_clock_that_is_ahead_loses_nothing(service: Service) -> None:
@@ -77,7 +77,7 @@ def test_the_results_that_agents_were_asked_to_correct_are_counted(service: Serv
     ]
     assert {line.name: line.used.repaired for line in found.agents} == {"hasty": 2, "careful": 0}
     assert {line.name: line.used.repaired for line in found.models} == {"small": 2, "": 0}
-    assert spend.repaired(service, 3, NOW) == {"hasty": 2}
+    assert spend.repairs_by_agent(service, 3, NOW) == {"hasty": 2}
 
 
 @pytest.mark.parametrize("days", [0, -1, 367])

@@ -91,12 +91,12 @@ def test_a_tree_waits_for_its_host_then_for_a_runtime_then_for_a_place(service: 
 
 
 def test_an_unknown_state_is_refused_with_those_there_are() -> None:
-    assert tree_list.state_named("") is None
-    assert tree_list.state_named("waiting") is TreeState.WAITING
-    assert tree_list.state_named("awaiting_human") is TreeState.WAITING
+    assert tree_list.state_by_name("") is None
+    assert tree_list.state_by_name("waiting") is TreeState.WAITING
+    assert tree_list.state_by_name("awaiting_human") is TreeState.WAITING
     with pytest.raises(UsageError, match="'succeeded' is not a state of a tree; they are queued") as refused:
-        tree_list.state_named("succeeded")
+        tree_list.state_by_name("succeeded")
     assert refused.value.hint == "service job list --jobs --state succeeded"
     with pytest.raises(UsageError) as refused:
-        tree_list.state_named("x")
+        tree_list.state_by_name("x")
     assert not refused.value.hint

@@ -10,7 +10,7 @@ from activities.settings.home import Home
 from bridge.operations.orders import resume
 from bridge.operations.orders.resume import Verdict
 from bridge.operations.service import Service
-from bridge.operations.temporal import DeclinedError
+from bridge.operations.temporal import OrderDeclinedError
 from tests.bridge import seeds
 from workflows.model.errors import RefusedError
 from workflows.model.event_kinds import EventKind
@@ -29,7 +29,7 @@ class Tree:
     async def hear(self, *_: object) -> Verdict:
         self.asked += 1
         if self.asked <= self.behind:
-            raise DeclinedError(ApplicationError("it has no open round", {}, type=ResumeFault.NO_OPEN_ROUND))
+            raise OrderDeclinedError(ApplicationError("it has no open round", {}, type=ResumeFault.NO_OPEN_ROUND))
         return Verdict("extend is accepted", applied=True)
 
 

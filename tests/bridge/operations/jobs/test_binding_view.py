@@ -10,7 +10,7 @@ import pytest
 from activities.settings.home import Home
 from activities.store.job_rows import JobFilter
 from activities.store.registry import agent_rows, repo_rows
-from bridge.operations.jobs import belongs_to, jobs
+from bridge.operations.jobs import binding_view, jobs
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
@@ -124,11 +124,12 @@ class TestAGitHubOfItsOwn:
     def test_what_jobs_and_runs_belong_to_is_seen_there(self, service: Service, checkout: Path) -> None:
         repos.add(service, "acme/shop", checkout, "team/shop")
         job = seeds.job("job-cccccccccccc", pull_request=7)
-        assert belongs_to.belonging(service, job).address == "https://ghe.example/team/shop/pull/7"
+        assert binding_view.belonging(service, job).address == "https://ghe.example/team/shop/pull/7"
         of_run = {"run_id": "prun-1", "pipeline": "p", "repo": "acme/shop", "issue": 3, "started_at": 1.0}
         run = RunRecord.model_validate(of_run | {"trigger": "cli", "state": "running"})
         assert (
-            str(belongs_to.belonging(service, run)) == "issue #3 of team/shop (https://ghe.example/team/shop/issues/3)"
+            str(binding_view.belonging(service, run))
+            == "issue #3 of team/shop (https://ghe.example/team/shop/issues/3)"
         )
 
     async def test_its_address_goes_with_the_tree(
@@ -380,11 +381,13 @@ def test_jobs_are_found_by_what_they_belong_to_and_lead_there(service: Service, 
     seeds.write(service, *others.values(), of_pr, of_issue)
     assert [job.job_id for job in jobs.find(service, JobFilter(pull_request=7))] == [of_pr.job_id]
     assert [job.job_id for job in jobs.find(service, JobFilter(issue=7))] == [of_issue.job_id]
-    assert str(belongs_to.belonging(service, of_pr)) == (
+    assert str(binding_view.belonging(service, of_pr)) == (
         "pull request #7 of acme/web (https://github.com/acme/web/pull/7)"
     )
-    assert str(belongs_to.belonging(service, of_issue)) == "issue #7 of acme/web (https://github.com/acme/web/issues/7)"
-    assert belongs_to.belonging(service, others["a"]) == belongs_to.NOTHING
+    assert (
+        str(binding_view.belonging(service, of_issue)) == "issue #7 of acme/web (https://github.com/acme/web/issues/7)"
+    )
+    assert binding_view.belonging(service, others["a"]) == binding_view.NOTHING
 
 
 async def test_a_tree_that_is_lost_is_started_anew_for_the_same(
