@@ -415,8 +415,8 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
         (
             "bridge/operations/branches/test_foreign_commits.py::test_the_gate_fails_a_head_with_one",
-            "head.sha == found.line:",
-            "head.sha != found.line:",
+            "head.sha == tree.line:",
+            "head.sha != tree.line:",
         ),
         (
             "bridge/operations/branches/test_merge_gate.py::test_a_writer_has_seen_its_own_commits",
