@@ -6,13 +6,11 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import termios
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from types import FrameType
 
-from cli.drawing.output import draw
 from cli.drawing.screens import Screen
 from cli.drawing.widths import width
 
@@ -53,18 +51,14 @@ def for_pager(text: str) -> str:
 def run(lines: Iterable[str]) -> None:
     """Page the lines as they are produced, until the person leaves the pager, whose keys include Ctrl-C.
 
-    A pager that cannot be started is done without. After one that was killed the terminal's settings are restored.
+    After a pager that was killed the terminal's settings are restored.
     """
     settings = None
     with suppress(termios.error):
         settings = termios.tcgetattr(1)
     before = signal.signal(signal.SIGINT, _leave_to_the_pager)
     try:
-        pager = _started()
-        if pager is None:
-            for line in lines:
-                draw(line, sys.stdout)
-            return
+        pager = subprocess.Popen(command(), stdin=subprocess.PIPE, errors="backslashreplace", env=environment_of())
         assert pager.stdin is not None
         with suppress(BrokenPipeError), pager:
             pager.stdin.writelines(lines)
@@ -73,14 +67,6 @@ def run(lines: Iterable[str]) -> None:
                 termios.tcsetattr(1, termios.TCSADRAIN, settings)
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _started() -> subprocess.Popen[str] | None:
-    """Start the pager; None if the system refuses, for example for a script whose interpreter is missing."""
-    try:
-        return subprocess.Popen(command(), stdin=subprocess.PIPE, errors="backslashreplace", env=environment_of())
-    except OSError:
-        return None
 
 
 def _leave_to_the_pager(number: int, frame: FrameType | None) -> None:

@@ -80,15 +80,6 @@ def test_ctrl_c_ends_a_pager_that_does_nothing_about_it(home: Home, many: Servic
         assert seat.end() == 0
 
 
-def test_a_pager_that_cannot_be_started_is_done_without(home: Home, many: Service, tmp_path: Path) -> None:
-    broken = tmp_path / "pager"
-    broken.write_text("#!/no/such/program\n")
-    broken.chmod(0o755)
-    printed = on_terminal(home, "job list --jobs", str(broken))
-    assert (printed.code, printed.err) == (0, b"")
-    assert printed.said.splitlines()[0].startswith("JOB ")
-
-
 def test_an_error_is_told_behind_what_was_said(home: Home, many: Service) -> None:
     printed = on_terminal(home, "job show job-ffffffffffff")
     assert (printed.code, printed.out) == (4, b"")
