@@ -177,7 +177,7 @@ def test_an_old_python_is_refused_in_a_sentence(project_copy: Path, tmp_path: Pa
     old = _fake_python(tmp_path, 'if [ "$1" = -V ]; then echo Python 3.9.1; exit; fi; exit 3')
     done = _setup(project_copy, PYTHON=old)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"error: Python 3.11 or newer is needed; {old} is Python 3.9.1.\n")
+    assert done.stderr.startswith(f"error: Python 3.11.5 or newer is needed; {old} is Python 3.9.1.\n")
 
 
 def test_a_python_without_venv_is_told_which_package_it_lacks(project_copy: Path, tmp_path: Path) -> None:

@@ -9,12 +9,11 @@ break the one that is inside. Every valid object lives in one lane, so its brace
 """
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
-
-from workflows.text.patterns import compiled
 
 KEY = "service_result"
 MOST_CANDIDATES = 1_000
@@ -25,18 +24,18 @@ _OPENS = rf"\{{(?=\s*+{_STRING}\s*+:)"
 _INERT = rf"\{{(?:\s*+\}}|(?!\s*+{_STRING}\s*+:))"
 _PLAIN = r'[^"\\{}\n]'
 _KEY = rf'"{KEY}"\s*+:'
-_EVENT = compiled(
+_EVENT = re.compile(
     # Text that changes neither lane: plain text, empty objects, braces that open no object, and quotes around these.
     rf'(?:{_PLAIN}++|{_INERT}|(?!{_KEY})"(?:{_PLAIN}++|{_INERT})*+(?!{_KEY})")*+'
     rf'(?:(\{{)|(\}}++)|({_KEY})|(")|((?:\\(?!{_OPENS})[^\n]{_PLAIN}*+)++|\\)|(\n[^"\\{{}}]*+)|\Z)'
 )
 _OPEN, _CLOSE, _KEY_SEEN, _QUOTE, _ESCAPE, _LINE_BREAK = range(1, 7)
-_GOES_ON = compiled(r"\s*+[,\]}]")
-_PROSE = compiled(rf'\{{\s*+{_KEY}\s*+(?!\{{\s*+(?:["}}]|\Z)|\Z)')
+_GOES_ON = re.compile(r"\s*+[,\]}]")
+_PROSE = re.compile(rf'\{{\s*+{_KEY}\s*+(?!\{{\s*+(?:["}}]|\Z)|\Z)')
 _MARKS = "\"'\u201c\u201d\u201e\u2018\u2019"
-_NEARLY = compiled(rf"\{{\s*+[{_MARKS}]?{KEY}[{_MARKS}]?\s*+:\s*+(?:\{{\s*+[{_MARKS}\w]|[/#])")
-_STEP = compiled(rf"({_STRING})(\s*+:)?|([{{\[])|([}}\]])|(,)")
-_CUT_SCALAR = compiled(r"-|t|tr|tru|f|fa|fal|fals|n|nu|nul|-?I[nfity]*|N|Na|\\?u[0-9a-fA-F]{0,3}")
+_NEARLY = re.compile(rf"\{{\s*+[{_MARKS}]?{KEY}[{_MARKS}]?\s*+:\s*+(?:\{{\s*+[{_MARKS}\w]|[/#])")
+_STEP = re.compile(rf"({_STRING})(\s*+:)?|([{{\[])|([}}\]])|(,)")
+_CUT_SCALAR = re.compile(r"-|t|tr|tru|f|fa|fal|fals|n|nu|nul|-?I[nfity]*|N|Na|\\?u[0-9a-fA-F]{0,3}")
 
 
 @dataclass(frozen=True, slots=True)

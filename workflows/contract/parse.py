@@ -1,6 +1,7 @@
 """Parsing of raw agent output to a result or its faults: the one entry point (rulings A1 to A5)."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,6 @@ from workflows.contract.locate import KEY, Broken, Candidate, locate, near, slip
 from workflows.contract.models import Notice, ServiceResult
 from workflows.contract.validate import Validation, validate
 from workflows.text.fences import marks
-from workflows.text.patterns import compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,10 @@ def _comparable(value: dict[str, JsonValue]) -> str:
         return ""
 
 
-_AS_TEXT = compiled(rf'(?:"([\w-]++)"\s*+:\s*+)?+"?+\{{(?:\\n|\s)*+\\"{KEY}')
-_BARE = compiled(r'(?:"([\w-]++)"\s*+:\s*+\[?+\s*+)?+\{\s*+"decision"\s*+:')
-_LIST_BEFORE = compiled(r'\{\s*+"(delegations|human_questions)"\s*+:\s*+\[\s*+[^\s\]]')
-_LIST_AFTER = compiled(
+_AS_TEXT = re.compile(rf'(?:"([\w-]++)"\s*+:\s*+)?+"?+\{{(?:\\n|\s)*+\\"{KEY}')
+_BARE = re.compile(r'(?:"([\w-]++)"\s*+:\s*+\[?+\s*+)?+\{\s*+"decision"\s*+:')
+_LIST_BEFORE = re.compile(r'\{\s*+"(delegations|human_questions)"\s*+:\s*+\[\s*+[^\s\]]')
+_LIST_AFTER = re.compile(
     r'(?i)\b(delegations|human_questions)\b["`*]*+\s*+[:=][\s*]*+(?:```\w*+\s*+)?+(?:\[\s*+[^\s\]]|-\s)'
 )
 _EXAMPLES = frozenset(json.dumps({KEY: example}, sort_keys=True) for example in (MINIMAL, DELEGATING))

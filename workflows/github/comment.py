@@ -11,17 +11,16 @@ from markdown_it.token import Token
 from workflows.github.facts import holds_mark
 from workflows.text.fences import Fences, inline, write_fenced
 from workflows.text.inert import visible
-from workflows.text.patterns import compiled
 
 _MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _NUMBER = "\ue000"
 """A private-use character that encloses line numbers, so that lines are found again in the parsed tokens."""
 
-_NUMBERED = compiled(rf"\S+?{_NUMBER}(\d+){_NUMBER}")
-_TAG = compiled(r"<!--|-->|<(/?)([A-Za-z][A-Za-z0-9-]*)")
-_COMMENT = compiled(r"<!--|-->")
-_WHOLE = compiled(r"<!--.*?(?:-->|\Z)|</?[A-Za-z](?:[^<>\"'`]|\"[^\"]*\"|'[^']*')*+>|<[!?][^<>]*>", re.DOTALL)
-_BEGINS = compiled(r"<[A-Za-z/!?]")
+_NUMBERED = re.compile(rf"\S+?{_NUMBER}(\d+){_NUMBER}")
+_TAG = re.compile(r"<!--|-->|<(/?)([A-Za-z][A-Za-z0-9-]*)")
+_COMMENT = re.compile(r"<!--|-->")
+_WHOLE = re.compile(r"<!--.*?(?:-->|\Z)|</?[A-Za-z](?:[^<>\"'`]|\"[^\"]*\"|'[^']*')*+>|<[!?][^<>]*>", re.DOTALL)
+_BEGINS = re.compile(r"<[A-Za-z/!?]")
 _AS_CODE_OR_QUOTE = {"blockquote", "code", "del", "kbd", "pre", "q", "s", "samp", "strike", "table", "tt", "var", "xmp"}
 _NOT_SHOWN = {"details", "iframe", "math", "noembed", "noframes", "noscript", "plaintext", "script", "style", "svg"}
 _COVERS = frozenset(_AS_CODE_OR_QUOTE | _NOT_SHOWN | {"template", "textarea", "title"})

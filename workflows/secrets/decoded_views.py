@@ -8,16 +8,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
 
 from workflows.secrets.spans import Finder, Span, View, view
-from workflows.text.patterns import compiled
 
 _UNSEEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffd\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _WIDE = "\uff01-\uff5e"
-_ANY = compiled(f"[\\\\%&{_UNSEEN}{_WIDE}]")
+_ANY = re.compile(f"[\\\\%&{_UNSEEN}{_WIDE}]")
 _ESCAPE = "[\x1b\ufffd\u241b]"
-_CODED = compiled(
+_CODED = re.compile(
     rf"{_ESCAPE}\[[0-?]{{0,64}}[ -/]{{0,8}}[@-~]"  # ANSI: colours, movements
     rf"|{_ESCAPE}\][^\x07\x1b\ufffd\u241b\n]{{0,400}}(?:[\x07\ufffd]|\x1b\\)"  # titles, links
     "|\x1b[@-Z^_]|\x9b[0-?]{0,64}[ -/]{0,8}[@-~]"
@@ -31,26 +30,26 @@ _CODED = compiled(
 _LETTERS = {"n": "\n", "r": "\n", "t": "\t", "b": "", "f": ""}
 _ENTITIES = {"quot": '"', "amp": "&", "lt": "<", "gt": ">", "apos": "'", "nbsp": " ", "colon": ":", "equals": "="}
 
-_BREAK = compiled(
+_BREAK = re.compile(
     r"(?<=[A-Za-z0-9_/+=.-])(?:[ \t]*+\\?\r?\n[ \t>|#*]*+"
     r"|[\"'][ \t]*+(?:[+.&][ \t]*+)?(?:(?<=[+.&\t ])|\\?\r?\n[ \t]*+)[\"'])(?=[A-Za-z0-9_/+=.-])"  # pieces of a literal
 )
 
-_NEXT = compiled(r"[A-Za-z0-9_/+=.-]{4,200}")
+_NEXT = re.compile(r"[A-Za-z0-9_/+=.-]{4,200}")
 
-_RUN = compiled(r"[A-Za-z0-9+/_-]{20,}+={0,2}")
-_LINES = compiled(
+_RUN = re.compile(r"[A-Za-z0-9+/_-]{20,}+={0,2}")
+_LINES = re.compile(
     r"[A-Za-z0-9+/_-](?<![A-Za-z0-9+/_-].)[A-Za-z0-9+/_-]{39,}+={0,2}\r?\n[ \t]*+"
     r"(?:[A-Za-z0-9+/_-]{40,}+={0,2}\r?\n[ \t]*+)*+[A-Za-z0-9+/_-]*+={0,2}"
 )
-_BASE32 = compiled(r"[A-Z2-7](?<![A-Za-z0-9].)[A-Z2-7]{23,}+={0,6}(?![A-Za-z0-9])")
-_SPELLED = compiled(
+_BASE32 = re.compile(r"[A-Z2-7](?<![A-Za-z0-9].)[A-Z2-7]{23,}+={0,6}(?![A-Za-z0-9])")
+_SPELLED = re.compile(
     r"[0-9a-fA-F](?<![0-9a-zA-Z].)(?:(?<=0)x[0-9a-fA-F]{2}|[0-9a-fA-F])(?:, ?|[ :])"
     r"(?:(?:0x)?[0-9a-fA-F]{2}(?:, ?|[ :])){10,}+(?:(?:0x)?[0-9a-fA-F]{2})?"
 )
 """Bytes in hex, separated one by one."""
-_NUMBERS = compiled(r"[0-9](?<![0-9.].)[0-9]{1,2}, ?(?:[0-9]{2,3}, ?){10,}+(?:[0-9]{2,3})?")
-_HEX = compiled(r"[0-9a-fA-F](?<![0-9a-fA-F].)[0-9a-fA-F](?:[0-9a-fA-F]{2}){19,}+(?![0-9a-fA-F])")
+_NUMBERS = re.compile(r"[0-9](?<![0-9.].)[0-9]{1,2}, ?(?:[0-9]{2,3}, ?){10,}+(?:[0-9]{2,3})?")
+_HEX = re.compile(r"[0-9a-fA-F](?<![0-9a-fA-F].)[0-9a-fA-F](?:[0-9a-fA-F]{2}){19,}+(?![0-9a-fA-F])")
 _LOOKED_AT = 32
 """Characters that decide whether a run is base64 of a text."""
 
@@ -65,8 +64,8 @@ def without_quoting(text: str) -> View | None:
     return view(text, _QUOTED, _unquote) if "=" in text and _IS_QUOTED.search(text) else None
 
 
-_QUOTED = compiled(r"=(?:\r?\n|[2-7][0-9A-F])")
-_IS_QUOTED = compiled(r"=3D|(?:=[2-7][0-9A-F]){4}|(?<=[\w-])=\r?\n(?=[\w-])")
+_QUOTED = re.compile(r"=(?:\r?\n|[2-7][0-9A-F])")
+_IS_QUOTED = re.compile(r"=3D|(?:=[2-7][0-9A-F]){4}|(?<=[\w-])=\r?\n(?=[\w-])")
 
 
 def _unquote(match: re.Match[str]) -> str:

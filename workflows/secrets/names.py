@@ -19,11 +19,10 @@ from workflows.secrets.values import (
     quoted_is_secret,
 )
 from workflows.secrets.words import HINTS, NAME, OTHER_HINTS, OTHER_NAME
-from workflows.text.patterns import compiled
 
-_SEARCHED = ((compiled(NAME), HINTS), (compiled(OTHER_NAME), OTHER_HINTS))
+_SEARCHED = ((re.compile(NAME), HINTS), (re.compile(OTHER_NAME), OTHER_HINTS))
 """Name patterns for lower-case text, each with hints of which one must occur."""
-SECRET_KEY = compiled(rf"(?is:.{{0,200}}(?:{NAME}|{OTHER_NAME}))")
+SECRET_KEY = re.compile(rf"(?is:.{{0,200}}(?:{NAME}|{OTHER_NAME}))")
 
 _TYPE = (
     r"(?::?[ \t]++[A-Za-z_][\w.]{0,30}+(?:\[[\w., |]{1,30}\]|\[\])?(?:[ \t]*+\|[ \t]*+None)?(?=[ \t]*+=[ \t]*+[^\s=]))?"
@@ -35,24 +34,24 @@ _LEAD = (
     r"(?:[brfuBRFU@]{1,2}(?=[\"']))?)"
 )
 """What stands before a literal: another source of the value, a call, a prefix."""
-_PLAIN_LEAD = compiled(r"(?:new[ \t]++)?(?:Sec\w*+\()?[brfuBRFU@]{0,2}")
-_VALUE = compiled(
+_PLAIN_LEAD = re.compile(r"(?:new[ \t]++)?(?:Sec\w*+\()?[brfuBRFU@]{0,2}")
+_VALUE = re.compile(
     r"(?P<sep>\\*[\"'`]?(?:[\])][\"']?|[\"'])?" + _TYPE + r"[ \t]*+(?:=>|:=|==|=|:|\|\||\?\?)[ \t]*+"
     r"(?:!!binary[ \t]++)?)"
     r"(?:" + _LEAD + r"(?P<quote>\\*(?:\"\"\"|\'\'\'|[\"'`]))"
     r"(?P<quoted>(?:(?!(?P=quote))(?:[^\n\\]|\\.))*+)(?=(?P=quote))"
     r"|(?P<bare>(?:(?i:bearer|basic|token|apikey)[ \t]++)?[^\s\"'`,;&)}\]<>|\\]{3,}+)(?P<last>[ \t\r]*+(?:\n|\Z))?)"
 )
-_OPTION = compiled(
+_OPTION = re.compile(
     r"(?:[ \t]++|[\"'],\s{0,20}+(?=[\"'][^-])|[\"']?\r?\n[ \t]*+-[ \t]++(?!-))"
     r"(?:(?P<quote>[\"'])(?P<quoted>[^\"'\n]{4,200}+)(?=(?P=quote))|(?P<bare>[^-$<{\[(\s\"'`][^\s\"'`]{3,}+))"
 )
 _IS = r"(?:is|was|to|ist|lautet|est|es|é|è|là|jest)"
-_SAID = compiled(
+_SAID = re.compile(
     rf"(?:[ \t]*+(?:(?<=[ \t]){_IS}|[是为為は는은])?[ \t]*+(?::[ \t]++|(?<=[ \t]))|[是为為は\uff1a])[\"'`]?"
     r"(?P<bare>[^\s\"'`,;()<>]{8,200}+)"
 )
-_SHOWN = compiled(
+_SHOWN = re.compile(
     # The end of the name: in Markdown or HTML, with words behind it.
     rf"[*_~`\"'\]]{{0,6}}(?:[ \t]+{_IS}(?=:))?"
     r"(?:[ \t]+(?:for|of|to|von|für|pour|de|del|para|per|от|для)[ \t]+[\w.-]{1,40}(?:[ \t][\w.-]{1,40})?(?=:))?"

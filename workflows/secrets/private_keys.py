@@ -1,24 +1,24 @@
 """A finder of private keys: whole, on one line, inside a quote, or with either end cut off."""
 
+import re
 from collections.abc import Iterator
 
 from workflows.secrets.spans import Span
-from workflows.text.patterns import compiled
 
 _KIND = r"(?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-_PEM = compiled(
+_PEM = re.compile(
     f"-----BEGIN {_KIND}"
     # To its end; if that is cut off, as far as it looks like a key.
     rf"(?:(?:[^-]++|-(?!----))*+-----END {_KIND}"
     r"|(?:(?:\s|\\[nr])*+[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,200})*+"
     r"(?:(?:\s|\\[nr]|[|>#\"'+,])*+[A-Za-z0-9+/]{20,}+={0,2})++(?:(?:\s|\\[nr]|[|>#\"'+,])*+[A-Za-z0-9+/]{4,19}={1,2})?)"
 )
-_PEM_END = compiled(f"-----END {_KIND}")
-_PEM_LINE = compiled(r"[A-Za-z0-9+/=]{8,}")
-_SSH2 = compiled(
+_PEM_END = re.compile(f"-----END {_KIND}")
+_PEM_LINE = re.compile(r"[A-Za-z0-9+/=]{8,}")
+_SSH2 = re.compile(
     r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----(?:[^-]++|-(?!---))*+(?:---- END SSH2 ENCRYPTED PRIVATE KEY ----)?"
 )
-_PUTTY = compiled(r"Private-Lines: [0-9]{1,3}\r?\n(?:[A-Za-z0-9+/=]{16,80}\r?\n?)+(?:Private-MAC: [0-9a-f]{20,64})?")
+_PUTTY = re.compile(r"Private-Lines: [0-9]{1,3}\r?\n(?:[A-Za-z0-9+/=]{16,80}\r?\n?)+(?:Private-MAC: [0-9a-f]{20,64})?")
 
 
 def keys(text: str) -> Iterator[Span]:

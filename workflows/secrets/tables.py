@@ -7,9 +7,8 @@ from itertools import pairwise
 from workflows.secrets.spans import Span
 from workflows.secrets.values import is_mixed, is_random, placeholder
 from workflows.secrets.words import NAME, OTHER_NAME
-from workflows.text.patterns import compiled
 
-_HEADER = compiled(
+_HEADER = re.compile(
     rf"(?:(?<=[|,;\t])|^)[ \t]*+[*_`\"]{{0,3}}[\w -]{{0,30}}?(?:{NAME}|{OTHER_NAME})[*_`\"]{{0,3}}[ ]*+"
     r"(?=[|,;\t]|\r?\Z)",
     re.IGNORECASE,
@@ -52,7 +51,7 @@ def _cells(line: str, at: int, sign: str, secret: dict[int, bool]) -> Iterator[S
         at += len(cell) + 1
 
 
-_PHRASE = compiled(
+_PHRASE = re.compile(
     r"(?:mnemonic|seed"
     r"|(?:seed|recovery|backup|wallet)[ _-]?(?:recovery[ _-]?|seed[ _-]?)?(?:phrase|words?|mnemonic|seed))"
     r"(?:[^\w\n]{0,4}[ ](?:is|are)\s|[^\w]{0,8}[:=\"'`\n>][^\w]{0,8})"

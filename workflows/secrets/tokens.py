@@ -10,12 +10,11 @@ from functools import cache
 
 from workflows.secrets.spans import Span
 from workflows.secrets.token_formats import INNER, PREFIXED, SHAPED
-from workflows.text.patterns import compiled
 
 _LONGEST = 200
 """Characters read after a token's inner mark."""
 
-_RUN = compiled(r"[^\s\"'<>]{14,}")
+_RUN = re.compile(r"[^\s\"'<>]{14,}")
 """The shortest token."""
 
 _HEAD = 2
@@ -63,7 +62,7 @@ def _beginnings() -> tuple[re.Pattern[str], dict[str, list[tuple[str, str]]]]:
     for head in sorted(heads):
         seconds[head[0]] = seconds.get(head[0], "") + re.escape(head[1])
     begin = "|".join(f"{re.escape(first)}[{second}]" for first, second in seconds.items())
-    return compiled(rf"(?:{begin})(?<![A-Za-z0-9_]..)"), heads
+    return re.compile(rf"(?:{begin})(?<![A-Za-z0-9_]..)"), heads
 
 
 def _prefixes() -> tuple[tuple[str, str], ...]:
@@ -81,11 +80,11 @@ def _split(prefixes: str) -> list[str]:
 
 @cache
 def _pattern(pattern: str) -> re.Pattern[str]:
-    return compiled(pattern)
+    return re.compile(pattern)
 
 
-_DISCORD = compiled(r"[MNO](?<![\w.-].)[\w-]{23,28}\.[\w-]{6}\.[\w-]{27,45}(?![\w-])", re.ASCII)
-_MAILGUN = compiled(r"[0-9a-f](?<![\w-].)[0-9a-f]{31}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])", re.ASCII)
+_DISCORD = re.compile(r"[MNO](?<![\w.-].)[\w-]{23,28}\.[\w-]{6}\.[\w-]{27,45}(?![\w-])", re.ASCII)
+_MAILGUN = re.compile(r"[0-9a-f](?<![\w-].)[0-9a-f]{31}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])", re.ASCII)
 
 
 def _in_parts(text: str) -> Iterator[Span]:

@@ -3,10 +3,9 @@
 import re
 
 from workflows.secrets.words import NO_PASSPHRASE, SHORT_NAMES
-from workflows.text.patterns import compiled
 
-SCHEME = compiled(r"(?i:bearer|basic|token|apikey)[ \t]++")
-HARMLESS = compiled(
+SCHEME = re.compile(r"(?i:bearer|basic|token|apikey)[ \t]++")
+HARMLESS = re.compile(
     r"(?i:none|null|nil|true|false|undefined|str|string|int|bool|bytes|optional|required|missing|invalid|expired|empty"
     r"|unset|changeme|change[-_]me|example|placeholder|bearer|basic|token|password|passwd|secret|redacted|hidden|masked"
     r"|todo|tbd|n/a|erforderlich|ungültig|falsch|vergessen|fehlt|richiesta|obbligatoria|errata|same-origin|include|omit|x{3,}|\*+|\.{3,}|(?:•)+|your[_-]?.*|my[_-]?(?:secret|token|password|api[_-]?key)|<.*|\$.*|\{.*|%.*%"
@@ -14,7 +13,7 @@ HARMLESS = compiled(
     r"|(?:[A-Z]{2,}[ _-]){0,3}(?:PASSWORD|PASSPHRASE|TOKEN|SECRET)"
     r"|(?:dummy|fake|sample|example|insert|enter|replace|put|the|some|any)[-_ ].*|#.*|!\w+)"
 )
-_EXPRESSION = compiled(
+_EXPRESSION = re.compile(
     r"[A-Za-z_](?:[A-Za-z]*+_[A-Za-z_]++|[A-Za-z_]*+(?:(?:\??\.|->|::)\w++)+)[!;]?"
     r"|[A-Za-z_][\w.:>?!-]*[(\[].*|[\w.]+\|\|.*|!?!\w+"
 )
@@ -92,7 +91,7 @@ def is_mixed(text: str) -> bool:
     return any(map(str.isdigit, text)) and any(map(str.isalpha, text))
 
 
-_DRAWN = compiled(r"[\w.+/=:@!#$%&*^~?-]{8,}")
+_DRAWN = re.compile(r"[\w.+/=:@!#$%&*^~?-]{8,}")
 
 
 def is_random(text: str) -> bool:

@@ -6,15 +6,15 @@ one, and nobody without the seed can predict it.
 """
 
 import hashlib
+import re
 from collections.abc import Callable
 from itertools import count
 
 from workflows.text.invisible import one_line, visible
 from workflows.text.markdown import cut
-from workflows.text.patterns import compiled
 
 _MARK_LENGTH = 12
-_MARK = compiled(rf"data-([0-9a-f]{{{_MARK_LENGTH}}})")
+_MARK = re.compile(rf"data-([0-9a-f]{{{_MARK_LENGTH}}})")
 _INLINE_LIMIT = 300
 _BY_LIMIT = 120
 

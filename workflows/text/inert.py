@@ -7,17 +7,17 @@ A zero-width space behind the character that would begin something special works
 escapes would show. Constructs of several lines (fences, HTML) are confined by the list item that contains every text.
 """
 
+import re
 from html import unescape
 from urllib.parse import quote, unquote
 
 from workflows.text.invisible import without_invisible
-from workflows.text.patterns import compiled
 
 _BREAK = "\u200b"
-_LINE_ENDS = compiled("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_ADDRESS = compiled(r"(?i:https?:(?=//[^\s<>]{1,300}?/(?:issues|pulls?|discussions)/[0-9])|\bwww(?=\.git))")
-_COMMAND = compiled(r"(?im:^[^\w/\n]*+/(?=service(?:\s|\Z)))")
-_SPECIAL = compiled(
+_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_ADDRESS = re.compile(r"(?i:https?:(?=//[^\s<>]{1,300}?/(?:issues|pulls?|discussions)/[0-9])|\bwww(?=\.git))")
+_COMMAND = re.compile(r"(?im:^[^\w/\n]*+/(?=service(?:\s|\Z)))")
+_SPECIAL = re.compile(
     r"#(?=[0-9])"  # references, also to other repositories
     r"|(?i:\bGH\\?-)(?=[0-9])"  # another form of references
     r"|&(?=#|[A-Za-z][A-Za-z0-9]{1,31};)"  # entities, which can encode any of these characters
@@ -29,7 +29,7 @@ _SPECIAL = compiled(
     r"|(?m:^[ \t>]*+)(?=(?:=++|-++|(?:[-*_][ \t]*+){3,}+)[ \t]*+(?:\n|\Z))"  # underlines and rules
     r"|(?m:^(?:[ \t>]|(?:[*+-]|[0-9]{1,9}[.)])[ \t])*+)(?=#{1,6}(?:\s|\Z))"  # headings
 )
-_LONE_PERCENT = compiled(r"%(?![0-9A-Fa-f]{2})")
+_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _OF_ADDRESSES = "%:/?#&=+,.-_"
 """Characters kept in a link's address. A `;` would end an entity, which can encode any character."""
 

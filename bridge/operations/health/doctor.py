@@ -33,7 +33,7 @@ from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UnreachableError
 from workflows.policy.stalls import WAYS
 
-PYTHON = (3, 11)
+PYTHON = (3, 11, 5)
 
 SCARCE_BYTES, FULL_BYTES = 5 * 1024**3, 512 * 1024**2
 LEFT_OVER_SECONDS = 86_400.0
@@ -88,7 +88,7 @@ def healthy(findings: list[Finding]) -> bool:
 def python(_: Service) -> Iterator[Finding]:
     running = ".".join(map(str, sys.version_info[:3]))
     good = sys.version_info >= PYTHON
-    fix = "" if good else f"install Python {PYTHON[0]}.{PYTHON[1]} or newer"
+    fix = "" if good else f"install Python {'.'.join(map(str, PYTHON))} or newer"
     yield Finding("python", Level.OK if good else Level.WRONG, f"{running}, {sys.executable}", fix)
 
 
