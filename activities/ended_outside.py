@@ -29,7 +29,7 @@ from workflows.pipeline.plan import OPEN_RUNS
 from workflows.pipeline.rows import RunRecord
 from workflows.temporal import search
 from workflows.temporal.delegation_tree import DelegationTree
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ async def ended(client: Client, workflow_id: str, root: str = "") -> Found | Non
         return Found(NOBODY, gone=True)
 
 
-async def state_of(client: Client, root: str) -> TreeState | None:
+async def state_of(client: Client, root: str) -> TreeMemory | None:
     """Return a tree's state at the end of its workflow, which a worker rebuilds from its history; None if that
     fails.
     """

@@ -43,8 +43,8 @@ from workflows.policy.host_availability import (
     unseen,
     unseen_says,
 )
-from workflows.policy.moving import Move, from_drained, from_full, from_lost
-from workflows.policy.placement import Need, freed, why_not
+from workflows.policy.moving import Move, move_off_drained_host, move_off_full_host, move_off_lost_host
+from workflows.policy.placement import Need, choose_moves, why_not
 from workflows.text.digests import digest
 
 log = logging.getLogger(__name__)
@@ -100,9 +100,9 @@ class HostWatch:
         if away and (held or queued or host.stopped_at is None):
             await self._notify(host.seen)
         if host.lost_at:
-            await move(self.client, [*held, *queued], from_lost(host.seen))
+            await move(self.client, [*held, *queued], move_off_lost_host(host.seen))
         elif host.draining_at:
-            await move(self.client, queued, from_drained(host.name))
+            await move(self.client, queued, move_off_drained_host(host.name))
 
     async def _use_free_slots(self, every: Sequence[Host]) -> None:
         """Offer what waits at full hosts elsewhere, as far as other hosts have free slots for the second time."""
@@ -114,8 +114,8 @@ class HostWatch:
             return
         queued = [(each, host) for host in full for each in await asyncio.to_thread(moves.queued_on, store, host.name)]
         waiting = [((each, host), host.name, Need(each.repo, each.require)) for each, host in queued if each.moves]
-        for (attempt, host), other in freed(waiting, fleet, steady):
-            await move(self.client, [attempt], from_full(host.name, other))
+        for (attempt, host), other in choose_moves(waiting, fleet, steady):
+            await move(self.client, [attempt], move_off_full_host(host.name, other))
 
     @property
     def _can_judge(self) -> bool:

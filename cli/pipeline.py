@@ -170,7 +170,7 @@ def runs(
     """List the newest runs; or show one: `service pipeline show RUN`."""
     from bridge.operations.home import links
     from bridge.operations.pipelines import runs as pipeline_runs
-    from workflows.policy.belongs_to import in_words
+    from workflows.policy.binding_words import in_words
 
     if web:
         service = service_here()

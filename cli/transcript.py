@@ -81,7 +81,7 @@ def _parts(service: "Service", job_id: str, attempt: int | None, tail: int | Non
             tell(f"attempt {log.attempts[-1]}")
             log = output.log(service, job_id, log.attempts[-1], cursor=0)
             yield log
-        elif not follow or (log.over and (attempt is not None or log.state.ended)):
+        elif not follow or (log.over and (attempt is not None or log.state.has_ended)):
             return
         else:
             time.sleep(INTERVAL)

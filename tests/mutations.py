@@ -61,7 +61,6 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "github/merge_gate.py": (
         ("L10", "if any(action is not", "if all(action is not"),
         ("L10", "{Decision.CHANGES_REQUESTED, Decision.BLOCKED,", "{Decision.BLOCKED,"),
-        ("L10", "frozenset({FailurePolicy.CONTINUE, FailurePolicy.ESCALATE})", "frozenset({FailurePolicy.CONTINUE})"),
         ("L10", "(later.head == seen.head.sha and not later.over)", "not later.over"),
         ("O1", "if head.foreign:", "if head.foreign and head.sha is None:"),
     ),
@@ -87,7 +86,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("O1", "assignment.base or start.base", 'assignment.base or ""'),
     ),
     "policy/answers.py": (
-        ("F5", 'found.setdefault(known or "", []).append(text)', 'found[known or ""] = [text]'),
+        ("F5", 'texts_of.setdefault(known or "", []).append(text)', 'texts_of[known or ""] = [text]'),
         ("F4", "(Verb.ANSWER, Verb.EXTEND)", "(Verb.ANSWER, Verb.ABORT, Verb.EXTEND)"),
         ("F4", "if seconds > LONGEST_PAUSE_SECONDS:", "if seconds >= LONGEST_PAUSE_SECONDS:"),
         ("F5.whole", '{"cli", "bridge", "dashboard"}', '{"cli", "dashboard"}'),
@@ -102,8 +101,8 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "policy/bounds.py": (
         (
             "C1",
-            "jobs(bounds, ledger, new_jobs, batch) or exhausted(bounds, ledger)",
-            "exhausted(bounds, ledger) or jobs(bounds, ledger, new_jobs, batch)",
+            "jobs(bounds, ledger, new_jobs, batch) or exhausted_budget(bounds, ledger)",
+            "exhausted_budget(bounds, ledger) or jobs(bounds, ledger, new_jobs, batch)",
         ),
         ("C2", "if depth >= deepest:", "if depth > deepest:"),
         ("C3", "if ledger.jobs + new <= cap:", "if ledger.jobs + new < cap:"),
@@ -112,6 +111,9 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("spec:limits.dollars", "if budget and ledger.cost_usd >= budget:", "if ledger.cost_usd >= budget:"),
     ),
     "policy/decisions.py": (("A11", "return JobState.BLOCKED", "return JobState.FAILED"),),
+    "policy/failure_policies.py": (
+        ("L10", "case FailurePolicy.CONTINUE | FailurePolicy.ESCALATE:", "case FailurePolicy.CONTINUE:"),
+    ),
     "policy/loops.py": (
         ("H1", "WINDOW = 8", "WINDOW = 4"),
         ("H2", "if self.repeat_warned or self.rung else Rung.WARNING", "if self.rung else Rung.WARNING"),
@@ -138,20 +140,22 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("Q5.claim", "seen_at > move.last_seen", "seen_at >= move.last_seen"),
         ("Q5", "outcome.moved and outcome.begun_at is None", "outcome.moved"),
     ),
-    "policy/prices.py": (("K5", "cost(usage, said or asked, overrides)", "cost(usage, asked or said, overrides)"),),
+    "policy/prices.py": (
+        ("K5", "cost(usage, reported or asked, overrides)", "cost(usage, asked or reported, overrides)"),
+    ),
     "policy/prompts/surroundings.py": (
         ("P2", "{format_duration(allowed.seconds)}", "{format_duration(2 * allowed.seconds)}"),
     ),
     "policy/prompts/render.py": (
-        ("F5", 'parts.append("Left unanswered." if said is None else', 'parts.append("" if said is None else'),
+        ("F5", 'parts.append("Left unanswered." if text is None else', 'parts.append("" if text is None else'),
     ),
     "policy/prompts/task.py": (("P7", "fences.meaning(obeyed=_OBEYED)", "fences.meaning()"),),
     "policy/recipes.py": (("spec:orchestrate.review_panel", "failure_policy=FailurePolicy.CONTINUE,\n", ""),),
     "policy/batch_verdict.py": (
         ("D6", "if not overruled and SynthesisRule.QUORUM in rules", "if SynthesisRule.QUORUM in rules"),
-        ("E2", "if not b.succeeded or b.decision is Decision.CHANGES_REQUESTED]", "if not b.approves]"),
+        ("E2", "if not b.has_succeeded or b.decision is Decision.CHANGES_REQUESTED]", "if not b.approves]"),
         ("E3", "needed = max(", "needed = min("),
-        ("E4", "[b for b in tagged if not (b.succeeded and b.decision is Decision.SKIPPED)]", "tagged"),
+        ("E4", "[b for b in tagged if not (b.has_succeeded and b.decision is Decision.SKIPPED)]", "tagged"),
     ),
     "policy/backoff.py": (("D3", "5.0, 300.0", "5.0, 600.0"),),
     "secrets/redact.py": (("N7", "if layers > 0:", "if layers > 1:"),),
@@ -197,7 +201,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("G2", "JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED", "JobState.SKIPPED"),
         ("G2.stops", "if immediate:\n        job_offers.stop_all(step)", "job_offers.stop_all(step)"),
         ("C4", "state.exclude(state.closed_at)", "None"),
-        ("D4", "if batch.stopped and leg.failing and leg.policy is FailurePolicy.BLOCK_PARENT:", "if False:"),
+        ("D4", "if batch.stopped and leg.failing and stops_batch(leg.policy):", "if False:"),
     ),
     "tree/job_end.py": (
         ("D3", "leg.retries_used < leg.retry", "leg.retries_used <= leg.retry"),
@@ -208,7 +212,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "_leaf(step, outcome) if job.ephemeral and job.delegation_id else",
         ),
         ("F2", "if ended in FAILING and any(each.leg", "if ended is JobState.FAILED and any(each.leg"),
-        ("D4", "stopped = step.state.frozen or batch is None or bool(batch.stopped)", "stopped = batch is None"),
+        ("D4", "stopped = step.state.is_frozen or batch is None or bool(batch.stopped)", "stopped = batch is None"),
         ("B6", "max(0, tokens.input_tokens)", "tokens.input_tokens"),
     ),
     "tree/job_offers.py": (
@@ -225,7 +229,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "tree/reopen.py": (
         ("C7", "if dep.state is not JobState.SUCCEEDED]", "if dep.state in FAILING]"),
         ("engine:outside", "state.spent_jobs -= is_final", "state.spent_jobs -= False"),
-        ("F8", "each.expires_at + gap, each.armed_at + gap", "each.expires_at + gap, each.armed_at"),
+        ("F8", "waiting.expires_at + gap, waiting.armed_at + gap", "waiting.expires_at + gap, waiting.armed_at"),
     ),
     "tree/resume.py": (
         ("M2", "(len(seen) < _DIGEST_SHOWN or not current.digest.startswith(seen))", "len(seen) < _DIGEST_SHOWN"),
@@ -236,7 +240,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
         ("F4", "if len(waiting) > 1:", "if len(waiting) > 2:"),
         ("F3", "chain.batch.approved = True", "chain.batch.approved = False"),
-        ("F5", "_guide(chain, said.guidance)", "_guide(chain, '')"),
+        ("F5", "_guide(chain, words.guidance)", "_guide(chain, '')"),
     ),
     "policy/placement.py": (
         ("Q4", "host.free / host.slots * (HAS_REPO if host.has_repo else 1.0)", "host.slots / host.slots"),
@@ -250,7 +254,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     ),
     "tree/pause_rounds.py": (
         ("F1", "number=len(earlier) + 1,", "number=1,"),
-        ("F8", "Stage.NINETY: 0.9", "Stage.NINETY: 0.8"),
+        ("F8", "TimerPurpose.NINETY: 0.9", "TimerPurpose.NINETY: 0.8"),
         (
             "F2",
             "if state.finalize is not None:\n        step.event(",

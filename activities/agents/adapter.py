@@ -14,7 +14,7 @@ from activities.runs.supervised_run import RunEnd
 from workflows.model.errors import ServiceError
 from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 
 
 @dataclass(frozen=True)
@@ -147,5 +147,5 @@ def job_variables(run: JobRun) -> dict[str, str]:
         "SERVICE_PHASE": run.assignment.phase or "",
         "SERVICE_ATTEMPT": str(run.attempt),
         "SERVICE_CONTINUATION": run.continuation.value,
-        **belongs_to.variables(run.assignment.pull_request, run.assignment.issue),
+        **binding_words.variables(run.assignment.pull_request, run.assignment.issue),
     }

@@ -13,7 +13,7 @@ from activities.git.locks import held
 from activities.git.registered_repository import borrowed, common_directory
 from workflows.github.repository_name import host_of, remote_of
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError
-from workflows.policy.belongs_to import WEB
+from workflows.policy.binding_words import WEB
 
 FETCH_SECONDS = 45.0
 """Timeout of a fetch. A schedule's run is planned within a minute, and the fetch is a part of it."""

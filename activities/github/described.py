@@ -12,7 +12,7 @@ from activities.github.models import Issue, Pull
 from activities.host.belongs_to import Bound
 from activities.store.artifacts import Artifacts
 from workflows.model.long_texts import Text
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 from workflows.text.fences import excerpt
 
 SECONDS = 10.0
@@ -29,7 +29,7 @@ def described(found: Bound, store: Engine, artifacts: Artifacts, api_url: str, t
         told = asyncio.run(_asked(found, store, api_url, token))
     except (GithubError, TimeoutError):
         return found
-    where = belongs_to.address(found.github, found.pull_request, found.issue, found.web)
+    where = binding_words.address(found.github, found.pull_request, found.issue, found.web)
     text = f"{told.title.strip()[:TITLE_LIMIT]}\n\n{excerpt(told.body.strip(), TEXT_LIMIT, where)}".strip()
     into = told.base.ref if isinstance(told, Pull) else ""
     return replace(found, about=Text(digest=artifacts.put(text.encode())), into=into)

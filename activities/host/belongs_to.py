@@ -12,7 +12,7 @@ from activities.store.registry.repo_rows import Repo
 from workflows.model.errors import RefusedError, UsageError
 from workflows.model.long_texts import Text
 from workflows.model.workers import UNRESOLVED
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 
 LONGEST_REF = 250
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -48,17 +48,17 @@ def bound(
     pull_request: int | None,
     issue: int | None,
     token: str | None = None,
-    web: str = belongs_to.WEB,
+    web: str = binding_words.WEB,
 ) -> Bound:
     """Bind work on a repository, seen from the host `here`; refuse if that is impossible.
 
     A token is sent to the GitHub at `web` alone, to fetch the head of a pull request.
     """
-    belongs_to.check_numbers(pull_request, issue)
+    binding_words.check_numbers(pull_request, issue)
     if pull_request is None and issue is None:
         return Bound()
-    belongs_to.check_github(repo.name, repo.path, repo.github)
-    made = Bound(pull_request, issue, repo.github, "" if web == belongs_to.WEB else web)
+    binding_words.check_github(repo.name, repo.path, repo.github)
+    made = Bound(pull_request, issue, repo.github, "" if web == binding_words.WEB else web)
     if pull_request is None:
         return made
     if repo.host != here:

@@ -34,7 +34,7 @@ from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState
 from workflows.model.workers import Worker
 from workflows.policy.decisions import state_of
-from workflows.policy.loops import folded, side_effects
+from workflows.policy.loops import folded_digest, side_effects
 
 SUMMARY_LIMIT = 2000
 FINDINGS_LIMIT = 4000
@@ -213,7 +213,9 @@ def _travelling(
     legs, long = [], {}
     for leg in delegations:
         if len(leg.prompt.encode()) > PROMPT_LIMIT:
-            long[leg.id] = LongPrompt(digest=context.artifacts.put(leg.prompt.encode()), folded=folded(leg.prompt))
+            long[leg.id] = LongPrompt(
+                digest=context.artifacts.put(leg.prompt.encode()), folded=folded_digest(leg.prompt)
+            )
             legs.append(leg.model_copy(update={"prompt": leg.prompt[:PROMPT_BEGINNING]}))
         else:
             legs.append(leg)

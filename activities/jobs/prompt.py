@@ -17,7 +17,7 @@ from workflows.model.long_texts import Text
 from workflows.model.states import Continuation
 from workflows.model.workers import Worker
 from workflows.policy.prompts.render import render_continuation, text_of, wanted_digests, whole_prompt
-from workflows.policy.prompts.short_prompts import restored
+from workflows.policy.prompts.short_prompts import restore
 from workflows.policy.prompts.surroundings import Surroundings
 from workflows.policy.prompts.task import Artifact, render_task
 from workflows.policy.prompts.team import Installed, render_team
@@ -163,7 +163,7 @@ def with_whole_prompts(context: Context, run: JobRun, result: ServiceResult) -> 
         return result
     bodies = _texts(context, wanted_digests(run.brief))
     whole = [whole_prompt(leg, refused, bodies) for refused in run.brief.refused for leg in refused.delegations]
-    legs = (leg.model_copy(update={"prompt": restored(leg.prompt, whole)}) for leg in result.delegations)
+    legs = (leg.model_copy(update={"prompt": restore(leg.prompt, whole)}) for leg in result.delegations)
     return result.model_copy(update={"delegations": tuple(legs)})
 
 

@@ -12,7 +12,7 @@ from workflows.model.rows import Records, Written
 from workflows.temporal.calls import CallOff, Claim, Offer
 from workflows.temporal.moving import GivenUp, GiveUp
 from workflows.temporal.writes import writers
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 
 
 @activity.defn(name="request_cancel")
@@ -74,7 +74,7 @@ class TreeRecorder:
         return GivenUp(outcome=permanent_errors.written(lambda: moves.give_up(store, offered, order.move)))
 
     @activity.defn(name="keep_tree")
-    def keep_tree(self, state: TreeState) -> None:
+    def keep_tree(self, state: TreeMemory) -> None:
         """Store a closed tree's state."""
         context, run_id = self._context, activity.info().workflow_run_id or ""
         permanent_errors.written(lambda: tree_rows.keep(context.store, state, context.host, run_id))

@@ -18,7 +18,7 @@ from activities.settings.model import RuntimeSection, Settings
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.jobs import JobRun
 from workflows.model.workers import Worker
-from workflows.policy.belongs_to import WEB
+from workflows.policy.binding_words import WEB
 from workflows.policy.prompts.surroundings import Allowed, LeftOut, Surroundings
 from workflows.text.fences import inline
 

@@ -39,7 +39,7 @@ from workflows.model.errors import ServiceError
 from workflows.model.long_texts import Text
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.stages import Script, StageRun
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 from workflows.text.durations import format_duration
 
 SUMMARY_LIMIT = 500
@@ -202,7 +202,7 @@ def environment(context: Context, run: StageRun, script: Script, payload: dict[s
         "SERVICE_STAGE": run.stage_id,
         "SERVICE_ATTEMPT": str(run.attempt),
         "SERVICE_REPO": run.repo,
-        **belongs_to.variables(run.pull_request, run.issue),
+        **binding_words.variables(run.pull_request, run.issue),
     }
     return seen | script.env | told | {f"SERVICE_PAYLOAD_{key.upper()}": text for key, text in payload.items()}
 

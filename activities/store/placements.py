@@ -91,7 +91,7 @@ def draw(engine: Engine, need: Need, seed: str) -> Drawn:
         pools = [Pool.read(key) for key in connection.scalars(_POOLS)]
         ranked = pools_for(need, pools, seed)
         keys = [(rank, pool.key) for rank, alike in enumerate(ranked) for pool in alike]
-        values: dict[str, Any] = {"repo": need.repo, "named": sorted(need.named), "start": random()}  # noqa: S311
+        values: dict[str, Any] = {"repo": need.repo, "named": sorted(need.named_hosts), "start": random()}  # noqa: S311
         for number, (rank, key) in enumerate(keys):
             values |= {f"rank_{number}": rank, f"pool_{number}": key}
         hosts = {row.name: _listed(row) for row in connection.execute(_drawing(len(keys)), values)}

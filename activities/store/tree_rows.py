@@ -13,7 +13,7 @@ from workflows.model.states import ENDED_TASKS, TaskState, WaitsFor
 from workflows.model.workers import UNRESOLVED
 
 if TYPE_CHECKING:
-    from workflows.tree.state import TreeInput, TreeState
+    from workflows.tree.state import TreeInput, TreeMemory
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Tree:
 
     start: "TreeInput"
     host: str
-    state: "TreeState | None"
+    state: "TreeMemory | None"
 
 
 def begin(engine: Engine, start: "TreeInput", host: str, records: Records | None = None) -> None:
@@ -87,7 +87,7 @@ def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
         return found
 
 
-def keep(engine: Engine, state: "TreeState", host: str, run_id: str = "") -> None:
+def keep(engine: Engine, state: "TreeMemory", host: str, run_id: str = "") -> None:
     """Save the state with which a tree closed, unless a later one is saved."""
     begin(engine, state.input, host)
     with engine.begin() as connection:
@@ -98,7 +98,7 @@ def keep(engine: Engine, state: "TreeState", host: str, run_id: str = "") -> Non
         write(connection, update(schema.trees).where(older).values(**values))
 
 
-def keep_interrupted(engine: Engine, state: "TreeState | None", root: str) -> None:
+def keep_interrupted(engine: Engine, state: "TreeMemory | None", root: str) -> None:
     """Save the state from which an interrupted tree can continue; None deletes the saved state."""
     values = {"revision": 0, "state": state.model_dump(mode="json") if state else None}
     write(engine, update(schema.trees).where(schema.trees.c.root_job_id == root).values(**values))
@@ -108,7 +108,7 @@ def get(engine: Engine, root_job_id: str) -> Tree | None:
     row = one(engine, select(schema.trees).where(schema.trees.c.root_job_id == root_job_id))
     if row is None:
         return None
-    from workflows.tree.state import TreeInput, TreeState
+    from workflows.tree.state import TreeInput, TreeMemory
 
-    state = TreeState.model_validate(row.state) if row.state else None
+    state = TreeMemory.model_validate(row.state) if row.state else None
     return Tree(TreeInput.model_validate(row.start), row.host, state)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, func, select
 
 from activities.store import schema
 from activities.store.queries import one, scalar, upsert, write
-from workflows.model.rows import Records, Written, shifted
+from workflows.model.rows import Records, Written, shift_event
 
 REMEMBERED = 50
 """Number of remembered former runs: their late writes are dropped."""
@@ -94,7 +94,7 @@ def _shifted(records: Records, writer: Writer) -> Records:
             "task": records.task and records.task.model_copy(update={"revision": records.task.revision + by}),
             "jobs": tuple(job.model_copy(update={"revision": job.revision + by}) for job in records.jobs),
             "rounds": tuple(each.model_copy(update={"revision": each.revision + by}) for each in records.rounds),
-            "events": tuple(shifted(event, events) for event in records.events),
+            "events": tuple(shift_event(event, events) for event in records.events),
         }
     )
 

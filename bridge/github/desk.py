@@ -253,7 +253,7 @@ def _declare(session: Session) -> None:
         tree = bound_tree(session.service, thread.root_job_id)
         if tree is not None:
             _declare_tree(session, thread, tree)
-            threads.told(store, thread.root_job_id, last_event(tree), over=tree.task.state.closed)
+            threads.told(store, thread.root_job_id, last_event(tree), over=tree.task.state.is_closed)
     publishing.declare(session)
 
 
@@ -272,7 +272,7 @@ def _declare_tree(session: Session, thread: Thread, tree: BoundTree) -> None:
     ]
     facts.declare(store, [*wanted, *checks.wanted_checks(session, thread)])
     checks.again(session, thread)
-    hurries = tree.task.state.closed or any(each.end is None for each in tree.rounds)
+    hurries = tree.task.state.is_closed or any(each.end is None for each in tree.rounds)
     for fact, _ in posts:
         was = known.get(fact.fact_id)
         if was is not None and was.state == facts.DONE and fact.kind in EDITED:

@@ -26,7 +26,7 @@ from workflows.github.comment import Comment, task_from_comment
 from workflows.github.facts import COMMENT, fact_of, marked, pause_id
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
-from workflows.model.orders import ResumeOrder, signed
+from workflows.model.orders import ResumeOrder, signature
 from workflows.model.rows import RoundRecord
 from workflows.policy.answers import Meant, Verb, line_to_type, refuse_duration
 
@@ -145,7 +145,7 @@ async def _target(session: Session, source: CommandSource, command: Resume) -> t
     roots = [thread.root_job_id for thread in here]
     pauses = await _open_then(session, source.row, roots)
     tasks = await asyncio.to_thread(job_rows.tasks_of, session.store, roots)
-    if not (pauses.mine or pauses.others) and tasks and all(task.state.closed for task in tasks.values()):
+    if not (pauses.mine or pauses.others) and tasks and all(task.state.is_closed for task in tasks.values()):
         over = ", ".join(f"{root} is {task.state}" for root, task in tasks.items())
         raise RefusedError(f"nothing on #{source.row.number} waits for a person any more: {over}")
     only = _only_round(source, command, pauses)
@@ -154,12 +154,12 @@ async def _target(session: Session, source: CommandSource, command: Resume) -> t
 
 async def _kill(session: Session, source: CommandSource, command: Kill) -> CommandResult:
     job = await _job(session, source, command.job) if command.job else await _only_tree(session, source)
-    killed = await trees.kill(session.service, job, actor=signed(source.comment.author, COMMENT), immediate=False)
+    killed = await trees.kill(session.service, job, actor=signature(source.comment.author, COMMENT), immediate=False)
     return CommandResult(f"{killed.root_job_id} is being ended", job)
 
 
 async def _retry(session: Session, source: CommandSource, command: Retry) -> CommandResult:
-    job, by = await _job(session, source, command.job), signed(source.comment.author, COMMENT)
+    job, by = await _job(session, source, command.job), signature(source.comment.author, COMMENT)
     retried = await trees.retry(session.service, job, actor=by, request_id=source.request_id)
     return CommandResult(f"{retried.job_id} runs again", job)
 
@@ -245,7 +245,7 @@ async def _only_tree(session: Session, source: CommandSource) -> str:
     if not here:
         raise NotOursError
     tasks = await asyncio.to_thread(job_rows.tasks_of, session.store, [each.root_job_id for each in here])
-    going_on = [root for root, task in tasks.items() if not task.state.closed]
+    going_on = [root for root, task in tasks.items() if not task.state.is_closed]
     if len(going_on) == 1:
         return going_on[0]
     if not going_on:

@@ -171,7 +171,7 @@ def _repository(plan: "Plan") -> Iterator[str]:
     else:
         yield f"{line}, for every host at {remote}" if remote else line
     if why:
-        hints = why.hint.each if isinstance(why.hint, Commands) else (why.hint,)
+        hints = why.hint.commands if isinstance(why.hint, Commands) else (why.hint,)
         yield from (f"  try: {hint}" for hint in hints if hint and not hint.startswith("--"))
     if why and not plan.is_elsewhere:
         address = quote(remote) if remote else "URL"

@@ -237,7 +237,7 @@ def tell_error(error: "ServiceError") -> None:
     from workflows.model.errors import Commands
 
     hint = error.hint
-    each = hint.each if isinstance(hint, Commands) and hint.each else (hint,)
+    each = hint.commands if isinstance(hint, Commands) and hint.commands else (hint,)
     tell_fault(error.message, error.code, each)
 
 

@@ -35,11 +35,11 @@ def lines(run: "RunView") -> Iterator[str]:
 
 def stage_line(stage: "StageView", indent: str = "") -> Line:
     """Return a stage's line: its state in colour, its decision and summary."""
-    from workflows.policy.decisions import decided
+    from workflows.policy.decisions import decision_label
 
     attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""
     job = f" [{stage.job_id}]" if stage.job_id else ""
-    decision = f" {word}" if (word := decided(stage.state, stage.decision)) else ""
+    decision = f" {word}" if (word := decision_label(stage.state, stage.decision)) else ""
     said = f"{attempt}{decision}{job}  {one_line(stage.summary, 200)}".rstrip()
     state = Piece(stage.state, of_state(stage.state))
     return Line(f"{indent}{named(stage.id)} ", state, said, below=f"{indent}  {FOLDED}")

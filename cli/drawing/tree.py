@@ -38,7 +38,7 @@ def _times(tree: "Tree") -> str:
     from workflows.text.durations import format_duration
 
     task, now = tree.task, time.time()
-    took = f"{'took' if task.ended_at else 'for'} {format_duration(int(task.elapsed(now)))}"
+    took = f"{'took' if task.ended_at else 'for'} {format_duration(int(task.elapsed_seconds(now)))}"
     waited = int(task.paused_seconds + (now - task.paused_since if task.paused_since else 0))
     waits = f", and waited {format_duration(waited)} for people" if waited else ""
     return prose(f"  started {clock(task.opened_at)}, {took}{waits}")
@@ -88,9 +88,9 @@ def _rows(tree: "Tree") -> "Iterator[Row]":
 def _drawn(tree: "Tree") -> "Iterator[tuple[Line, JobRecord]]":
     """Yield a line per job, below the one that delegated or continued it, in order of dispatch."""
     from workflows.policy.decisions import state_label
-    from workflows.tree.details import drawn
+    from workflows.tree.details import draw
 
-    for stem, job in drawn(tree.jobs):
+    for stem, job in draw(tree.jobs):
         label = state_label(job, tree.rounds)
         yield tree_line(f"{stem}{_job(job, label, tree.hosts.get(job.job_id, ''))}", label), job
 
@@ -99,16 +99,16 @@ _MARKS = {"asks you": "⏸", "answered": "✔"}
 
 
 def _job(job: "JobRecord", label: str, host: str) -> str:
-    from workflows.policy.decisions import decided
+    from workflows.policy.decisions import decision_label
     from workflows.policy.prices import dollars
     from workflows.tree.details import MARKS
 
     number = job.job_id.removeprefix(job.root_job_id) or job.job_id
     name = job.name if job.delegation_id or job.continuation == "none" else f"({job.name})"
-    decision = f" {word}" if (word := decided(job.state, job.decision)) else ""
+    decision = f" {word}" if (word := decision_label(job.state, job.decision)) else ""
     parts = [
         f"{label}{decision}",
-        *(["batch blocked"] if job.batch_blocked else []),
+        *(["batch blocked"] if job.has_blocked_batch else []),
         *([f"attempt {job.attempt}"] if job.attempt > 1 else []),
         *([f"on {named(host)}"] if host else []),
         *_lasted(job),

@@ -86,7 +86,7 @@ def signed() -> str:
     """Return the actor with the channel, for records that name an actor in words only."""
     from workflows.model import orders
 
-    return orders.signed(actor(), "cli")
+    return orders.signature(actor(), "cli")
 
 
 def event_in_words(event: "EventRecord") -> Line:
@@ -144,7 +144,7 @@ def tree_row(row: "TreeRow") -> tuple[str, ...]:
 
 def job_row(job: "JobRecord", label: str) -> tuple[str, ...]:
     """Return a table row for a job, with its state as `label`."""
-    from workflows.policy.decisions import decided
+    from workflows.policy.decisions import decision_label
 
     return (
         job.job_id,
@@ -152,7 +152,7 @@ def job_row(job: "JobRecord", label: str) -> tuple[str, ...]:
         job.action,
         job.agent,
         job.repo,
-        decided(job.state, job.decision) or "-",
+        decision_label(job.state, job.decision) or "-",
         ago(job.queued_at),
         one_line(job.summary or job.reason, LONGEST),
         one_line(job.preflight_failed or "-", LONGEST),
@@ -162,7 +162,7 @@ def job_row(job: "JobRecord", label: str) -> tuple[str, ...]:
 def in_words(detail: "JobDetail", program: str, page: str = "") -> list[str]:
     """Return a job's lines for a person: state first, evidence last. Its id links to its page."""
     from workflows.policy.cut_short import task_words
-    from workflows.policy.decisions import decided
+    from workflows.policy.decisions import decision_label
     from workflows.policy.prices import dollars
 
     job, task = detail.job, detail.task
@@ -174,7 +174,7 @@ def in_words(detail: "JobDetail", program: str, page: str = "") -> list[str]:
         ("job", Line(Piece(job.job_id, link=page))),
         ("state", state(detail.state_label or job.state, job.reason)),
         ("agent is", _live(detail.live) if detail.live else ""),
-        ("decision", state(decided(job.state, job.decision))),
+        ("decision", state(decision_label(job.state, job.decision))),
         ("summary", job.summary),
         ("agent", f"{job.agent} ({program}), {job.action} on {job.repo}"),
         ("belongs to", Line(Piece(str(detail.belongs_to), link=detail.belongs_to.address))),

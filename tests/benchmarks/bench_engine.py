@@ -9,7 +9,7 @@ from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.settings import Bounds
 from workflows.tree.events import Event, JobEnded
 from workflows.tree.reducer import new_tree, reduce
-from workflows.tree.state import TreeInput, TreeState
+from workflows.tree.state import TreeInput, TreeMemory
 
 
 def wide() -> tuple[TreeInput, list[Event]]:
@@ -28,7 +28,7 @@ def wide() -> tuple[TreeInput, list[Event]]:
     return start, [event for event, _ in world.history]
 
 
-def replay(start: TreeInput, events: list[Event]) -> TreeState:
+def replay(start: TreeInput, events: list[Event]) -> TreeMemory:
     state = new_tree(start)
     for event in events:
         reduce(state, event)
@@ -52,7 +52,7 @@ def main() -> None:
     text = state.model_dump_json()
     print(f"64-job tree: {seconds * 1000:.2f} ms, {len(events)} steps, {len(events) / seconds:,.0f} steps/s")
     print(f"state: {len(text):,} bytes; dump {best(state.model_dump_json) * 1000:.2f} ms, ", end="")
-    print(f"restore {best(lambda: TreeState.model_validate_json(text)) * 1000:.2f} ms")
+    print(f"restore {best(lambda: TreeMemory.model_validate_json(text)) * 1000:.2f} ms")
     trees = [bytes((n * k * 31 + k) % 256 for k in range(300)) for n in range(1, 500)]
     taken = best(lambda: [grow(data) for data in trees], 3)
     print(f"generated and checked trees: {len(trees) / taken:,.0f} per second")

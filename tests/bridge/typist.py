@@ -12,7 +12,7 @@ from workflows.model.errors import Commands
 
 def of_hint(hint: str) -> tuple[str, ...]:
     """The commands of a refusal, in order."""
-    return hint.each if isinstance(hint, Commands) else (hint,)
+    return hint.commands if isinstance(hint, Commands) else (hint,)
 
 
 def type_all(commands: Iterable[str], resolve: Callable[[Path], None] | None = None) -> None:

@@ -30,7 +30,7 @@ def test_every_tree_can_be_told(data: bytes) -> None:
     kinds = [fact.kind for fact in facts]
     assert kinds.count(FactKind.STATUS) == 1
     assert kinds.count(FactKind.PAUSE) == len(tree.rounds)
-    assert kinds.count(FactKind.END) == tree.task.state.closed
+    assert kinds.count(FactKind.END) == tree.task.state.is_closed
     assert len({fact.fact_id for fact in facts}) == len(facts)
     for fact in facts:
         text = body(tree, fact)

@@ -5,7 +5,7 @@ from workflows.contract.models import Action, AutonomyPolicy, Ephemeral, Runtime
 from workflows.model.long_texts import Text
 from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
 from workflows.model.workers import Assignment, Worker
-from workflows.policy.assignments import delegated, resolved, seconds, timeout_of, worker_of
+from workflows.policy.assignments import leg_assignment, resolve, seconds, timeout_of, worker_of
 
 SETTINGS = TreeSettings(runtimes={"runtime_a": RuntimeDefaults(default_model="from-runtime", default_effort="low")})
 
@@ -28,7 +28,7 @@ def test_model_and_effort_go_from_the_leg_to_the_worker_to_the_runtime(
     leg = delegation("a", model=own, effort=own)
     parent = Assignment(worker=CODER, action=Action.IMPLEMENT, prompt=Text())
     agents = (worker,)
-    means = delegated(leg, agents, parent, settings, Text())
+    means = leg_assignment(leg, agents, parent, settings, Text())
     assert (means.model, means.effort) == (model, "low" if model == "from-runtime" else model)
 
 
@@ -118,4 +118,4 @@ def test_a_word_for_a_tier_stands_for_its_model_where_one_is_known(named: str | 
     asked = Assignment(
         worker=Worker(name="coder", runtime="runtime_a"), action=Action.ASK, prompt=Text(inline="x"), model=named
     )
-    assert resolved(asked, settings).model == model
+    assert resolve(asked, settings).model == model

@@ -18,11 +18,11 @@ class Chain:
         self.ladder = Ladder(window=dispatched)
 
     def returns(self, signature: str) -> Rung | None:
-        self.ladder, rung = self.ladder.set_returned(signature)
+        self.ladder, rung = self.ladder.check_set(signature)
         return rung
 
     def dispatches(self, signature: str) -> None:
-        self.ladder = self.ladder.set_dispatched(signature)
+        self.ladder = self.ladder.add_set(signature)
 
     def settles(self, *legs: str, limit: int) -> Rung | None:
         self.ladder, rung = self.ladder.generation_over(legs, limit)
@@ -97,7 +97,7 @@ def test_another_worker_makes_another_set(change: dict[str, object]) -> None:
 def test_the_order_of_legs_does_not_count_and_long_prompts_count_by_their_digest() -> None:
     a, b = delegation("a"), delegation("b")
     assert sign(a, b) == sign(b, a)
-    long = {"a": LongPrompt(digest="x", folded=loops.folded("do \n a"))}
+    long = {"a": LongPrompt(digest="x", folded=loops.folded_digest("do \n a"))}
     assert loops.signature([a], long) == sign(a)
 
 
@@ -157,7 +157,7 @@ def test_sets_that_cannot_go_out_share_the_streak() -> None:
     chain = Chain()
     for _ in range(2):
         chain.settles("same", limit=9)
-    assert chain.ladder.set_unroutable().streak == 2
+    assert chain.ladder.count_unroutable_set().streak == 2
 
 
 @pytest.mark.ruling("H1")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflows.contract.models import Entry
-from workflows.policy.observation import Bound, Grade, Observation, Touched, normalise, observe
+from workflows.policy.observation import Grade, Observation, PathMatch, Touched, normalise, observe
 
 pytestmark = pytest.mark.ruling("I4", "spec:result.observation")
 
@@ -23,7 +23,7 @@ FILES = (
 )
 
 
-def graded(claim: Entry, *files: str) -> tuple[Grade, list[tuple[str, Bound]]]:
+def graded(claim: Entry, *files: str) -> tuple[Grade, list[tuple[str, PathMatch]]]:
     claimed = observe([claim], Touched(files=files or FILES)).claims[0]
     return claimed.grade, [(binding.claimed, binding.bound) for binding in claimed.paths]
 
@@ -49,40 +49,40 @@ def graded(claim: Entry, *files: str) -> tuple[Grade, list[tuple[str, Bound]]]:
     ],
 )
 def test_exact_paths_are_observed(claim: Entry, paths: list[str]) -> None:
-    assert graded(claim) == (Grade.OBSERVED, [(path, Bound.EXACT) for path in paths])
+    assert graded(claim) == (Grade.OBSERVED, [(path, PathMatch.EXACT) for path in paths])
 
 
 @pytest.mark.parametrize(
     ("claim", "paths"),
     [
-        ("src/zzz.py: added", [("src/zzz.py", Bound.NONE)]),
-        ("src/a.py and src/zzz.py", [("src/a.py", Bound.EXACT), ("src/zzz.py", Bound.NONE)]),
-        ("A.py: case matters", [("A.py", Bound.NONE)]),
-        ("a.py: a bare name", [("a.py", Bound.BASENAME)]),
-        ({"path": "b.py"}, [("b.py", Bound.BASENAME)]),
-        ("util.py: which one?", [("util.py", Bound.UNKNOWN)]),
-        ("ghost.txt", [("ghost.txt", Bound.NONE)]),
-        ("- `ghost.txt`", [("ghost.txt", Bound.NONE)]),
-        ("Dockerfile", [("Dockerfile", Bound.NONE)]),
-        (".gitignore", [(".gitignore", Bound.NONE)]),
+        ("src/zzz.py: added", [("src/zzz.py", PathMatch.NONE)]),
+        ("src/a.py and src/zzz.py", [("src/a.py", PathMatch.EXACT), ("src/zzz.py", PathMatch.NONE)]),
+        ("A.py: case matters", [("A.py", PathMatch.NONE)]),
+        ("a.py: a bare name", [("a.py", PathMatch.BASENAME)]),
+        ({"path": "b.py"}, [("b.py", PathMatch.BASENAME)]),
+        ("util.py: which one?", [("util.py", PathMatch.UNKNOWN)]),
+        ("ghost.txt", [("ghost.txt", PathMatch.NONE)]),
+        ("- `ghost.txt`", [("ghost.txt", PathMatch.NONE)]),
+        ("Dockerfile", [("Dockerfile", PathMatch.NONE)]),
+        (".gitignore", [(".gitignore", PathMatch.NONE)]),
         ("Refactored", []),
         ("e.g.", []),
-        ("./util.py", [("util.py", Bound.NONE)]),
-        ("other/a.py", [("other/a.py", Bound.NONE)]),
-        ("/src/a.py", [("/src/a.py", Bound.NONE)]),
-        ("../src/a.py", [("../src/a.py", Bound.NONE)]),
+        ("./util.py", [("util.py", PathMatch.NONE)]),
+        ("other/a.py", [("other/a.py", PathMatch.NONE)]),
+        ("/src/a.py", [("/src/a.py", PathMatch.NONE)]),
+        ("../src/a.py", [("../src/a.py", PathMatch.NONE)]),
         ("refactored the and/or logic, e.g. loops", []),
         ("", []),
-        ({"path": "src"}, [("src", Bound.NONE)]),
+        ({"path": "src"}, [("src", PathMatch.NONE)]),
         ({"exit_code": 0, "path": 3}, []),
     ],
 )
-def test_everything_else_stays_reported(claim: Entry, paths: list[tuple[str, Bound]]) -> None:
+def test_everything_else_stays_reported(claim: Entry, paths: list[tuple[str, PathMatch]]) -> None:
     assert graded(claim) == (Grade.REPORTED, paths)
 
 
 def test_an_exact_root_file_is_observed_beside_a_namesake() -> None:
-    assert graded("readme.md", "readme.md", "docs/readme.md") == (Grade.OBSERVED, [("readme.md", Bound.EXACT)])
+    assert graded("readme.md", "readme.md", "docs/readme.md") == (Grade.OBSERVED, [("readme.md", PathMatch.EXACT)])
 
 
 def test_what_was_claimed_only_and_what_nobody_claimed() -> None:
@@ -96,14 +96,18 @@ def test_without_a_capture_nothing_is_observed_and_nothing_is_denied() -> None:
     observation = observe(["src/a.py"], None)
     assert not observation.captured
     assert observation.claims[0].grade is Grade.REPORTED
-    assert observation.claims[0].paths[0].bound is Bound.UNKNOWN
+    assert observation.claims[0].paths[0].bound is PathMatch.UNKNOWN
     assert observation.claimed_only == observation.unclaimed_files == ()
 
 
 def test_a_capture_with_gaps_denies_nothing() -> None:
     observation = observe(["src/a.py", "src/zzz.py", "b.py"], Touched(files=FILES, complete=False))
     assert [claim.grade for claim in observation.claims] == [Grade.OBSERVED, Grade.REPORTED, Grade.REPORTED]
-    assert [claim.paths[0].bound for claim in observation.claims] == [Bound.EXACT, Bound.UNKNOWN, Bound.UNKNOWN]
+    assert [claim.paths[0].bound for claim in observation.claims] == [
+        PathMatch.EXACT,
+        PathMatch.UNKNOWN,
+        PathMatch.UNKNOWN,
+    ]
     assert observation.claimed_only == ()
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from workflows.contract.models import Decision
 from workflows.model.states import JobState
-from workflows.policy.decisions import decided, state_of
+from workflows.policy.decisions import decision_label, state_of
 
 
 @pytest.mark.ruling("A11")
@@ -16,6 +16,6 @@ def test_blocked_and_failed_are_what_they_say_and_the_rest_succeeded() -> None:
 @pytest.mark.ruling("B3")
 @pytest.mark.parametrize("word", ["blocked", "failed", "skipped"])
 def test_a_decision_that_only_repeats_the_state_is_said_once(word: str) -> None:
-    assert decided(JobState(word), Decision(word)) == ""
-    assert decided(JobState.SUCCEEDED, Decision.SKIPPED) == "skipped"
-    assert decided(JobState.SUCCEEDED, None) == ""
+    assert decision_label(JobState(word), Decision(word)) == ""
+    assert decision_label(JobState.SUCCEEDED, Decision.SKIPPED) == "skipped"
+    assert decision_label(JobState.SUCCEEDED, None) == ""

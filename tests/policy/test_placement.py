@@ -11,7 +11,18 @@ from typing import Any
 import pytest
 
 from workflows.policy.host_availability import HostSeen
-from workflows.policy.placement import HANDFUL, MOST_POOLS, Host, Need, Pool, Room, choose, freed, place, pools_for
+from workflows.policy.placement import (
+    HANDFUL,
+    MOST_POOLS,
+    Host,
+    Need,
+    Pool,
+    Room,
+    choose,
+    choose_moves,
+    place,
+    pools_for,
+)
 
 pytestmark = pytest.mark.ruling("Q4")
 NOW = 1_000.0
@@ -74,7 +85,11 @@ def test_pools_of_hosts_that_can_run_it_are_drawn_from_and_idle_hosts_before_bus
     assert pools(replace(ANY, prefer=frozenset({"host:a"})), *hosts) == every
     assert pools(replace(ANY, require=frozenset({"host:a"})), *hosts) == [], "it is read by its name"
     assert pools(replace(ANY, only=frozenset({"a"})), *hosts) == []
-    assert replace(ANY, prefer=frozenset({"host:a", "gpu"}), near="b", only=frozenset({"c"})).named == {"a", "b", "c"}
+    assert replace(ANY, prefer=frozenset({"host:a", "gpu"}), near="b", only=frozenset({"c"})).named_hosts == {
+        "a",
+        "b",
+        "c",
+    }
     assert [Pool.read(each.pool.key) for each in hosts] == [each.pool for each in hosts]
     assert Pool.read("").room is Room.FULL, "as an earlier release has written it"
 
@@ -109,10 +124,14 @@ def test_of_full_hosts_the_shortest_queue_for_its_size_is_chosen() -> None:
 def test_from_queues_goes_what_others_can_begin_at_once_and_no_more() -> None:
     full, small, big = host("full", load=6), host("small", load=3), host("big", "gpu", load=2)
     waiting = [("a", "full", Need("", frozenset({"tpu"}))), *((name, "full", Need("")) for name in "bcd")]
-    assert freed(waiting, [full, small, big], {"small", "big"}) == [("b", "big"), ("c", "small")]
-    assert freed(waiting, [full, small, big], {"small"}) == [("b", "small")]
-    assert freed([("e", "full", Need("", frozenset({"gpu"})))], [full, small, big], {"small", "big"}) == [("e", "big")]
-    assert freed([("f", "full", Need(""))], [host("full", load=4), small], {"small"}) == [], "it has a slot there"
+    assert choose_moves(waiting, [full, small, big], {"small", "big"}) == [("b", "big"), ("c", "small")]
+    assert choose_moves(waiting, [full, small, big], {"small"}) == [("b", "small")]
+    assert choose_moves([("e", "full", Need("", frozenset({"gpu"})))], [full, small, big], {"small", "big"}) == [
+        ("e", "big")
+    ]
+    assert choose_moves([("f", "full", Need(""))], [host("full", load=4), small], {"small"}) == [], (
+        "it has a slot there"
+    )
 
 
 @pytest.mark.parametrize(

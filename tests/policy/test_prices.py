@@ -5,7 +5,7 @@ import pytest
 from workflows.contract.models import Tier
 from workflows.model.price_table import AS_OF, MID, MODELS
 from workflows.model.spend import Usage
-from workflows.policy.prices import cost, dollars, spent
+from workflows.policy.prices import cost, dollars, price_of
 
 MILLION = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 
@@ -87,7 +87,7 @@ def test_the_table_is_dated_every_tier_is_in_it_and_no_row_stands_in_anothers_sh
 @pytest.mark.ruling("K5")
 def test_tokens_cost_by_the_model_that_was_said_else_by_the_one_that_was_asked_for_else_the_mid_tier() -> None:
     def of(said: str | None, asked: str | None) -> tuple[float, bool]:
-        found = spent(MILLION, said=said, asked=asked, overrides={})
+        found = price_of(MILLION, reported=said, asked=asked, overrides={})
         return found.usd, found.assumed
 
     assert of("claude-opus-5-5", None) == of(None, "claude-opus-5-5") == (24.0, False)
@@ -97,7 +97,7 @@ def test_tokens_cost_by_the_model_that_was_said_else_by_the_one_that_was_asked_f
 
 @pytest.mark.ruling("K5")
 def test_nothing_used_is_no_guess() -> None:
-    assert not spent(Usage(), said=None, asked=None, overrides={}).assumed
+    assert not price_of(Usage(), reported=None, asked=None, overrides={}).assumed
 
 
 @pytest.mark.ruling("K5")

@@ -31,11 +31,11 @@ def test_sets_share_one_bound() -> None:
 
 @pytest.mark.ruling("F2")
 def test_the_same_question_of_a_leg_waits_once_and_a_taken_id_gets_its_legs_name() -> None:
-    first = state_limits.asked(new(), [], (), [])
+    first = state_limits.waiting_question(new(), [], (), [])
     assert first is not None
-    assert state_limits.asked(new(), [first], {"q"}, [first]) is None
-    other = state_limits.asked(new("b"), [first], {"q"}, [first])
-    third = state_limits.asked(new("b", "and this?"), [first], {"q", "b.q"}, [first])
+    assert state_limits.waiting_question(new(), [first], {"q"}, [first]) is None
+    other = state_limits.waiting_question(new("b"), [first], {"q"}, [first])
+    third = state_limits.waiting_question(new("b", "and this?"), [first], {"q", "b.q"}, [first])
     assert other is not None
     assert third is not None
     assert (first.id, other.id, third.id) == ("q", "b.q", "b.q.2")
@@ -44,7 +44,7 @@ def test_the_same_question_of_a_leg_waits_once_and_a_taken_id_gets_its_legs_name
 @pytest.mark.ruling("B6")
 def test_a_tree_that_asks_very_much_asks_the_rest_shortened() -> None:
     open_ones = [new(question_id=f"q{n}", prompt="p" * state_limits.PROMPT_LIMIT) for n in range(40)]
-    short = state_limits.asked(new(prompt="why? " * 100), [], (), open_ones)
+    short = state_limits.waiting_question(new(prompt="why? " * 100), [], (), open_ones)
     assert short is not None
     assert len(short.question.prompt) < 2 * state_limits.SHORT_LIMIT
     assert "the whole question is in the job's result" in short.question.prompt

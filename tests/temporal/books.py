@@ -88,7 +88,7 @@ class Books:
 
     def check(self, runs: Sequence[JobRun], bounds: Bounds) -> None:
         """Assert the invariants of a tree that is over."""
-        alive = [job for job in self.jobs.values() if not job.state.ended]
+        alive = [job for job in self.jobs.values() if not job.state.has_ended]
         assert not alive, f"every job ended: {alive}, {self.task}"
         assert self.task_state not in {TaskState.OPEN, TaskState.AWAITING_HUMAN}
         self._each_round_ended_once()

@@ -35,7 +35,7 @@ from workflows.temporal.placing import Unplaced
 from workflows.temporal.runner import WORKFLOWS
 from workflows.tree.commands import CloseTree
 from workflows.tree.reducer import root_run
-from workflows.tree.state import TreeInput, TreeState
+from workflows.tree.state import TreeInput, TreeMemory
 
 PATIENCE = timedelta(seconds=waiting.PATIENCE)
 """A timeout, so that a tree that hangs fails its test."""
@@ -89,7 +89,7 @@ class Host:
     ended: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     written: list[Records] = field(default_factory=list)
-    kept: list[TreeState] = field(default_factory=list)
+    kept: list[TreeMemory] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     left: dict[tuple[str, int], JobOutcome | None] = field(default_factory=dict)
     """How given up attempts end, by job and attempt; None if their host keeps them. Any other moves."""
@@ -185,7 +185,7 @@ class Host:
         self.written.append(records)
 
     @activity.defn(name="keep_tree")
-    async def keep_tree(self, state: TreeState) -> None:
+    async def keep_tree(self, state: TreeMemory) -> None:
         self.kept.append(state)
 
     @activity.defn(name="deliver")

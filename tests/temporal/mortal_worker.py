@@ -41,7 +41,7 @@ from workflows.pipeline.stages import StageRun
 from workflows.policy import backoff
 from workflows.temporal import calls, writes
 from workflows.temporal.runner import WORKFLOWS
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 
 QUESTION = HumanQuestion(id="which", prompt="which?")
 
@@ -110,7 +110,7 @@ class MortalHost:
         self.passes()
 
     @activity.defn(name="keep_tree")
-    def keep_tree(self, state: TreeState) -> None:
+    def keep_tree(self, state: TreeMemory) -> None:
         self.passes()
         tree_rows.keep(self.store, state, "here")
         self.passes()

@@ -30,7 +30,7 @@ from workflows.temporal import search
 from workflows.temporal.calls import REFUSED
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import TreeStart
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 
 pytestmark = pytest.mark.ruling("B6")
 
@@ -199,7 +199,7 @@ class Forgetful(Host):
     """The attempts of the call: a repeated workflow task makes the call anew, again as a first attempt."""
 
     @activity.defn(name="keep_tree")
-    async def keep_tree(self, state: TreeState) -> None:
+    async def keep_tree(self, state: TreeMemory) -> None:
         self.kept.append(state)
         self.tries.add(activity.info().attempt)
         permanent_errors.written(lambda: "\ud800".encode())

@@ -9,7 +9,7 @@ from workflows.model.spend import Usage
 from workflows.model.states import JobState, TaskState
 from workflows.tree.events import JobEnded, KillRequested, ResumeRequested, RetryRequested, TimerFired
 from workflows.tree.resume import refuse_resume
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 
 POLICIES = (None, None, "continue", "block_parent", "escalate", "escalate_human")
 RULES = (None, None, None, "vote", "quorum", "verify", "summary")
@@ -117,7 +117,7 @@ def grow(data: bytes, limit: int = 400) -> World:
             continue
         _step(choices, world, places)
         if choices.rare(25):
-            world.state = TreeState.model_validate_json(world.state.model_dump_json())
+            world.state = TreeMemory.model_validate_json(world.state.model_dump_json())
     raise AssertionError("the tree does not end")
 
 

@@ -45,7 +45,7 @@ from workflows.tree.pause_rounds import open_rounds, timers
 from workflows.tree.reducer import new_tree, reduce
 from workflows.tree.reopen import refuse_retry
 from workflows.tree.resume import refuse_resume
-from workflows.tree.state import TreeInput, TreeState
+from workflows.tree.state import TreeInput, TreeMemory
 
 ROOT = "job-root"
 CAPABILITIES = ("ask", "review", "implement")
@@ -144,7 +144,7 @@ class World:
     def __init__(self, start: TreeInput, *, patient: bool = False) -> None:
         self.start = start
         self.patient = patient
-        self.state: TreeState = new_tree(start)
+        self.state: TreeMemory = new_tree(start)
         self.flying: dict[str, JobRun] = {}
         self.offered: dict[str, JobRun] = {}
         """Jobs offered to the host, and not begun."""
@@ -278,7 +278,7 @@ class World:
         since = self.now
         self.interrupted |= {(run.job_id, run.attempt) for run in self.flying.values()}
         self.flying, self.offered, self.asked_back = {}, {}, set()
-        self.state = TreeState.model_validate_json(self.state.model_dump_json())
+        self.state = TreeMemory.model_validate_json(self.state.model_dump_json())
         self.timers = {each.key: since + gap + each.seconds for each in timers(self.state, since)}
         if not self.open():
             self.closed_seconds += gap
@@ -385,7 +385,7 @@ class World:
                 "one continuation per batch, and per refused set"
             )
             self.continued.append((parent.job_id, parent.attempt))
-        assert run.attempt > 1 or not self.state.frozen, "a blocked task starts only what an operator runs again"
+        assert run.attempt > 1 or not self.state.is_frozen, "a blocked task starts only what an operator runs again"
         self.lines.check(run)
         self.dispatched = True
         self.offered[run.job_id] = run
@@ -439,10 +439,10 @@ class World:
             assert not offered or refuse_retry(state, job_id.strip()) is None, row.next
             for word, command in COMMANDS.items():
                 assert (row.waits_for is word) == (command in row.next), row
-        assert not state.frozen or state.task.waits_for in {WaitsFor.RETRY, WaitsFor.DISMISS}
+        assert not state.is_frozen or state.task.waits_for in {WaitsFor.RETRY, WaitsFor.DISMISS}
         assert bool(state.task.to_retry) is (state.task.waits_for is WaitsFor.RETRY)
         assert not state.task.to_retry or f"{RETRY} {state.task.to_retry}" in state.task.next
-        assert not state.blocked or not self.open()
+        assert not state.is_blocked or not self.open()
         for each in self.open():
             self._check_round(each)
 
@@ -455,7 +455,7 @@ class World:
             refusal = refuse_resume(self.state, said)
             assert refusal is None, (command, refusal)
             if len(self.open()) == 1:
-                tried = TreeState.model_validate_json(self.state.model_dump_json())
+                tried = TreeMemory.model_validate_json(self.state.model_dump_json())
                 reduce(tried, said)
                 ends = tried.finalize is not None
                 assert verb == "answer" or ends == (verb == "abort"), f"{command} has no effect of its own"
@@ -471,15 +471,19 @@ class World:
             each.round_id for each in sorted(still, key=lambda each: each.opened_at)
         ]
         assert len({each.coordinator_id for each in still}) == len(still)
-        assert state.paused == bool(still)
+        assert state.is_paused == bool(still)
         assert not (self.dispatched and self.was_open & {each.round_id for each in still}), (
             "a paused tree starts nothing"
         )
         assert (state.task.state is TaskState.AWAITING_HUMAN) == bool(still)
         assert not still or state.finalize is None, "a tree that ends waits for nobody"
         counted = self.now - self.start.created_at - self.paused_seconds - self.closed_seconds
-        assert state.closed or abs(state.elapsed(self.now) - counted) < 1e-6
-        assert self.task is None or self.task.ended_at or self.task.elapsed(self.now) == state.elapsed(self.now)
+        assert state.closed or abs(state.elapsed_seconds(self.now) - counted) < 1e-6
+        assert (
+            self.task is None
+            or self.task.ended_at
+            or self.task.elapsed_seconds(self.now) == state.elapsed_seconds(self.now)
+        )
         assert len([key for key in self.timers if key.startswith("round:")]) == len(still)
         for each in still:
             assert each.commands

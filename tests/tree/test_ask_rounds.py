@@ -333,7 +333,7 @@ def test_the_rows_tell_the_same_time_as_the_engine() -> None:
     tree.coordinator("approved", human_questions=asks("q"))
     began = tree.state.task.paused_since
     assert began is not None
-    assert tree.state.task.elapsed(began + 300) == began - tree.start.created_at
+    assert tree.state.task.elapsed_seconds(began + 300) == began - tree.start.created_at
     tree.resume("answer", "yes", now=began + 300)
     assert (tree.state.task.paused_since, tree.state.task.paused_seconds) == (None, 300)
 

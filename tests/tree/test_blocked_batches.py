@@ -4,13 +4,13 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, tree_input
 from workflows.model.states import JobState
-from workflows.tree.details import nested
+from workflows.tree.details import job_lines
 
 pytestmark = pytest.mark.ruling("B3", "D4")
 
 
 def lines(tree: World) -> list[str]:
-    return [line for line in nested(tree.jobs.values()) if "batch blocked" in line]
+    return [line for line in job_lines(tree.jobs.values()) if "batch blocked" in line]
 
 
 def test_a_nested_coordinator_and_the_one_above_it_are_marked_until_a_retry_opens_them() -> None:

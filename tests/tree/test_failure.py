@@ -101,7 +101,7 @@ def test_time_in_which_a_killed_tree_was_closed_is_not_the_tree_s() -> None:
     tree.leg("a", "failed")
     tree.state.now += 50_000
     tree.kill()
-    assert tree.state.elapsed(tree.now) < 100
+    assert tree.state.elapsed_seconds(tree.now) < 100
 
 
 @pytest.mark.ruling("D5", "C7", "spec:states.continue")

@@ -25,7 +25,7 @@ from workflows.tree.events import (
     TreeStarted,
 )
 from workflows.tree.reducer import new_tree, reduce
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 
 TREES = int(os.environ.get("ENGINE_TREES") or cases(300, 10_000))
 RELAXED = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -50,7 +50,7 @@ def test_every_tree_keeps_the_invariants_and_replays(data: bytes) -> None:
     world = grow(data)
     assert world.state.task.state in {TaskState.DONE, TaskState.BLOCKED, TaskState.CANCELLED}
     left = [job for job in world.state.jobs.values() if job.state in {JobState.QUEUED, JobState.RUNNING}]
-    assert not left or world.state.blocked, "only a task that may be opened again has jobs that wait"
+    assert not left or world.state.is_blocked, "only a task that may be opened again has jobs that wait"
     assert all(job.state is JobState.QUEUED and job.next == world.state.task.next for job in left)
     assert all(job.reason == "waits until the blocked task is opened again" for job in left)
     ran = [run for run in world.runs if (run.job_id, run.attempt) not in world.moved]
@@ -64,7 +64,7 @@ def test_every_tree_keeps_the_invariants_and_replays(data: bytes) -> None:
 def _replays(world: World) -> None:
     state = new_tree(world.start)
     for event, commands in world.history:
-        state = TreeState.model_validate_json(state.model_dump_json())
+        state = TreeMemory.model_validate_json(state.model_dump_json())
         assert reduce(state, event) == commands
     assert state == world.state
 
@@ -134,4 +134,4 @@ def test_the_reducer_takes_any_event_in_any_state(events: list[Event]) -> None:
         for command in commands:
             assert command.model_dump_json()
             assert not (isinstance(command, Record) and any("\n" in each.message for each in command.records.events))
-        assert TreeState.model_validate_json(state.model_dump_json()) == state
+        assert TreeMemory.model_validate_json(state.model_dump_json()) == state

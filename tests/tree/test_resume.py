@@ -11,7 +11,7 @@ from workflows.tree.details import details
 from workflows.tree.events import TimerFired
 from workflows.tree.pause_rounds import open_rounds
 from workflows.tree.resume import refuse_resume
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 
 ASK = (HumanQuestion(id="store", prompt="Redis *or* memory?", choices=("redis", "memory")),)
 
@@ -191,7 +191,7 @@ def test_extend_moves_the_end_and_reminds_again() -> None:
 def test_paused_time_is_nobodys_and_a_paused_tree_is_never_a_budget_failure() -> None:
     tree = asking(Bounds(max_delegation_wall_clock_seconds=100), ttl=90_000)
     tree.resume("answer", "memory", now=tree.now + 80_000)
-    assert tree.state.elapsed(tree.now) == pytest.approx(1)
+    assert tree.state.elapsed_seconds(tree.now) == pytest.approx(1)
     tree.coordinator("approved", delegation("a"))
     assert tree.last.delegation_id == "a"
     assert not [each for each in tree.kinds() if each.startswith("delegation_")]
@@ -207,7 +207,7 @@ def test_two_rounds_at_once_are_not_counted_twice() -> None:
     tree.resume("answer", "a", job_id=f"{ROOT}.1", now=tree.now + 100)
     tree.resume("answer", "b", job_id=f"{ROOT}.2", now=tree.now + 100)
     assert tree.state.paused_seconds == 300
-    assert tree.state.elapsed(tree.now) == began + 10 - 1000
+    assert tree.state.elapsed_seconds(tree.now) == began + 10 - 1000
 
 
 @pytest.mark.ruling("F1", "B3", "B4")
@@ -235,7 +235,7 @@ def test_everything_a_surface_needs_is_in_the_row_the_event_and_the_details() ->
 @pytest.mark.ruling("F1", "engine:restores")
 def test_a_paused_tree_is_restored_as_it_was() -> None:
     tree = asking()
-    tree.state = TreeState.model_validate_json(tree.state.model_dump_json())
+    tree.state = TreeMemory.model_validate_json(tree.state.model_dump_json())
     assert not tree.state.quiescent
     tree.resume("answer", "memory\ud800\x00")
     assert tree.last.brief is not None

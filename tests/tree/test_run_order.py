@@ -39,8 +39,8 @@ def test_legs_that_share_a_worktree_wait_for_each_other() -> None:
 
 @pytest.mark.ruling("D1")
 def test_a_batch_is_settled_when_every_leg_is_terminal_and_a_twin_does_not_count() -> None:
-    assert a_batch(leg("a", state="skipped"), leg("b", state="cancelled"), leg("c", twin="a")).settled
-    assert not a_batch(leg("a", state="succeeded"), leg("b", state="running")).settled
+    assert a_batch(leg("a", state="skipped"), leg("b", state="cancelled"), leg("c", twin="a")).is_settled
+    assert not a_batch(leg("a", state="succeeded"), leg("b", state="running")).is_settled
 
 
 @pytest.mark.ruling("I1", "I2")

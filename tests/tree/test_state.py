@@ -13,7 +13,7 @@ from workflows.model.wire import Memory, Wire
 from workflows.temporal.messages import TreeStart
 from workflows.tree.commands import Command, Record, RunChild, RunCoordinator
 from workflows.tree.events import KillRequested
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 from workflows.tree.step import Step
 
 LIMIT = 256 * 1024
@@ -70,7 +70,7 @@ def test_only_changed_rows_are_written() -> None:
 @pytest.mark.ruling("engine:restores")
 def test_a_restored_tree_is_the_same_tree() -> None:
     tree = wide()
-    assert TreeState.model_validate_json(tree.state.model_dump_json()) == tree.state
+    assert TreeMemory.model_validate_json(tree.state.model_dump_json()) == tree.state
     assert not tree.state.quiescent
 
 
@@ -123,7 +123,7 @@ def test_the_largest_tree_there_can_be_continues_as_new_far_below_what_a_server_
             touched_files=tuple(f"{letter * 250}{n}" for n in range(100)),
             human_questions=(HumanQuestion(id="q", prompt=largest(letter, "question")),),
         )
-    assert tree.state.paused
+    assert tree.state.is_paused
     assert len(tree.state.model_dump_json().encode()) < 0.4 * BLOB
     commands = tree.resume("answer", "a" * 16_000)
     [run] = [command for command in commands if isinstance(command, RunCoordinator)]
@@ -160,7 +160,7 @@ def test_a_tree_of_coordinators_that_all_wait_with_the_largest_sets_there_are_is
         result = the_largest_set(agent, letter, count)
         asks = {"human_questions": question} if asking else {}
         tree.leg(name, "approved", **result, **asks, findings=letter * 4_000)
-    assert tree.state.paused
+    assert tree.state.is_paused
     held = [chain for chain in tree.state.coordinators.values() if chain.held is not None]
     assert len(held) == COORDINATORS
     assert sum(bool(chain.left_out) for chain in held) == tree.kinds().count("delegation_dropped") > 0

@@ -213,7 +213,7 @@ def _end(tree: BoundTree) -> Iterator[Fact]:
     """Yield the end. It is named after the first ending event since the last re-opening; later ones edit that
     comment.
     """
-    if not tree.task.state.closed:
+    if not tree.task.state.is_closed:
         return
     first = ""
     for event in tree.events:

@@ -104,7 +104,7 @@ def _of_task(seen: Seen) -> Iterator[_Reason]:
             yield _Reason(f"the tree {root} is {task.state}: {task.reason}", what_next)
         case TaskState.DONE:
             for job in seen.jobs:
-                if not job.state.ended:
+                if not job.state.has_ended:
                     yield _Reason(f"{_named(job)} is still {job.state}", _show(job), GateState.PENDING)
     last = next((job for job in seen.jobs if job.continuation is Continuation.FINALIZE), None)
     if task.state is TaskState.DONE and (last or seen.finalized):

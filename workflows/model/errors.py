@@ -11,12 +11,12 @@ class Commands(str):
     line that knows the class prints no other line as a command.
     """
 
-    each: tuple[str, ...]
+    commands: tuple[str, ...]
 
-    def __new__(cls, *each: str) -> Self:
-        made = super().__new__(cls, "\n     ".join(each))
-        made.each = each
-        return made
+    def __new__(cls, *commands: str) -> Self:
+        hint = super().__new__(cls, "\n     ".join(commands))
+        hint.commands = commands
+        return hint
 
 
 class ServiceError(Exception):

@@ -126,6 +126,6 @@ class JobOutcome(Wire):
     notices: tuple[Notice, ...] = ()
 
     @property
-    def delegated(self) -> int:
+    def delegation_count(self) -> int:
         """Return how many delegations the result had, kept or not."""
         return len(self.delegations) or self.not_kept

@@ -10,7 +10,7 @@ BY_HAND = "temporal"
 SOMEBODY = "somebody"
 
 
-def signed(actor: str, channel: str) -> str:
+def signature(actor: str, channel: str) -> str:
     """Return the actor and the channel, as every record shows them (ruling M2)."""
     return f"{actor} ({channel})"
 

@@ -27,7 +27,7 @@ class RoundEnd(StrEnum):
     """Its batch was blocked, or its tree finalized for another reason."""
 
 
-class Stage(StrEnum):
+class TimerPurpose(StrEnum):
     """The purpose of a round's timer: one of two reminders, or the end (ruling F8)."""
 
     HALF = "half"
@@ -45,7 +45,7 @@ class Round(Memory):
     digest: str
     timer: str | None = None
     """Its only timer: the next reminder, or the end."""
-    stage: Stage = Stage.HALF
+    stage: TimerPurpose = TimerPurpose.HALF
     """The purpose of that timer."""
     armed_at: float
     """The time its deadline was last set: reminders are counted from here."""

@@ -87,7 +87,7 @@ class JobRecord(Wire):
         return self.delegation_id or _NAMES[self.continuation]
 
     @property
-    def batch_blocked(self) -> bool:
+    def has_blocked_batch(self) -> bool:
         """Nothing of what it delegated starts any more, and its coordinator does not run again (ruling D4)."""
         return self.reason.startswith(BATCH_BLOCKED)
 
@@ -97,7 +97,7 @@ class JobRecord(Wire):
         made = self.state is JobState.SUCCEEDED and self.action is Action.IMPLEMENT and self.branch
         return (self.branch,) if made and self.branch else ()
 
-    def made(self, leg: str) -> tuple[Work, ...]:
+    def as_work(self, leg: str) -> tuple[Work, ...]:
         """Return its branch as work of a leg, or as a coordinator's own."""
         head = self.head_sha or ""
         return tuple(Work(leg=leg, job_id=self.job_id, branch=branch, head=head) for branch in self.work)
@@ -133,7 +133,7 @@ class TaskRecord(Wire):
         """Return whether a bound ended the task before what was planned ran; its `next` starts it anew (ruling G1)."""
         return self.state is TaskState.DONE and self.waits_for is WaitsFor.START
 
-    def elapsed(self, now: float) -> float:
+    def elapsed_seconds(self, now: float) -> float:
         """Return the wall-clock time without pauses (ruling C4)."""
         return max(0.0, (self.ended_at or self.paused_since or now) - self.opened_at - self.paused_seconds)
 
@@ -231,7 +231,7 @@ class Written(Wire):
     """The offset between the store's numbers of the tree's events and the tree's own."""
 
 
-def merged(several: Sequence[Records]) -> Records | None:
+def merge_records(several: Sequence[Records]) -> Records | None:
     """Merge several writes into one: the latest version of each row, every event."""
     if len(several) < 2:
         return several[0] if several else None
@@ -244,7 +244,7 @@ def merged(several: Sequence[Records]) -> Records | None:
     )
 
 
-def shifted(event: EventRecord, by: int) -> EventRecord:
+def shift_event(event: EventRecord, by: int) -> EventRecord:
     """Return the event with the store's number."""
     head, _, number = event.event_id.rpartition("-e")
     return event.model_copy(update={"event_id": f"{head}-e{int(number) + by}"}) if by else event

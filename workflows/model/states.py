@@ -15,7 +15,7 @@ class JobState(StrEnum):
     SKIPPED = "skipped"
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """True if the job's attempt is over."""
         return self in ENDED_JOBS
 
@@ -30,12 +30,12 @@ class TaskState(StrEnum):
     CANCELLED = "cancelled"
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """True if nothing can open the task again."""
         return self in ENDED_TASKS
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """True if nothing of the task moves by itself: it has ended, or is blocked until somebody acts."""
         return self not in OPEN_TASKS
 

@@ -5,7 +5,7 @@ from workflows.model.wire import Wire
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState, Trigger
 from workflows.pipeline.state import RunMemory, StageMemory, new_run
-from workflows.policy.storable_rows import reduced, text
+from workflows.policy.storable_rows import reduce_row, text
 from workflows.tree.state import TreeInput
 
 
@@ -137,7 +137,7 @@ def reduced_rows(records: RunRecords, why: str) -> RunRecords:
     """Return shortened rows that are certain to fit, with the reason (ruling B6)."""
     reason = f"the store refused what was to be written: {text(why)} {text(records.run.reason)}".strip()
     run = records.run.model_copy(update={"reason": reason})
-    return records.model_copy(update={"run": run, "stages": tuple(map(reduced, records.stages))})
+    return records.model_copy(update={"run": run, "stages": tuple(map(reduce_row, records.stages))})
 
 
 def skipped_rows(start: RunInput, reason: str, state: RunState = RunState.SKIPPED) -> RunRecords:

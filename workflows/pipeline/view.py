@@ -3,8 +3,8 @@
 from workflows.pipeline.plan import StageState
 from workflows.pipeline.rows import RunRecords
 from workflows.pipeline.state import RunMemory, StageMemory
-from workflows.policy import belongs_to
-from workflows.policy.decisions import decided
+from workflows.policy import binding_words
+from workflows.policy.decisions import decision_label
 from workflows.policy.prices import dollars
 from workflows.text.markdown import summary_line
 from workflows.tree.details import REFUSAL_LIMIT, plain
@@ -36,7 +36,7 @@ def details(run: RunMemory) -> str:
     why = f": {plain(run.reason)}" if run.reason else ""
     spent = f"{run.usage.total:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}"
     lines = [_line(stage) for stage in run.stages.values()]
-    related = belongs_to.in_words(start.pull_request, start.issue, start.github)
+    related = binding_words.in_words(start.pull_request, start.issue, start.github)
     refused = [f"Refused: {plain(run.last_refusal)[:REFUSAL_LIMIT]}"] if run.last_refusal else []
     return "\n\n".join(
         [
@@ -53,7 +53,7 @@ def details(run: RunMemory) -> str:
 def _line(stage: StageMemory) -> str:
     attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""
     needs = f" after {', '.join(stage.plan.needs)}" if stage.plan.needs else ""
-    decision = f" {word}" if (word := decided(stage.state, stage.decision)) else ""
+    decision = f" {word}" if (word := decision_label(stage.state, stage.decision)) else ""
     job = f" [{stage.job_id}]" if stage.job_id else ""
     said = plain((stage.waits_for and f"waits for people: {stage.waits_for}") or stage.reason or stage.summary)
     head = f"{MARKS[stage.state]} {stage.plan.id} {stage.plan.kind}{needs}: {stage.state}{attempt}"

@@ -126,7 +126,7 @@ def refuse_verb(verb: str, text: str, kind: RoundKind, ids: Sequence[str], what:
         return Refusal(ResumeFault.WRONG_VERB, message, {"kind": kind, "verbs": list(takes)})
     if refusal := refuse_length(text):
         return refusal
-    if verb == Verb.ANSWER and not ((said := parse(text, ids)).by_id or said.guidance):
+    if verb == Verb.ANSWER and not ((answers := parse(text, ids)).by_id or answers.guidance):
         return Refusal(ResumeFault.EMPTY_ANSWER, f"the answer is empty: {what} asks {', '.join(ids)}")
     return refuse_duration(text) if verb == Verb.EXTEND else None
 
@@ -163,15 +163,15 @@ def parse(body: str, ids: Sequence[str]) -> Answers:
     lines = list(_lines(clean(body)))
     sections = list(_sections(lines, frozenset(ids)))
     if len(ids) == 1 and all(known is None for known, _ in sections):
-        text = unquoted("\n".join(lines))
+        text = unquote("\n".join(lines))
         return Answers({ids[0]: text} if text else {}, text=body)
-    found: dict[str, list[str]] = {}
+    texts_of: dict[str, list[str]] = {}
     for known, text in sections:
         if text:
-            found.setdefault(known or "", []).append(text)
-    guidance = "\n".join(found.pop("", []))
-    by_id = {name: "\n".join(texts) for name, texts in found.items()}
-    return Answers(by_id, guidance, _unmatched(lines, ids), text=body)
+            texts_of.setdefault(known or "", []).append(text)
+    guidance = "\n".join(texts_of.pop("", []))
+    by_id = {name: "\n".join(texts) for name, texts in texts_of.items()}
+    return Answers(by_id, guidance, _unmatched_ids(lines, ids), text=body)
 
 
 def strange_ids(body: str, ids: Sequence[str]) -> tuple[str, ...]:
@@ -180,7 +180,7 @@ def strange_ids(body: str, ids: Sequence[str]) -> tuple[str, ...]:
     A bare body is one answer: only its first line counts.
     """
     lines = list(_lines(clean(body)))
-    return _unmatched([line for line in lines[: 1 if is_bare(body, ids) else None] if not line[:1].isspace()], ids)
+    return _unmatched_ids([line for line in lines[: 1 if is_bare(body, ids) else None] if not line[:1].isspace()], ids)
 
 
 def is_bare(body: str, ids: Sequence[str]) -> bool:
@@ -203,7 +203,7 @@ def clean(text: str) -> str:
     return storable(_LINE_END.sub("\n", text))
 
 
-def unquoted(text: str) -> str:
+def unquote(text: str) -> str:
     """Remove the quotes around an answer, if one pair encloses all of it."""
     text = text.strip()
     closing = _QUOTES.get(text[:1])
@@ -215,7 +215,7 @@ def unquoted(text: str) -> str:
 
 def _lines(body: str) -> Iterator[str]:
     """Split a body into lines: unquote a quoted one, and split `"a: x" "b: y"` on one line into two."""
-    for line in unquoted(body).split("\n"):
+    for line in unquote(body).split("\n"):
         yield from _ARGUMENT.findall(line) if _ARGUMENTS.fullmatch(line) else (line,)
 
 
@@ -235,10 +235,10 @@ def _sections(lines: Sequence[str], ids: frozenset[str]) -> Iterator[tuple[str |
 def _value(quote: str, texts: Sequence[str]) -> str:
     """Remove the closing quote of an answer if its opening quote is before the id."""
     text = "\n".join(texts).strip()
-    return text[:-1].strip() if quote and text.endswith(quote) else unquoted(text)
+    return text[:-1].strip() if quote and text.endswith(quote) else unquote(text)
 
 
-def _unmatched(lines: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
+def _unmatched_ids(lines: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
     """Return unknown ids. A word counts only before a colon and a blank: `https://...` and `12:30` do not."""
     heads = (_HEAD.fullmatch(line) for line in lines)
     names = (head["id"] for head in heads if head and (not head["text"] or head["text"][0].isspace()))
@@ -247,14 +247,14 @@ def _unmatched(lines: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
 
 def refuse_incomplete(text: str, asks: Asks, meant: Meant, job_id: str, what: str) -> Refusal | None:
     """Return why this answer is refused as a whole, with the lines to type instead, or None."""
-    said = parse(text, list(asks))
-    found = [*_strange(text, asks, meant), *_missing(said, asks, meant), *_outside(said, asks, meant)]
-    if not found:
+    answers = parse(text, list(asks))
+    complaints = [*_strange(text, asks, meant), *_missing(answers, asks, meant), *_outside(answers, asks, meant)]
+    if not complaints:
         return None
     questions = "; ".join(
         f"{name} ({' | '.join(map(short_line, choices))})" if choices else name for name, choices in asks.items()
     )
-    message = f"nothing is recorded: {'; '.join(found)}. {what} asks {questions}"
+    message = f"nothing is recorded: {'; '.join(complaints)}. {what} asks {questions}"
     return Refusal(ResumeFault.NOT_WHOLE, message, {"commands": list(_lines_to_type(text, asks, meant, job_id))})
 
 
@@ -273,15 +273,15 @@ def _strange(text: str, asks: Asks, meant: Meant) -> Iterator[str]:
             yield f"`{name}` is not a question (a line that belongs to the answer above it begins with a blank)"
 
 
-def _missing(said: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
-    missing = [each for each in asks if each not in said.by_id]
+def _missing(answers: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
+    missing = [each for each in asks if each not in answers.by_id]
     if missing and not meant.partial:
-        bare = " (several questions are open: each answer needs its id)" if not said.by_id else ""
+        bare = " (several questions are open: each answer needs its id)" if not answers.by_id else ""
         yield f"nothing answers {', '.join(f'`{each}`' for each in missing)}{bare}"
 
 
-def _outside(said: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
-    for name, text in said.by_id.items():
+def _outside(answers: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
+    for name, text in answers.by_id.items():
         if asks[name] and not meant.other and not is_choice(text, asks[name]):
             near = nearest(text, asks[name])
             hint = f", did you mean `{short_line(near)}`?" if near else ""
@@ -300,9 +300,9 @@ def _lines_to_type(text: str, asks: Asks, meant: Meant, job_id: str) -> Iterator
 
 def line_to_type(text: str, asks: Asks, meant: Meant, job_id: str) -> str:
     """Return the command of an answer: its valid parts, the flags they need, and placeholders for the rest."""
-    said = _put_right(text, asks).by_id
-    chosen = {name for name, found in said.items() if not asks[name] or is_choice(found, asks[name])}
-    good = {name: found for name, found in said.items() if meant.other or name in chosen}
+    by_id = _put_right(text, asks).by_id
+    chosen = {name for name, answer in by_id.items() if not asks[name] or is_choice(answer, asks[name])}
+    good = {name: answer for name, answer in by_id.items() if meant.other or name in chosen}
     names = good if meant.partial and good else asks
     words = [_word(name, good.get(name)) for name in asks if name in names]
     partial, other = len(names) < len(asks), len(good) > len(chosen)

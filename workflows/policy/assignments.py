@@ -18,7 +18,7 @@ _PHASES = {
 }
 
 
-def resolved(asked: Assignment, settings: TreeSettings) -> Assignment:
+def resolve(asked: Assignment, settings: TreeSettings) -> Assignment:
     """Resolve model and effort of a new job: its own, its worker's, its runtime's default. No other code does.
 
     None leaves the choice to the runtime's program. A continuation is not a new job: it keeps its coordinator's.
@@ -39,7 +39,7 @@ def _model(named: str | None, defaults: RuntimeDefaults) -> str | None:
     return defaults.tiers.get(named, named)
 
 
-def delegated(
+def leg_assignment(
     delegation: Delegation, agents: tuple[Worker, ...], parent: Assignment, settings: TreeSettings, prompt: Text
 ) -> Assignment:
     """Return the assignment of a leg that passed preflight, with a child job's timeout (spec: timeout precedence)."""
@@ -61,7 +61,7 @@ def delegated(
         base=parent.base,
         task_branch=parent.task_branch,
     )
-    return resolved(asked, settings)
+    return resolve(asked, settings)
 
 
 def worker_of(delegation: Delegation, agents: tuple[Worker, ...]) -> Worker:
@@ -89,13 +89,13 @@ def ephemeral_worker(name: str, spec: Ephemeral) -> Worker:
 
 def timeout_of(delegation: Delegation, timeouts: Timeouts) -> float | None:
     """Return the first timeout that is set: its own, its phase's, its action's, the general default."""
-    told = (
+    in_order = (
         seconds(delegation.timeout),
         _default(delegation.phase or "", timeouts),
         _default(delegation.action.value, timeouts),
         timeouts.default_delegation_timeout,
     )
-    return next((each for each in told if each is not None), None)
+    return next((each for each in in_order if each is not None), None)
 
 
 def timeout_of_root(asked: Assignment, timeouts: Timeouts) -> float | None:

@@ -22,12 +22,12 @@ class Ballot:
     quorum: int | None = None
 
     @property
-    def succeeded(self) -> bool:
+    def has_succeeded(self) -> bool:
         return self.state is JobState.SUCCEEDED
 
     @property
     def approves(self) -> bool:
-        return self.succeeded and self.decision in APPROVING
+        return self.has_succeeded and self.decision in APPROVING
 
 
 class Result(StrEnum):
@@ -60,7 +60,7 @@ def judge(ballots: Sequence[Ballot], *, overruled: bool = False) -> Verdict:
 
 def _vote(ballots: Sequence[Ballot]) -> str:
     """Require that every child succeeded and none requests changes; skipped counts as succeeded (ruling E2)."""
-    against = [b.leg for b in ballots if not b.succeeded or b.decision is Decision.CHANGES_REQUESTED]
+    against = [b.leg for b in ballots if not b.has_succeeded or b.decision is Decision.CHANGES_REQUESTED]
     return f"the vote failed: {', '.join(against)} did not approve" if against else ""
 
 
@@ -74,7 +74,7 @@ def _quorum(ballots: Sequence[Ballot]) -> str:
 def _verify(ballots: Sequence[Ballot]) -> str:
     """Require that every tagged leg that does not abstain approves, and that at least one has a verdict (ruling E4)."""
     tagged = [b for b in ballots if SynthesisRule.VERIFY in b.rules]
-    voting = [b for b in tagged if not (b.succeeded and b.decision is Decision.SKIPPED)]
+    voting = [b for b in tagged if not (b.has_succeeded and b.decision is Decision.SKIPPED)]
     if not any(b.decision is not None or b.state is not JobState.SKIPPED for b in voting):
         return "nothing was verified"
     against = [f"{b.leg} ({b.decision or b.state})" for b in voting if not b.approves]

@@ -23,7 +23,7 @@ def ledger_of(task: TaskRecord, jobs: Sequence[JobRecord], now: float) -> Ledger
     counted = sum(job.attempt - job.moves for job in jobs if job.continuation is not Continuation.FINALIZE)
     return Ledger(
         jobs=max(0, counted - 1),
-        elapsed_seconds=task.elapsed(now),
+        elapsed_seconds=task.elapsed_seconds(now),
         tokens=sum(job.usage.total for job in jobs),
         cost_usd=sum(job.cost_usd for job in jobs),
         price_assumed=any(job.price_assumed for job in jobs),
@@ -42,7 +42,7 @@ def admit(bounds: Bounds, ledger: Ledger, *, depth: int, width: int, new_jobs: i
         message = f"a job at depth {depth} may not delegate: the depth cap is {deepest}"
         return Refusal(EventKind.DELEGATION_DEPTH_EXCEEDED, message, {"depth": depth, "cap": deepest})
     batch = f"delegation batch of {new_jobs} new job(s)"
-    return jobs(bounds, ledger, new_jobs, batch) or exhausted(bounds, ledger)
+    return jobs(bounds, ledger, new_jobs, batch) or exhausted_budget(bounds, ledger)
 
 
 def jobs(bounds: Bounds, ledger: Ledger, new: int, what: str) -> Refusal | None:
@@ -54,7 +54,7 @@ def jobs(bounds: Bounds, ledger: Ledger, new: int, what: str) -> Refusal | None:
     return Refusal(EventKind.DELEGATION_BUDGET_EXCEEDED, message, {"new_jobs": new, "jobs": ledger.jobs, "cap": cap})
 
 
-def exhausted(bounds: Bounds, ledger: Ledger) -> Refusal | None:
+def exhausted_budget(bounds: Bounds, ledger: Ledger) -> Refusal | None:
     """Return the first exhausted budget. Checked on every fan-out and before every deferred start (ruling C4)."""
     clock, tokens, budget = (
         bounds.max_delegation_wall_clock_seconds,

@@ -10,7 +10,7 @@ from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.states import JobState
 
 
-def decided(state: StrEnum, decision: Decision | None) -> str:
+def decision_label(state: StrEnum, decision: Decision | None) -> str:
     """Return the decision, or an empty text if the state shown beside it has the same word (blocked, failed)."""
     return decision.value if decision is not None and decision.value != state.value else ""
 

@@ -62,11 +62,11 @@ HOST_UNSEEN = "host_unseen"
 
 def unseen_says(host: HostSeen) -> str:
     """Return the sentence that tells people of a host that was not seen for a minute (ruling Q5)."""
-    since = f"it was stopped at {clock(host.stopped_at)}" if host.stopped_at else f"not seen since {last_seen(host)}"
+    since = f"it was stopped at {clock(host.stopped_at)}" if host.stopped_at else f"not seen since {seen_time(host)}"
     return f"the host {host.name} has no worker: {since}"
 
 
-def last_seen(host: HostSeen) -> str:
+def seen_time(host: HostSeen) -> str:
     """Return when the host was last seen, in words."""
     return clock(host.seen_at) if host.seen_at is not None else "ever"
 

@@ -22,9 +22,9 @@ class Rung(StrEnum):
 def signature(delegations: Sequence[Delegation], long_prompts: Mapping[str, LongPrompt]) -> str:
     """Return the signature of a set; phase, timeout, retry and policies do not count (ruling H1)."""
     legs: list[Plain] = []
-    for leg in sorted(delegations, key=lambda each: each.id):
+    for leg in sorted(delegations, key=lambda delegation: delegation.id):
         long = long_prompts.get(leg.id)
-        prompt = long.folded if long else folded(leg.prompt)
+        prompt = long.folded if long else folded_digest(leg.prompt)
         worker: Plain = leg.agent
         if (own := leg.ephemeral) is not None:
             worker = [own.runtime.value, own.template, own.role, own.model, own.effort, sorted(own.capabilities)]
@@ -32,7 +32,7 @@ def signature(delegations: Sequence[Delegation], long_prompts: Mapping[str, Long
     return digest(legs)
 
 
-def folded(text: str) -> str:
+def folded_digest(text: str) -> str:
     """Return the digest of a text with white space folded."""
     return digest(" ".join(text.split()))
 
@@ -69,18 +69,18 @@ class Ladder(Wire):
     history: str = ""
     """Digest over all generations: the whole chain's part in its parent's progress."""
 
-    def set_returned(self, signature: str) -> "Climbed":
+    def check_set(self, signature: str) -> "Climbed":
         """Climb a rung if the returned set was dispatched before: first a warning, then a detected loop (ruling H2)."""
         if signature not in self.window:
             return Climbed(self, None)
         rung = Rung.DETECTED if self.repeat_warned or self.rung else Rung.WARNING
         return Climbed(self.model_copy(update={"repeat_warned": True, "rung": 1}), rung)
 
-    def set_dispatched(self, signature: str) -> Self:
+    def add_set(self, signature: str) -> Self:
         """Add a dispatched set to the window; no other sets enter it (ruling C6)."""
         return self.model_copy(update={"window": (*self.window, signature)[-WINDOW:]})
 
-    def set_unroutable(self) -> Self:
+    def count_unroutable_set(self) -> Self:
         """Count a set that names unavailable workers, which equals a generation without progress (ruling C6)."""
         return self.model_copy(update={"streak": self.streak + 1})
 

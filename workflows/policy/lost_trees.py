@@ -14,7 +14,7 @@ _NO_WAY_ON = {"next": "", "waits_for": WaitsFor.NOTHING}
 
 def is_open(task: TaskRecord, jobs: Iterable[JobRecord]) -> bool:
     """Return whether the rows show an active workflow."""
-    return not task.state.closed or any(not job.state.ended for job in jobs)
+    return not task.state.is_closed or any(not job.state.has_ended for job in jobs)
 
 
 def lost_rows(
@@ -34,13 +34,13 @@ def lost_rows(
     waits_for = WaitsFor.START if anew else WaitsFor.RETRY
     left = {"reason": why, "next": what_next, "waits_for": waits_for, "ended_at": now}
     opens = {"revision": task.revision + 1, "state": state, "to_retry": "" if anew else root}
-    still = [job for job in jobs if not job.state.ended]
+    still = [job for job in jobs if not job.state.has_ended]
     return Records(
         task=task.model_copy(update=_pause_over(task, now) | left | opens),
         jobs=tuple(
             job.model_copy(update=left | {"revision": job.revision + 1, "state": JobState.CANCELLED}) for job in still
         ),
-        rounds=tuple(_closed(each, why, now) for each in rounds if each.end is None),
+        rounds=tuple(_close_round(each, why, now) for each in rounds if each.end is None),
         events=(
             EventRecord(
                 event_id=f"{root}-e{number}",
@@ -81,18 +81,18 @@ def given_up(
     known = {job.job_id for job in whole.jobs} | {each.round_id for each in whole.rounds}
     why = "given up: the tree was reset to a moment before it"
     left = {"reason": why, "ended_at": now, "revision": revision, "state": JobState.CANCELLED} | _NO_WAY_ON
-    gone = [job for job in jobs if job.job_id not in known and not job.state.ended]
+    gone = [job for job in jobs if job.job_id not in known and not job.state.has_ended]
     lost = [each for each in rounds if each.round_id not in known and each.end is None]
     return Records(
         jobs=tuple(job.model_copy(update=left) for job in gone),
-        rounds=tuple(_closed(each, why, now).model_copy(update={"revision": revision}) for each in lost),
+        rounds=tuple(_close_round(each, why, now).model_copy(update={"revision": revision}) for each in lost),
     )
 
 
-def _closed(each: RoundRecord, why: str, now: float) -> RoundRecord:
+def _close_round(record: RoundRecord, why: str, now: float) -> RoundRecord:
     update: dict[str, object] = {"end": RoundEnd.KILLED, "closed_at": now, "verbs": (), "commands": ()}
     closed = f"{RoundEnd.KILLED} by the end of its workflow at {clock(now)}: {why}"
-    return each.model_copy(update=update | {"closed": closed, "revision": each.revision + 1})
+    return record.model_copy(update=update | {"closed": closed, "revision": record.revision + 1})
 
 
 def _pause_over(task: TaskRecord, now: float) -> dict[str, object]:

@@ -6,7 +6,7 @@ moves only from a lost host that was not seen since: its job begins again elsewh
 
 from workflows.model.jobs import JobOutcome
 from workflows.model.wire import Wire
-from workflows.policy.host_availability import HostSeen, last_seen
+from workflows.policy.host_availability import HostSeen, seen_time
 
 
 class Move(Wire):
@@ -22,20 +22,20 @@ class Move(Wire):
     """The time at which the host was last seen: one that was seen later has come back, and keeps its attempts."""
 
 
-def from_lost(host: HostSeen, declared_by: str = "") -> Move:
+def move_off_lost_host(host: HostSeen, declared_by: str = "") -> Move:
     """Return the order for all attempts of a lost host; also if the host works, where a person declared it lost."""
     if declared_by:
         return _order(host.name, f"{declared_by} declared its host {host.name} lost", begun=True)
-    reason = f"its host {host.name} is lost: not seen since {last_seen(host)}"
+    reason = f"its host {host.name} is lost: not seen since {seen_time(host)}"
     return _order(host.name, reason, begun=True).model_copy(update={"last_seen": host.seen_at})
 
 
-def from_drained(host: str) -> Move:
+def move_off_drained_host(host: str) -> Move:
     """Return the order for what waits at a drained host."""
     return _order(host, f"its host {host} is drained", begun=False)
 
 
-def from_full(host: str, other: str) -> Move:
+def move_off_full_host(host: str, other: str) -> Move:
     """Return the order for what waits at a full host while another one has a free slot."""
     return _order(host, f"its host {host} is full, and {other} has a free slot", begun=False)
 

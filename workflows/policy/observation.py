@@ -32,7 +32,7 @@ class Grade(StrEnum):
     OBSERVED = "observed"
 
 
-class Bound(StrEnum):
+class PathMatch(StrEnum):
     """The relation of a claimed path to the touched files. `unknown`: the capture is missing or has gaps."""
 
     EXACT = "exact"
@@ -52,7 +52,7 @@ class PathBinding(Wire):
     """A path that a claim names, and the touched file it refers to."""
 
     claimed: str
-    bound: Bound
+    bound: PathMatch
     file: str | None = None
 
 
@@ -88,7 +88,7 @@ def observe(claims: Sequence[Entry], touched: Touched | None) -> Observation:
         touched_files=tuple(sorted(files.names)),
         complete=touched is None or touched.complete,
         claims=observed,
-        claimed_only=tuple(sorted({binding.claimed for binding in bindings if binding.bound is Bound.NONE})),
+        claimed_only=tuple(sorted({binding.claimed for binding in bindings if binding.bound is PathMatch.NONE})),
         unclaimed_files=tuple(sorted(files.names - mentioned)),
     )
 
@@ -139,21 +139,21 @@ class _Files:
     def bind(self, claimed: str) -> PathBinding:
         """Bind to an exact path first; then, for an unqualified filename, to the only file of that name."""
         if (file := self.exact(claimed)) is not None:
-            return PathBinding(claimed=file, bound=Bound.EXACT, file=file)
+            return PathBinding(claimed=file, bound=PathMatch.EXACT, file=file)
         bare = _bare(claimed)
         shown = normalise(bare) or bare
         if not self.complete:
-            return PathBinding(claimed=shown, bound=Bound.UNKNOWN)
+            return PathBinding(claimed=shown, bound=PathMatch.UNKNOWN)
         if "/" not in bare and self._count[bare] == 1:
-            return PathBinding(claimed=shown, bound=Bound.BASENAME, file=self._by_basename[bare])
+            return PathBinding(claimed=shown, bound=PathMatch.BASENAME, file=self._by_basename[bare])
         if "/" not in bare and self._count[bare] > 1:
-            return PathBinding(claimed=shown, bound=Bound.UNKNOWN)
-        return PathBinding(claimed=shown, bound=Bound.NONE)
+            return PathBinding(claimed=shown, bound=PathMatch.UNKNOWN)
+        return PathBinding(claimed=shown, bound=PathMatch.NONE)
 
 
 def _observe_claim(index: int, claim: Entry, files: _Files) -> ClaimObservation:
     bindings = {binding.claimed: binding for binding in map(files.bind, _named_paths(claim, files))}
-    exact = bool(bindings) and all(binding.bound is Bound.EXACT for binding in bindings.values())
+    exact = bool(bindings) and all(binding.bound is PathMatch.EXACT for binding in bindings.values())
     grade = Grade.OBSERVED if exact else Grade.REPORTED
     return ClaimObservation(index=index, paths=tuple(bindings.values()), grade=grade)
 

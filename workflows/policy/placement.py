@@ -127,7 +127,7 @@ class Need:
         return len(self.prefer & host.labels), host.name == self.near
 
     @property
-    def named(self) -> frozenset[str]:
+    def named_hosts(self) -> frozenset[str]:
         """Return the hosts that are asked for by name, or have the only checkouts."""
         by_label = {label.removeprefix(NAMED) for label in self.require | self.prefer if label.startswith(NAMED)}
         return frozenset({*by_label, *(self.only or ()), self.near} - {""})
@@ -154,7 +154,7 @@ def pools_for(need: Need, pools: Sequence[Pool], seed: str) -> list[list[Pool]]:
         full = pool.room >= Room.FULL
         return full, 0 if full else -len(need.prefer & pool.labels), pool.room
 
-    able = sorted(_turned([pool for pool in pools if not need.lacking(pool.labels)], seed), key=rank)
+    able = sorted(_rotate([pool for pool in pools if not need.lacking(pool.labels)], seed), key=rank)
     return [list(alike) for _, alike in groupby(able[:MOST_POOLS], key=rank)]
 
 
@@ -173,24 +173,26 @@ def place(need: Need, hosts: Sequence[Host], seed: str, others: Collection[str] 
 
 def choose(need: Need, ready: Sequence[Host], seed: str) -> Host:
     """Choose among hosts that can run the attempt."""
-    if free := _turned([host for host in ready if host.free > 0], seed):
+    if free := _rotate([host for host in ready if host.free > 0], seed):
         most = max(map(need.liking, free))
         liked = [host for host in free if need.liking(host) == most]
         return max(liked, key=_emptiness)
-    return min(_turned(ready, seed), key=lambda host: (host.load + 1) / host.slots)
+    return min(_rotate(ready, seed), key=lambda host: (host.load + 1) / host.slots)
 
 
 def _emptiness(host: Host) -> tuple[float, int]:
     return host.free / host.slots * (HAS_REPO if host.has_repo else 1.0), host.slots
 
 
-def _turned(values: Sequence[T], seed: str) -> list[T]:
+def _rotate(values: Sequence[T], seed: str) -> list[T]:
     """Return the values in turn, from one that the seed decides: of equal ones, each is the first now and then."""
     first = int.from_bytes(sha256(seed.encode()).digest()[:8]) % (len(values) or 1)
     return [*values[first:], *values[:first]]
 
 
-def freed(waiting: Iterable[tuple[T, str, Need]], hosts: Sequence[Host], idle: Collection[str]) -> list[tuple[T, str]]:
+def choose_moves(
+    waiting: Iterable[tuple[T, str, Need]], hosts: Sequence[Host], idle: Collection[str]
+) -> list[tuple[T, str]]:
     """Choose attempts that move from a full host to an idle one, no more than have a free slot there (ruling Q4.freed).
 
     `waiting` has each attempt with the name of its full host and its need. Return those that move, with the new host.

@@ -70,10 +70,10 @@ def _faults(
     elif delegation.ephemeral is not None:
         yield from _ephemeral(delegation.ephemeral, delegation.action, settings, templates)
     elif delegation.agent is not None:
-        yield from _registered(delegation.agent, delegation.action, agents, settings)
+        yield from _registered_agent(delegation.agent, delegation.action, agents, settings)
 
 
-def _registered(name: str, action: Action, agents: Mapping[str, Worker], settings: TreeSettings) -> Iterator[str]:
+def _registered_agent(name: str, action: Action, agents: Mapping[str, Worker], settings: TreeSettings) -> Iterator[str]:
     agent = agents.get(name)
     names = {*RUNTIME_NAMES, *PROGRAM_NAMES, *settings.runtimes, *settings.configured_runtimes}
     if agent is None and not names.isdisjoint((name, name.lower())):

@@ -26,15 +26,15 @@ class Cost:
 FREE = Cost(usd=0.0, assumed=False)
 
 
-def spent(usage: Usage, *, said: str | None, asked: str | None, overrides: Mapping[str, Price]) -> Cost:
+def price_of(usage: Usage, *, reported: str | None, asked: str | None, overrides: Mapping[str, Price]) -> Cost:
     """Price tokens by the model the program reported, else by the requested one; no tokens are free."""
-    return cost(usage, said or asked, overrides) if usage.total else FREE
+    return cost(usage, reported or asked, overrides) if usage.total else FREE
 
 
 def cost(usage: Usage, model: str | None, overrides: Mapping[str, Price]) -> Cost:
     """Price tokens by the settings first, then the table; an unknown model costs the mid tier, flagged as assumed."""
     names = tuple(dict.fromkeys(_names((model or "").strip().lower())))
-    price = _own(names, overrides) or _listed(names, overrides)
+    price = _own(names, overrides) or _table_price(names, overrides)
     per_input, per_output = price or overrides.get(TIER + Tier.STANDARD, MID)
     usd = (usage.input_tokens * per_input + usage.output_tokens * per_output) / 1_000_000
     return Cost(usd=round(usd, 9), assumed=price is None)
@@ -63,9 +63,9 @@ def _own(names: tuple[str, ...], overrides: Mapping[str, Price]) -> Price | None
     return next(exact, None) or next(fitting, None)
 
 
-def _listed(names: tuple[str, ...], overrides: Mapping[str, Price]) -> Price | None:
+def _table_price(names: tuple[str, ...], overrides: Mapping[str, Price]) -> Price | None:
     """Return the table's price, or the settings' price of the model's tier."""
-    found = ((tier, price) for name in names for pattern, tier, price in MODELS if fnmatchcase(name, pattern))
-    for tier, price in found:
+    matches = ((tier, price) for name in names for pattern, tier, price in MODELS if fnmatchcase(name, pattern))
+    for tier, price in matches:
         return overrides.get(TIER + tier, price)
     return None

@@ -59,7 +59,7 @@ def without_set(outcome: JobOutcome) -> JobOutcome:
     return outcome.model_copy(update={"delegations": (), "long_prompts": {}, "agents": (), "templates": ()})
 
 
-def as_shown(outcome: JobOutcome) -> RefusedSet:
+def refused_set(outcome: JobOutcome) -> RefusedSet:
     """Return a result's delegations, shortened as a prompt shows them."""
     long = {leg: prompt.digest for leg, prompt in outcome.long_prompts.items()}
     return RefusedSet(job_id=outcome.job_id, delegations=outcome.delegations, long_prompts=long)
@@ -70,25 +70,29 @@ def left_out(job_id: str, count: int) -> RefusedSet:
     return RefusedSet(job_id=job_id, delegations=(), left_out=count)
 
 
-def held(outcome: JobOutcome, *, comes_back: bool) -> JobOutcome:
+def reduce_held_result(outcome: JobOutcome, *, comes_back: bool) -> JobOutcome:
     """Return a result reduced to what the tree keeps while it is held back; with `comes_back` also without
     its agents.
     """
     dropped = _NOT_HELD | {"agents"} if comes_back else _NOT_HELD
-    said = {"summary": cut_to_bound("summary", outcome.summary), "reason": cut_to_bound("summary", outcome.reason)}
-    return JobOutcome.model_validate(outcome.model_copy(update=said).model_dump(exclude=set(dropped)))
+    texts = {"summary": cut_to_bound("summary", outcome.summary), "reason": cut_to_bound("summary", outcome.reason)}
+    return JobOutcome.model_validate(outcome.model_copy(update=texts).model_dump(exclude=set(dropped)))
 
 
-def asked(new: Asked, mine: Sequence[Asked], taken: Collection[str], all_open: Sequence[Asked]) -> Asked | None:
+def waiting_question(
+    new: Asked, mine: Sequence[Asked], taken: Collection[str], all_open: Sequence[Asked]
+) -> Asked | None:
     """Return a question as it waits for its answer, or None if its leg already asks it (ruling F2).
 
     A question whose id is taken becomes `<leg>.<id>`. Choices beyond those a round lists are appended to the prompt, as
     far as there is room; other answers are valid too. In a tree with very many questions it is shortened.
     """
     more = new.question.choices[MOST_CHOICES:]
-    rest = _shown(f"\n[and {len(more)} more choices: {'; '.join(more)}]") if more else ""
-    choices = tuple(_shown(each) for each in new.question.choices[:MOST_CHOICES])
-    shown = fitting = new.question.model_copy(update={"prompt": _shown(new.question.prompt) + rest, "choices": choices})
+    rest = _cut_prompt(f"\n[and {len(more)} more choices: {'; '.join(more)}]") if more else ""
+    choices = tuple(_cut_prompt(each) for each in new.question.choices[:MOST_CHOICES])
+    shown = fitting = new.question.model_copy(
+        update={"prompt": _cut_prompt(new.question.prompt) + rest, "choices": choices}
+    )
     if size([each.model_dump() for each in (*(each.question for each in all_open), shown)]) > ASKED_BYTES:
         short = f"{cut_to_bound('reason', shown.prompt)[:SHORT_LIMIT]} [cut: the whole question is in the job's result]"
         fitting = shown.model_copy(update={"prompt": short, "choices": ()})
@@ -99,7 +103,7 @@ def asked(new: Asked, mine: Sequence[Asked], taken: Collection[str], all_open: S
     return new.model_copy(update={"id": next(each for each in names if each not in taken), "question": fitting})
 
 
-def _shown(text: str) -> str:
+def _cut_prompt(text: str) -> str:
     return cut(text, PROMPT_LIMIT, f" [cut: {len(text):,} characters in all]")
 
 
@@ -119,7 +123,7 @@ def findings_beside(text: str, legs: int) -> str:
     return cut_to(text, Bound(BEFORE_BYTES // legs, BEFORE_BYTES // legs))
 
 
-def discarded(outcome: JobOutcome) -> tuple[str, ...]:
+def discarded_files(outcome: JobOutcome) -> tuple[str, ...]:
     """Return the files of edits that are thrown away although the result speaks of them, cut like `files` (I2)."""
     spoke = any(notice.kind == EventKind.EDITS_DISCARDED for notice in outcome.notices)
     return files(outcome) if spoke else ()

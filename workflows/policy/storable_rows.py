@@ -22,7 +22,7 @@ LARGEST = 2**31 - 1
 M = TypeVar("M", bound=BaseModel)
 
 
-def reduced(row: M) -> M:
+def reduce_row(row: M) -> M:
     """Reduce all texts and numbers of a row, or of several: texts plain and short, numbers within their columns' range.
 
     The service's own ids, states and times are so already.
@@ -47,7 +47,7 @@ def _value(name: str, value: object) -> object:
         case dict():
             return {label(key): _value(key, item) for key, item in list(value.items())[:LABEL_LIMIT]}
         case BaseModel():
-            return reduced(value)
+            return reduce_row(value)
         case _:
             return value
 

@@ -14,7 +14,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import StopReason
 from workflows.model.wire import Wire
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 
 FOREVER = timedelta(days=365)
 """A run may wait for a free slot for any time; its own timeout starts with its program, and its supervisor enforces it.
@@ -101,7 +101,7 @@ def deliver(notification_id: str) -> None:
 
 
 @activity.defn
-def keep_tree(state: TreeState) -> None:
+def keep_tree(state: TreeMemory) -> None:
     """Store the state a blocked tree closed with: an operator's retry continues from it (ruling D4)."""
     raise NotImplementedError
 

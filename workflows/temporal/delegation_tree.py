@@ -13,11 +13,11 @@ with workflow.unsafe.imports_passed_through():
     from workflows.model.jobs import JobOutcome, JobRun
     from workflows.model.orders import Kill, Retry
     from workflows.model.refusals import Refusal, ResumeFault
-    from workflows.model.rows import Records, merged
+    from workflows.model.rows import Records, merge_records
     from workflows.model.states import JobState
     from workflows.policy.answers import SHOWS_REFUSALS
     from workflows.policy.moving import Move
-    from workflows.policy.storable_rows import reduced
+    from workflows.policy.storable_rows import reduce_row
     from workflows.temporal import attempts, calls, close_status, search, writes
     from workflows.temporal.calls import Claim
     from workflows.temporal.children import Child
@@ -35,7 +35,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.tree.reducer import new_tree, reduce
     from workflows.tree.reopen import refuse_retry
     from workflows.tree.resume import refuse_resume
-    from workflows.tree.state import TreeState
+    from workflows.tree.state import TreeMemory
 
 
 TOLD_BY_WHOM = "terminated-legs-say-by-whom"
@@ -127,7 +127,7 @@ class DelegationTree:
         self._loop.inbox.append(e.TimerFired(now=workflow.time(), key=""))
 
     @workflow.query(description="all the tree knows; also of a workflow that was ended from outside")
-    def state(self) -> TreeState:
+    def state(self) -> TreeMemory:
         return self._state
 
     @workflow.update(name="resume", description="end a pause, and learn at once what became of it")
@@ -199,11 +199,11 @@ class DelegationTree:
         rows, so that whoever sees a job run can look it up; then begin the commands.
         """
         claims = await self._take_back([command for command in todo if isinstance(command, c.TakeBack)])
-        rows = merged([command.records for command in todo if isinstance(command, c.Record)])
+        rows = merge_records([command.records for command in todo if isinstance(command, c.Record)])
         if rows or self._look_again:
             todo = [*todo, *await self._write(rows or Records())]
         self._closed = next((each for each in reversed(todo) if isinstance(each, c.CloseTree)), self._closed)
-        if self._state.closed and self._state.blocked:
+        if self._state.closed and self._state.is_blocked:
             await writes.keep(self._state)
         await self._tell_parent()
         self._show()  # before continue-as-new: the next run does not know what this one showed
@@ -234,7 +234,7 @@ class DelegationTree:
             ids = tuple(job.job_id for job in rows.jobs)
             more = reduce(self._state, e.RecordRefused(now=workflow.time(), why=written.refused, job_ids=ids))
             told = [command.records for command in more if isinstance(command, c.Record)]
-            rows = merged([reduced(rows), *told]) or Records()
+            rows = merge_records([reduce_row(rows), *told]) or Records()
             written = await writes.write(rows)
         if written.refused:
             raise writes.never("the rows of this tree", written.refused)

@@ -6,7 +6,7 @@ from workflows.model.jobs import JobRun
 from workflows.model.wire import Wire
 from workflows.tree import commands as c
 from workflows.tree import events as e
-from workflows.tree.state import TreeInput, TreeState
+from workflows.tree.state import TreeInput, TreeMemory
 
 
 class TreeStart(Wire):
@@ -17,7 +17,7 @@ class TreeStart(Wire):
     """The host on which its repository was when it was started."""
     placed: bool = False
     """True if a host is chosen for each attempt (ruling Q4); otherwise all run on the tree's host."""
-    state: TreeState | None = None
+    state: TreeMemory | None = None
     retry: e.RetryRequested | None = None
     """The order that re-opens a blocked tree (ruling D4)."""
     taken_up: e.TreeTakenUp | None = None

@@ -12,7 +12,7 @@ from temporalio.common import RawValue
 
 from workflows.contract.faults import nearest
 from workflows.contract.storable import short_line
-from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, Kill, ResumeOrder, signed
+from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, Kill, ResumeOrder, signature
 from workflows.model.wire import Wire
 from workflows.policy.answers import ASKS_BACK, TEXT_LIMIT, Verb
 from workflows.temporal.seals import Said, UnsealedError
@@ -122,7 +122,7 @@ def _end(said: tuple[object, ...], kind: type[E], *, by_hand: bool) -> tuple[E, 
     found = _allowed(_only(said) if said else Said(None, ours=False), by_hand=by_hand)
     order = _end_read(found.value, kind)
     actor = order.actor or SOMEBODY
-    return order, actor if found.ours else signed(actor, BY_HAND)
+    return order, actor if found.ours else signature(actor, BY_HAND)
 
 
 def _end_read(value: object, kind: type[W]) -> W:

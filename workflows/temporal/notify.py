@@ -9,7 +9,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
     from workflows.model.event_kinds import TELLS_PEOPLE, EventKind
-    from workflows.model.rows import Records, shifted
+    from workflows.model.rows import Records, shift_event
     from workflows.temporal import calls
     from workflows.text.markdown import summary_line
 
@@ -46,7 +46,7 @@ async def tell_people(rows: Records, shift: int) -> None:
             workflow.deprecate_patch(FINALIZED_TELLS)
         if event.kind == EventKind.TREE_CUT_SHORT and not workflow.patched(CUT_SHORT_TELLS):
             continue
-        stored = shifted(event, shift).event_id
+        stored = shift_event(event, shift).event_id
         with suppress(WorkflowAlreadyStartedError):
             await workflow.start_child_workflow(
                 Notify.run,

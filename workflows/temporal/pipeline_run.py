@@ -10,7 +10,7 @@ from temporalio.workflow import ChildWorkflowHandle
 
 with workflow.unsafe.imports_passed_through():
     from workflows.contract.models import Decision
-    from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, signed
+    from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, signature
     from workflows.model.workers import Assignment
     from workflows.pipeline import commands as c
     from workflows.pipeline import events as e
@@ -19,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.pipeline.stages import outcome_of
     from workflows.pipeline.state import new_run, restored, travelling
     from workflows.pipeline.view import details
-    from workflows.policy import belongs_to
+    from workflows.policy import binding_words
     from workflows.policy.moving import Move
     from workflows.temporal import close_status, pipeline_calls, search
     from workflows.temporal.calls import TASK_TIMEOUT
@@ -67,7 +67,7 @@ class PipelineRun:
         try:
             actor = cancel_read(said, self._run.input.run_id, by_hand=self._run.input.settings.by_hand)
         except UnreadableError as error:
-            self._run.last_refusal = f"{signed(SOMEBODY, BY_HAND)}, {clock(workflow.time())}: {error}"
+            self._run.last_refusal = f"{signature(SOMEBODY, BY_HAND)}, {clock(workflow.time())}: {error}"
             workflow.set_current_details(details(self._run))
             return
         self._loop.order(
@@ -193,5 +193,5 @@ class PipelineRun:
 
 
 def _on_github(asked: Assignment) -> list[str]:
-    address = belongs_to.address(asked.github, asked.pull_request, asked.issue, asked.web)
+    address = binding_words.address(asked.github, asked.pull_request, asked.issue, asked.web)
     return [f"On GitHub: {address}"] if address else []

@@ -12,7 +12,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.rows import Records, Written
 from workflows.temporal.calls import LOCAL, RECORD_RETRIES, REFUSED, cause_of, keep_tree
 from workflows.tree.details import wrote
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 
 NAMING = (
     EventKind.TREE_ENDED,
@@ -100,7 +100,7 @@ async def mark(summary: str) -> None:
     )
 
 
-async def keep(state: TreeState) -> None:
+async def keep(state: TreeMemory) -> None:
     """Store the state of a tree that may be re-opened."""
     try:
         await workflow.execute_local_activity(

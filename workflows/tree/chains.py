@@ -94,7 +94,7 @@ class Leg(Memory):
         return FailurePolicy.CONTINUE if _BALLOTS.intersection(self.rules) else FailurePolicy.BLOCK_PARENT
 
     @property
-    def unstarted(self) -> bool:
+    def is_unstarted(self) -> bool:
         """Return whether the leg is queued, whatever it waits for. A duplicate is never queued itself."""
         return self.state is JobState.QUEUED and not self.twin
 
@@ -103,17 +103,17 @@ class Leg(Memory):
         """The leg's part of its generation's digest; a changed model or effort changes it (ruling H3)."""
         return digest([self.state, self.progress, self.assignment.model, self.assignment.effort])
 
-    def begun(self) -> None:
+    def begin(self) -> None:
         """Mark the leg as running: its host has begun it, or its chain is open again."""
         self._move(JobState.RUNNING)
         self.failed_as, self.reason = None, ""
 
-    def ended(self, state: JobState, reason: str = "") -> None:
+    def end(self, state: JobState, reason: str = "") -> None:
         """Mark the leg as ended, also if it will never begin."""
         self._move(state)
         self.reason = reason
 
-    def unskipped(self) -> None:
+    def unskip(self) -> None:
         """Queue a skipped leg again."""
         self._move(JobState.QUEUED)
         self.reason = ""
@@ -168,28 +168,28 @@ class Batch(Memory):
     def ready(self, offered: Collection[str]) -> Iterator[Leg]:
         """Yield the legs that may start if their worktree is free: not offered, dependencies succeeded (ruling I3)."""
         for leg in self.legs.values():
-            if not leg.unstarted or leg.timer is not None or leg.job_id in offered:
+            if not leg.is_unstarted or leg.timer is not None or leg.job_id in offered:
                 continue
             if all(dep.state is JobState.SUCCEEDED for dep in self.acting_deps(leg)):
                 yield leg
 
     def unreachable(self) -> Iterator[tuple[Leg, Leg]]:
         """Yield legs that can never run, each with its lost dependency, until there are no more (C7)."""
-        dependent, found = [leg for leg in self.legs.values() if leg.deps], True
-        while found:
-            found = False
+        dependent, changed = [leg for leg in self.legs.values() if leg.deps], True
+        while changed:
+            changed = False
             for leg in dependent:
-                if not leg.unstarted:
+                if not leg.is_unstarted:
                     continue
                 culprit = next((dep for dep in self.acting_deps(leg) if dep.state in _LOST), None)
                 if culprit is not None:
-                    found = True
+                    changed = True
                     yield leg, culprit
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Return whether every leg is in an end state (ruling D1)."""
-        return all(leg.state.ended for leg in self.legs.values() if not leg.twin)
+        return all(leg.state.has_ended for leg in self.legs.values() if not leg.twin)
 
     @property
     def leaves_decision(self) -> bool:
@@ -272,7 +272,7 @@ class Coordinator(Memory):
         return tuple(dict.fromkeys(each.branch for each in self.made))
 
     @property
-    def escalated(self) -> list[Leg]:
+    def escalated_legs(self) -> list[Leg]:
         """Return the legs that wait for a person's decision (ruling F3)."""
         return [leg for leg in self.batch.legs.values() if leg.escalated] if self.batch else []
 
@@ -287,7 +287,7 @@ class Coordinator(Memory):
     def wrote(self, job: JobRecord) -> None:
         """Add the work of one of the chain's own jobs."""
         self.branch = job.branch or self.branch
-        self.add_work(job.made(""))
+        self.add_work(job.as_work(""))
 
     def runs(self, job_id: str) -> None:
         """Mark the chain as running this job."""

@@ -15,7 +15,7 @@ from workflows.model.long_texts import RefusedSet, Text
 from workflows.model.rounds import Reply
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState
-from workflows.policy import belongs_to, bounds, state_limits
+from workflows.policy import binding_words, bounds, state_limits
 from workflows.policy.batch_verdict import APPROVING
 from workflows.tree import finalize, job_offers
 from workflows.tree.chains import Batch, Coordinator, Leg
@@ -49,7 +49,7 @@ def proceed(step: Step, chain: Coordinator, cause: Cause) -> bool:
     """Enqueue a continuation. Return False if it exceeds the job budget, which trips instead."""
     refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, "a continuation")
     if refusal is not None:
-        finalize.tripped(step, refusal, chain.job_id, unrun=cause.flavour is not Continuation.NORMAL)
+        finalize.trip(step, refusal, chain.job_id, unrun=cause.flavour is not Continuation.NORMAL)
         return False
     _enqueue(step, chain, cause)
     return True
@@ -68,11 +68,11 @@ def enqueue_finalize(step: Step, pending: Finalize) -> None:
 def _enqueue(step: Step, chain: Coordinator, cause: Cause) -> str:
     flavour, depth = cause.flavour, step.state.jobs[chain.job_id].delegation_depth + 1
     step.state.spent_jobs += flavour is not Continuation.FINALIZE  # a finalize is outside every count (ruling C4)
-    told = _brief(step, chain, cause, depth, _replies(step, chain, flavour))
+    brief = _brief(step, chain, cause, depth, _replies(step, chain, flavour))
     if chain.batch is not None and not chain.batch.continued:
         chain.batch.continued = True
         chain.add_work(work for leg in chain.batch.merge_order() for work in step.state.work_of(leg))
-    run = _run_of(step, chain, told, next_id(step), chain.job_id, depth)
+    run = _run_of(step, chain, brief, next_id(step), chain.job_id, depth)
     step.state.homes[run.job_id] = chain.coordinator_id
     if flavour is not Continuation.FINALIZE:  # a finalize has an event of its own
         message = f"{flavour} continuation {run.job_id} of {chain.coordinator_id} enqueued after {chain.job_id}"
@@ -87,13 +87,13 @@ def _replies(step: Step, chain: Coordinator, flavour: Continuation) -> Reply:
     """Return people's replies since the chain's last job; a finalize gets those of all chains (rulings E6, F5)."""
     chain.told, chain.reply = chain.reply, None
     chains = step.state.coordinators.values() if flavour is Continuation.FINALIZE else ()
-    replies = [each for each in (chain.told, *(each.reply for each in chains)) if each]
-    for each in step.state.rounds.get(chain.coordinator_id, ()):
-        each.text = ""
+    replies = [reply for reply in (chain.told, *(other.reply for other in chains)) if reply]
+    for past in step.state.rounds.get(chain.coordinator_id, ()):
+        past.text = ""
     return Reply(
-        answers=[answer for each in replies for answer in each.answers],
-        guidance="\n\n".join(each.guidance for each in replies if each.guidance),
-        unmatched=[name for each in replies for name in each.unmatched],
+        answers=[answer for reply in replies for answer in reply.answers],
+        guidance="\n\n".join(reply.guidance for reply in replies if reply.guidance),
+        unmatched=[name for reply in replies for name in reply.unmatched],
     )
 
 
@@ -114,19 +114,19 @@ def another_attempt(step: Step, chain: Coordinator, note: str, moved_from: int =
     else:
         chain.reply = chain.told
         replies = _replies(step, chain, job.continuation)
-        told = _brief(step, chain, Cause(job.continuation, (note,)), job.delegation_depth, replies)
-        run = _run_of(step, chain, told, job.job_id, job.parent_job_id, job.delegation_depth)
+        brief = _brief(step, chain, Cause(job.continuation, (note,)), job.delegation_depth, replies)
+        run = _run_of(step, chain, brief, job.job_id, job.parent_job_id, job.delegation_depth)
     run = run.model_copy(update={"attempt": job.attempt + 1, "moved_from": moved_from})
     step.again(job.job_id, note, counted=not moved_from)
     _run(step, chain, run)
 
 
 def _run_of(
-    step: Step, chain: Coordinator, told: ContinuationBrief, job_id: str, after: str | None, depth: int
+    step: Step, chain: Coordinator, brief: ContinuationBrief, job_id: str, after: str | None, depth: int
 ) -> JobRun:
     """Return the chain's first run, changed into a continuation with this brief, without what it had as a leg."""
     limit = chain.run.assignment.timeout_seconds
-    if told.flavour is Continuation.FINALIZE:
+    if brief.flavour is Continuation.FINALIZE:
         limit = step.state.input.settings.timeouts.default_gate_timeout or limit
     return chain.run.model_copy(
         update={
@@ -137,8 +137,8 @@ def _run_of(
             "assignment": chain.run.assignment.model_copy(update={"prompt": Text(), "timeout_seconds": limit}),
             "attempt": 1,
             "moved_from": 0,
-            "continuation": told.flavour,
-            "brief": told,
+            "continuation": brief.flavour,
+            "brief": brief,
             "budget": None,
             "before": "",
             "guidance": (),
@@ -169,7 +169,7 @@ def _brief(step: Step, chain: Coordinator, cause: Cause, depth: int, replies: Re
         correction=cause.correction,
         goal=state.input.assignment.prompt,
         assignment=asked.prompt if nested else None,
-        belongs_to=belongs_to.in_words(asked.pull_request, asked.issue, asked.github),
+        belongs_to=binding_words.in_words(asked.pull_request, asked.issue, asked.github),
         orders=chain.run.guidance,
         parent_job_id=chain.batch.parent_job_id if chain.batch else chain.job_id,
         answers=tuple(replies.answers),
@@ -180,7 +180,7 @@ def _brief(step: Step, chain: Coordinator, cause: Cause, depth: int, replies: Re
         previous_decision=last.decision,
         previous_summary=last.summary,
         previous_discarded=chain.discarded,
-        notes=(*_skipped(chain.batch), *cause.notes, *((f"{caveat}: say so in your summary",) if caveat else ())),
+        notes=(*_skipped_legs(chain.batch), *cause.notes, *((f"{caveat}: say so in your summary",) if caveat else ())),
         refused=cause.refused,
         valid_agents=cause.valid_agents,
         attempt=cause.attempt,
@@ -224,7 +224,7 @@ def _leg(step: Step, batch: Batch, named: Leg) -> BriefLeg:
         phase=named.assignment.phase,
         summary=job.summary,
         findings=_findings(leg, step.state.decision_of(leg)),
-        pull_request=_made(step, job),
+        pull_request=_own_pull_request(step, job),
         branch=job.branch,
         touched_files=leg.touched_files,
         artifact_digest=leg.artifact_digest,
@@ -234,22 +234,21 @@ def _leg(step: Step, batch: Batch, named: Leg) -> BriefLeg:
 
 def outcomes_before(step: Step, batch: Batch, leg: Leg) -> tuple[BriefLeg, ...]:
     """Return the outcomes of a leg's dependencies; of more than `MOST_SUMMARIES`, without their texts (ruling P3)."""
-    over = (each for each in leg.deps if batch.acting(each).state is JobState.SUCCEEDED)
-    deps = [_leg(step, batch, batch.legs[each]) for each in over]
+    over = (dep for dep in leg.deps if batch.acting(dep).state is JobState.SUCCEEDED)
+    deps = [_leg(step, batch, batch.legs[dep]) for dep in over]
     if len(deps) <= MOST_SUMMARIES:
         return tuple(
-            each.model_copy(update={"findings": state_limits.findings_beside(each.findings, len(deps))})
-            for each in deps
+            dep.model_copy(update={"findings": state_limits.findings_beside(dep.findings, len(deps))}) for dep in deps
         )
-    return tuple(each.model_copy(update={"summary": "", "findings": "", "touched_files": ()}) for each in deps)
+    return tuple(dep.model_copy(update={"summary": "", "findings": "", "touched_files": ()}) for dep in deps)
 
 
-def _made(step: Step, job: JobRecord) -> int | None:
+def _own_pull_request(step: Step, job: JobRecord) -> int | None:
     """Return the pull request that the job itself opened, not the one its tree belongs to."""
     return job.pull_request if job.pull_request != step.state.input.assignment.pull_request else None
 
 
-def _skipped(batch: Batch | None) -> tuple[str, ...]:
+def _skipped_legs(batch: Batch | None) -> tuple[str, ...]:
     unrun = {JobState.SKIPPED, JobState.CANCELLED}
     legs = batch.legs.values() if batch else ()
     return tuple(f"leg {leg.id} was {leg.state}: {leg.reason}" for leg in legs if leg.state in unrun)
@@ -271,7 +270,7 @@ def _job(step: Step, job: JobRecord, leg: Leg | None) -> BriefLeg:
         phase=job.phase,
         summary=last.summary,
         findings=_findings(leg, last.decision),
-        pull_request=_made(step, last) or _made(step, job),
+        pull_request=_own_pull_request(step, last) or _own_pull_request(step, job),
         branch=last.branch or job.branch,
         touched_files=leg.touched_files if leg else (),
         artifact_digest=leg.artifact_digest if leg else None,

@@ -10,16 +10,16 @@ from workflows.model.rows import JobRecord, QuestionRecord, Records, RoundRecord
 from workflows.model.settings import Bounds
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 from workflows.policy.cut_short import CUT_SHORT, task_words
-from workflows.policy.decisions import decided
+from workflows.policy.decisions import decision_label
 from workflows.policy.prices import dollars
 from workflows.text import durations
 from workflows.text.durations import clock
 from workflows.text.invisible import one_line
 from workflows.text.markdown import cut, summary_line
 from workflows.tree.pause_rounds import open_rounds
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 
 SUMMARY_LIMIT = 100
 COLUMN = 68
@@ -47,33 +47,33 @@ _SAID_BY_ROWS = {
 _BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}
 
 
-def details(state: TreeState) -> str:
+def details(state: TreeMemory) -> str:
     """Return Markdown: the task with its state and reason, the spend against every bound, the tree of jobs."""
     task = state.task
     why = f": {plain(task.why.removeprefix(f'{CUT_SHORT}: '))}" if task.why else ""
     asked = state.input.assignment
-    related = belongs_to.in_words(asked.pull_request, asked.issue, asked.github)
+    related = binding_words.in_words(asked.pull_request, asked.issue, asked.github)
     parts = [f"**{plain(task.title)}**", *([related] if related else []), f"**{task_words(task)}**{why}"]
     waiting = open_rounds(state)
     if task.next and not waiting:
         parts.append(f"Next: `{plain(task.next)}`")
-    for each in waiting:
+    for row in waiting:
         # A command is never folded, so that it can be pasted. Outside a fence the page wraps its line only visually.
-        parts += [fenced(_round(each)), *(f"`{plain(command)}`" for command in each.commands)]
-        parts.append("\n".join([_BY_HAND, "```json", *by_hand(each, several=len(waiting) > 1), "```"]))
+        parts += [fence(_round(row)), *(f"`{plain(command)}`" for command in row.commands)]
+        parts.append("\n".join([_BY_HAND, "```json", *by_hand(row, several=len(waiting) > 1), "```"]))
     if state.last_refusal:
         parts.append(f"Refused: {plain(state.last_refusal)[:REFUSAL_LIMIT]}")
     parts.append(spend(state.input.settings.bounds, state.ledger()))
-    return "\n\n".join([*parts, fenced(nested(state.jobs.values()))])
+    return "\n\n".join([*parts, fence(job_lines(state.jobs.values()))])
 
 
-def fenced(lines: Iterable[str]) -> str:
+def fence(lines: Iterable[str]) -> str:
     """Fence lines, folded to the width of the web UI's box, which they would overflow."""
-    return "\n".join(["```", *(part for line in lines for part in _folded(line)), "```"])
+    return "\n".join(["```", *(part for line in lines for part in _fold(line)), "```"])
 
 
 @lru_cache(maxsize=1024)
-def _folded(line: str) -> list[str]:
+def _fold(line: str) -> list[str]:
     """Fold a long line; its rest is indented below. Most lines of a wide tree stay from step to step."""
     if len(line) <= COLUMN:  # nearly all lines: wrapping these too took two fifths of a wide tree's own steps
         return [line]
@@ -112,12 +112,12 @@ def _label(job: JobRecord) -> str:
 
 def _became(job: JobRecord) -> str:
     """Return a job's state, with its decision, or why it waits or did not succeed."""
-    word = decided(job.state, job.decision)
+    word = decision_label(job.state, job.decision)
     why = "" if job.state in {JobState.QUEUED, JobState.SUCCEEDED} else cut(plain(job.reason), SUMMARY_LIMIT)
     return job.state.value + (f", {word}" if word else "") + (f": {why}" if why else "")
 
 
-def whole(state: TreeState) -> Records:
+def whole(state: TreeMemory) -> Records:
     """Return every row of a tree as of now, to overwrite stored rows that differ after a reset of the workflow."""
     now = {"revision": state.revision}
     return Records(
@@ -131,14 +131,14 @@ def whole(state: TreeState) -> Records:
 
 def by_hand(waiting: RoundRecord, *, several: bool) -> Iterator[str]:
     """Yield the JSON of a signal or update that ends this round, a short line per key (ruling F6)."""
-    lines = [f"{plain(asked.id)}: {_suggested(asked)}" for asked in waiting.questions]
+    lines = [f"{plain(asked.id)}: {_suggestion(asked)}" for asked in waiting.questions]
     order: dict[str, object] = {"verb": waiting.verbs[0]}
     order |= {"job_id": waiting.coordinator_id} if several else {}
     order["text"] = lines or "<instructions, or nothing>"
     yield from json.dumps(order, indent=2, ensure_ascii=False).splitlines()
 
 
-def _suggested(asked: QuestionRecord) -> str:
+def _suggestion(asked: QuestionRecord) -> str:
     return f"<{' | '.join(plain(each) for each in asked.choices)}>"[:SUMMARY_LIMIT] if asked.choices else "<text>"
 
 
@@ -154,12 +154,12 @@ def spend(bounds: Bounds, used: Ledger) -> str:
     )
 
 
-def nested(jobs: Iterable[JobRecord]) -> Iterator[str]:
+def job_lines(jobs: Iterable[JobRecord]) -> Iterator[str]:
     """Yield a line per job, under the one that delegated or continued it, in dispatch order."""
-    return (f"{stem}{_line(job)}" for stem, job in drawn(jobs))
+    return (f"{stem}{_line(job)}" for stem, job in draw(jobs))
 
 
-def drawn(jobs: Iterable[JobRecord]) -> Iterator[tuple[str, JobRecord]]:
+def draw(jobs: Iterable[JobRecord]) -> Iterator[tuple[str, JobRecord]]:
     """Yield the tree's jobs in dispatch order, each after the branches that lead to it."""
     children: dict[str | None, list[JobRecord]] = {}
     for job in jobs:
@@ -177,13 +177,13 @@ def _line(job: JobRecord) -> str:
     name = job.delegation_id or ("root" if job.continuation == "none" else f"({job.continuation})")
     number = job.job_id.removeprefix(job.root_job_id) or job.job_id
     attempt = f" attempt {job.attempt}" if job.attempt > 1 else ""
-    decision = f" {word}" if (word := decided(job.state, job.decision)) else ""
-    decision += ", batch blocked" if job.batch_blocked else ""
+    decision = f" {word}" if (word := decision_label(job.state, job.decision)) else ""
+    decision += ", batch blocked" if job.has_blocked_batch else ""
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f" [{job.usage.total:,} tokens, {cost}]" if job.usage.total else ""
-    said = cut(plain(job.summary or job.reason), SUMMARY_LIMIT)
+    words = cut(plain(job.summary or job.reason), SUMMARY_LIMIT)
     head = f"{MARKS[job.state]} {number} {name} {job.agent} {job.action}: {job.state}"
-    return f"{head}{attempt}{decision}{spent}  {said}".rstrip()
+    return f"{head}{attempt}{decision}{spent}  {words}".rstrip()
 
 
 def plain(text: str) -> str:

@@ -17,7 +17,7 @@ from workflows.model.long_texts import Text
 from workflows.model.refusals import Refusal
 from workflows.model.states import Continuation
 from workflows.policy import bounds, loops, preflight, state_limits
-from workflows.policy.assignments import delegated
+from workflows.policy.assignments import leg_assignment
 from workflows.policy.cut_short import Cut
 from workflows.policy.prompts.render import answer_to
 from workflows.tree import continuation, finalize, job_offers
@@ -36,13 +36,15 @@ class Dispatch(StrEnum):
 
 def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """Dispatch a set, send it back for correction, or keep it complete for the finalize prompt (ruling E6)."""
-    handed = _checked(step, chain, outcome)
+    handed = _check(step, chain, outcome)
     pending = step.state.finalize
     if handed is Dispatch.DROPPED and pending is not None:
         pending.unrun = True
         whole = not outcome.not_kept and has_room(step, outcome)
         pending.refused.append(
-            state_limits.as_shown(outcome) if whole else state_limits.left_out(outcome.job_id, outcome.delegated)
+            state_limits.refused_set(outcome)
+            if whole
+            else state_limits.left_out(outcome.job_id, outcome.delegation_count)
         )
     return handed
 
@@ -59,11 +61,11 @@ def has_room(step: Step, outcome: JobOutcome) -> bool:
     return False
 
 
-def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
+def _check(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """Run the checks of ruling C1 in their order; the first that trips decides, with one event."""
     if finalize.ending(step):
-        return _dropped_at_the_end(step, chain, outcome)
-    count = outcome.delegated
+        return _drop_at_the_end(step, chain, outcome)
+    count = outcome.delegation_count
     refusal = bounds.admit(
         step.state.input.settings.bounds,
         step.state.ledger(),
@@ -72,7 +74,7 @@ def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
         new_jobs=count - len(twins(outcome.delegations)),
     )
     if refusal is not None:
-        finalize.tripped(step, refusal, chain.job_id)
+        finalize.trip(step, refusal, chain.job_id)
         return Dispatch.DROPPED
     tree = step.state.input
     works = sorted({work.leg for work in step.state.line_of(chain)} - {""})
@@ -82,20 +84,20 @@ def _checked(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     if refusal is not None:
         return _unroutable(step, chain, outcome, refusal)
     signature = loops.signature(outcome.delegations, outcome.long_prompts)
-    chain.ladder, rung = chain.ladder.set_returned(signature)
+    chain.ladder, rung = chain.ladder.check_set(signature)
     if rung is not None:
         message = "this set of delegations has been dispatched before"
-        at_the_top = climbed(step, chain, rung, message, "signature")
+        at_the_top = climb(step, chain, rung, message, "signature")
         return Dispatch.DROPPED if at_the_top else _correct(step, chain, outcome, Correction.REPEATED, (message,))
-    chain.ladder = chain.ladder.set_dispatched(signature)
+    chain.ladder = chain.ladder.add_set(signature)
     _admit(step, chain, outcome)
     return Dispatch.DISPATCHED
 
 
-def _dropped_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
+def _drop_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """Record that more delegations were dropped; the kill or the bound has had its own event."""
     pending = step.state.finalize
-    message = f"{outcome.delegated} delegation(s) dropped: {pending.reason if pending else ''}"
+    message = f"{outcome.delegation_count} delegation(s) dropped: {pending.reason if pending else ''}"
     ids = [each.id for each in outcome.delegations]
     step.event(EventKind.DELEGATION_DROPPED, chain.job_id, message, {"delegations": ids})
     return Dispatch.DROPPED
@@ -103,11 +105,11 @@ def _dropped_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> 
 
 def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Refusal) -> Dispatch:
     """Enqueue a corrective continuation with the faults and the set, within the streak's limit (ruling C6)."""
-    step.refused(refusal, chain.job_id)
+    step.record_refusal(refusal, chain.job_id)
     step.change(chain.job_id, preflight_failed=refusal.message)
-    chain.ladder = chain.ladder.set_unroutable()
+    chain.ladder = chain.ladder.count_unroutable_set()
     if chain.ladder.streak > step.state.input.settings.bounds.max_delegation_non_progress_streak:
-        if not step.state.blocked:
+        if not step.state.is_blocked:
             why = f"{chain.ladder.streak} sets in a row did not get on: {refusal.message}"
             finalize.request(step, refusal.kind, why, Cut(why))
         return Dispatch.DROPPED
@@ -117,13 +119,13 @@ def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Re
     return _correct(step, chain, outcome, Correction.PREFLIGHT, notes, valid)
 
 
-def climbed(step: Step, chain: Coordinator, rung: loops.Rung, message: str, signal: str) -> bool:
+def climb(step: Step, chain: Coordinator, rung: loops.Rung, message: str, signal: str) -> bool:
     """Record a rung of the loop ladder; at the top, finalize the tree and return True."""
     data: Data = {"signal": signal, "streak": chain.ladder.streak}
     if rung is loops.Rung.WARNING:
         step.event(EventKind.DELEGATION_LOOP_WARNING, chain.job_id, message, data)
         return False
-    finalize.tripped(step, Refusal(EventKind.DELEGATION_LOOP_DETECTED, message, data), chain.job_id)
+    finalize.trip(step, Refusal(EventKind.DELEGATION_LOOP_DETECTED, message, data), chain.job_id)
     return True
 
 
@@ -136,7 +138,7 @@ def _correct(
     valid: tuple[str, ...] = (),
 ) -> Dispatch:
     """Return the complete set to its coordinator."""
-    cause = Cause(Continuation.CORRECTIVE, notes, what, (state_limits.as_shown(outcome),), valid)
+    cause = Cause(Continuation.CORRECTIVE, notes, what, (state_limits.refused_set(outcome),), valid)
     done = continuation.proceed(step, chain, cause)
     return Dispatch.CORRECTING if done else Dispatch.DROPPED
 
@@ -172,7 +174,7 @@ def _leg(step: Step, delegation: Delegation, outcome: JobOutcome, twin: str | No
     return Leg(
         id=delegation.id,
         job_id="" if twin else continuation.next_id(step),
-        assignment=delegated(delegation, outcome.agents, tree.assignment, tree.settings, prompt),
+        assignment=leg_assignment(delegation, outcome.agents, tree.assignment, tree.settings, prompt),
         deps=delegation.deps,
         failure_policy=delegation.failure_policy,
         rules=(delegation.synthesis_rule,) if delegation.synthesis_rule else (),
@@ -222,8 +224,8 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
         guidance=tuple(_guidance(step, chain, leg)),
         artifacts=leg.artifacts,
         artifact_digest=batch.artifact_digest if leg.artifacts else None,
-        branch_deps=step.state.work_needed(chain, batch, leg),
-        deps=step.state.work_given(batch, leg),
+        branch_deps=step.state.needed_work(chain, batch, leg),
+        deps=step.state.given_work(batch, leg),
         line=() if leg.at_base else step.state.line_of(chain),
         at_base=leg.at_base,
         merges=leg.merges,

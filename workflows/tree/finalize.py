@@ -23,14 +23,14 @@ def ending(step: Step) -> bool:
     return step.state.finalize is not None
 
 
-def tripped(step: Step, refusal: Refusal, job_id: str, *, unrun: bool = True) -> None:
+def trip(step: Step, refusal: Refusal, job_id: str, *, unrun: bool = True) -> None:
     """Record that a bound tripped, and request the tree's finalize. Running jobs finish, nothing new starts.
 
     `unrun` is false if all that was planned has run, as far as the caller knows. A blocked task has no continuation
     (ruling D4): it only gets the event.
     """
-    step.refused(refusal, job_id)
-    if not step.state.blocked:
+    step.record_refusal(refusal, job_id)
+    if not step.state.is_blocked:
         path = step.state.path_of(step.state.homes[job_id])
         cut = cut_by(refusal, "the lead" if path == "root" else f"the lead of {path}")
         request(step, refusal.kind, refusal.message, cut, unrun=unrun)
@@ -58,22 +58,22 @@ def way_to_its_end(step: Step) -> str:
 
 def stop_waiting(step: Step, batch: Batch) -> None:
     """In a batch that starts nothing more, end the legs that are not offered, and cancel pending retries."""
-    if not (batch.stopped or ending(step) or step.state.blocked):
+    if not (batch.stopped or ending(step) or step.state.is_blocked):
         return
-    become, reason = unstarted(step, batch)
+    become, reason = end_without_run(step, batch)
     for leg in batch.legs.values():
         if leg.timer is not None:
             step.command(CancelTimer(key=leg.timer))
             leg.timer = None
-        if leg.unstarted and leg.job_id not in step.state.offers:
+        if leg.is_unstarted and leg.job_id not in step.state.offers:
             if step.state.finalize is not None:
                 step.state.finalize.unrun = True
-            end_unstarted(step, leg, become, reason)
+            end_waiting_leg(step, leg, become, reason)
             if batch.stopped and leg.failing and stops_batch(leg.policy):
                 batch.blocked_by.append(leg.id)
 
 
-def unstarted(step: Step, batch: Batch | None = None) -> tuple[JobState, str]:
+def end_without_run(step: Step, batch: Batch | None = None) -> tuple[JobState, str]:
     """Return the end state and reason of a job that never ran: cancelled by a kill, otherwise skipped (ruling G2)."""
     finalize = step.state.finalize
     if finalize is not None:
@@ -84,16 +84,16 @@ def unstarted(step: Step, batch: Batch | None = None) -> tuple[JobState, str]:
     return JobState.SKIPPED, f"the task is blocked: {step.state.task.reason}"
 
 
-def end_unstarted(step: Step, leg: Leg, become: JobState, reason: str) -> None:
+def end_waiting_leg(step: Step, leg: Leg, become: JobState, reason: str) -> None:
     """End a leg that will not run; one that waited for a retry keeps its failure."""
-    leg.ended(*((leg.failed_as, leg.reason) if leg.failed_as else (become, reason)))
+    leg.end(*((leg.failed_as, leg.reason) if leg.failed_as else (become, reason)))
     step.change(leg.job_id, state=leg.state, reason=leg.reason, next="", ended_at=step.now)
 
 
 def kill(step: Step, actor: str, *, immediate: bool) -> None:
     """Kill the tree. A second kill is a no-op, but a later `--now` still cancels running jobs (ruling G2)."""
     state = step.state
-    if state.closed and not state.blocked:
+    if state.closed and not state.is_blocked:
         return
     if state.killed_by is None:
         state.killed_by = actor
@@ -121,7 +121,7 @@ def dismiss(step: Step, reason: str) -> None:
 
 def _kill(step: Step, actor: str, immediate: bool) -> Data:
     state = step.state
-    waiting = [leg.job_id for leg in state.legs() if leg.unstarted and leg.timer is None]
+    waiting = [leg.job_id for leg in state.legs() if leg.is_unstarted and leg.timer is None]
     return {
         "actor": actor,
         "immediate": immediate,
@@ -164,7 +164,7 @@ def _read_with(step: Step, reason: str) -> str:
     return f"{reason}; {caveat}" if caveat else reason
 
 
-def finalized(step: Step, job_state: JobState, reason: str) -> None:
+def end_finalize(step: Step, job_state: JobState, reason: str) -> None:
     """End the tree with its finalize continuation, whose decision is the outcome (ruling G1)."""
     finalize = step.state.finalize
     if finalize is None:
@@ -217,7 +217,7 @@ def close(step: Step) -> None:
         "tokens": state.usage.total,
         "cost_usd": state.cost_usd,
         "cost_assumed": state.price_assumed,
-        "elapsed": state.elapsed(state.now),
+        "elapsed": state.elapsed_seconds(state.now),
     }
     step.event(EventKind.TREE_ENDED, state.root_id, message, data)
     step.command(

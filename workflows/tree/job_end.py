@@ -9,43 +9,43 @@ from workflows.model.states import FAILING, JobState
 from workflows.policy import bounds, state_limits
 from workflows.policy.backoff import retry_backoff
 from workflows.policy.decisions import ended_as
-from workflows.policy.prices import Cost, spent
+from workflows.policy.prices import Cost, price_of
 from workflows.text.digests import digest
 from workflows.tree import dispatch, finalize, job_offers, moving, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Dispatch
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 from workflows.tree.step import Step
 
 MOST_NAMED = 5
 """Delegations that a reason names."""
 
 
-def job_ended(step: Step, outcome: JobOutcome) -> None:
+def end_job(step: Step, outcome: JobOutcome) -> None:
     """Apply an outcome once: ignore those of jobs not in flight, or of another attempt."""
-    if moving.offer_again(step, outcome) or not job_offers.ended(step, outcome):
+    if moving.offer_again(step, outcome) or not job_offers.end_offer(step, outcome):
         return
     state, job = step.state, step.state.jobs[outcome.job_id]
     ended = _record(step, outcome)
     if moving.begin_again(step, outcome):
         return
     outcome = _leaf(step, outcome) if job.ephemeral else outcome
-    found = state.find_leg(outcome.job_id)
+    pair = state.find_leg(outcome.job_id)
     if state.finalize is not None and state.finalize.job_id == outcome.job_id:
-        _finalize_ended(step, outcome, ended)
-    elif found is not None:
-        _leg_job_ended(step, *found, outcome, ended)
+        _end_finalize(step, outcome, ended)
+    elif pair is not None:
+        _end_leg_job(step, *pair, outcome, ended)
     elif job.delegation_id is None:
-        _chain_job_ended(step, state.coordinators[state.homes[outcome.job_id]], outcome, ended)
+        _end_chain_job(step, state.coordinators[state.homes[outcome.job_id]], outcome, ended)
 
 
 def _leaf(step: Step, outcome: JobOutcome) -> JobOutcome:
     """Remove the delegations from an ephemeral worker's outcome, and record that: it may not delegate (ruling C1)."""
-    if not outcome.delegated:
+    if not outcome.delegation_count:
         return outcome
     ids = [each.id for each in outcome.delegations]
-    message = f"an ephemeral worker cannot delegate: {outcome.delegated} delegation(s) ignored"
+    message = f"an ephemeral worker cannot delegate: {outcome.delegation_count} delegation(s) ignored"
     step.event(EventKind.DELEGATION_IGNORED_EPHEMERAL, outcome.job_id, message, {"delegations": ids})
     return outcome.model_copy(update={"delegations": (), "long_prompts": {}, "not_kept": 0})
 
@@ -94,31 +94,31 @@ def _stopped_by(step: Step, outcome: JobOutcome) -> str:
 
 def _price(step: Step, outcome: JobOutcome, used: Usage) -> Cost:
     asked = step.state.jobs[outcome.job_id].model
-    return spent(used, said=outcome.model, asked=asked, overrides=step.state.input.settings.prices)
+    return price_of(used, reported=outcome.model, asked=asked, overrides=step.state.input.settings.prices)
 
 
-def _finalize_ended(step: Step, outcome: JobOutcome, ended: JobState) -> None:
+def _end_finalize(step: Step, outcome: JobOutcome, ended: JobState) -> None:
     """End the finalize; ignore its delegations and questions, and record that (ruling G1)."""
-    if outcome.delegated:
+    if outcome.delegation_count:
         ids = [each.id for each in outcome.delegations]
-        message = f"the finalize continuation returned {outcome.delegated} delegation(s), which are ignored"
+        message = f"the finalize continuation returned {outcome.delegation_count} delegation(s), which are ignored"
         step.event(EventKind.DELEGATION_FINALIZED, outcome.job_id, message, {"delegations": ids})
     if outcome.human_questions:
         message = "the finalize continuation asked people, which is ignored"
         asked = [each.id for each in outcome.human_questions]
         step.event(EventKind.HUMAN_QUESTIONS_IGNORED, outcome.job_id, message, {"questions": asked})
-    finalize.finalized(step, ended, _reason(outcome))
+    finalize.end_finalize(step, ended, _reason(outcome))
     step.state.root.phase = Phase.OVER
 
 
-def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
+def _end_chain_job(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
     """End a job of the root or a continuation: dispatch its delegations, or end its chain."""
     pause_rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
     chain.wrote(step.state.jobs[outcome.job_id])
-    chain.discarded = state_limits.discarded(outcome)
-    found = step.state.leg_of(chain)
-    if found is not None:
-        _absorb(found[1], outcome, found[0].batch, chain.ladder.history)
+    chain.discarded = state_limits.discarded_files(outcome)
+    pair = step.state.leg_of(chain)
+    if pair is not None:
+        _absorb(pair[1], outcome, pair[0].batch, chain.ladder.history)
     if not _hold(step, chain, outcome):
         go_on(step, chain, outcome, ended)
 
@@ -126,13 +126,13 @@ def _chain_job_ended(step: Step, chain: Coordinator, outcome: JobOutcome, ended:
 def _hold(step: Step, chain: Coordinator, outcome: JobOutcome) -> bool:
     """Hold a result back while its coordinator asks, or its delegations while the tree starts nothing (F2, F8, D4)."""
     asks = any(not each.leg for each in chain.asking)
-    waits = step.state.paused or step.state.blocked
-    if finalize.ending(step) or not (asks or (waits and outcome.delegated)):
+    waits = step.state.is_paused or step.state.is_blocked
+    if finalize.ending(step) or not (asks or (waits and outcome.delegation_count)):
         return False
     if outcome.delegations and not dispatch.has_room(step, outcome):
         chain.left_out = len(outcome.delegations)
         outcome = state_limits.without_set(outcome)
-    chain.hold(state_limits.held(outcome, comes_back=asks))
+    chain.hold(state_limits.reduce_held_result(outcome, comes_back=asks))
     pause_rounds.refresh(step, chain)
     pause_rounds.show(step)
     return True
@@ -140,30 +140,30 @@ def _hold(step: Step, chain: Coordinator, outcome: JobOutcome) -> bool:
 
 def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
     """Apply a result: dispatch its delegations, or end the chain."""
-    found = step.state.leg_of(chain)
+    pair = step.state.leg_of(chain)
     match _hand_out(step, chain, outcome, ended):
         case Dispatch.DISPATCHED | Dispatch.CORRECTING:
             return
-        case Dispatch.DROPPED if found is None:
+        case Dispatch.DROPPED if pair is None:
             chain.phase = Phase.OVER  # the refusal has requested the finalize
         case _:
             chain_over(step, chain, ended, _reason(outcome))
 
 
-def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
+def _end_leg_job(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
     """End a delegated job: its leg is over, unless the job delegates and so becomes a coordinator."""
-    if not outcome.delegated or outcome.conflict:
+    if not outcome.delegation_count or outcome.conflict:
         pause_rounds.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
     _absorb(leg, outcome, parent.batch)
     if outcome.conflict:
         _stop(step, parent, leg, ended, f"branches could not be merged: {outcome.conflict}")
         return
-    if outcome.delegated:
+    if outcome.delegation_count:
         run = dispatch.run_of(step, parent, leg).model_copy(update={"goal": None, "follows": ()})  # told by its brief
         chain = Coordinator(coordinator_id=leg.job_id, run=run, job_id=leg.job_id)
         step.state.coordinators[leg.job_id] = chain
         chain.wrote(step.state.jobs[leg.job_id])
-        chain.discarded = state_limits.discarded(outcome)
+        chain.discarded = state_limits.discarded_files(outcome)
         pause_rounds.ask(step, chain, outcome.job_id, outcome.human_questions)
         if _hold(step, chain, outcome) or _hand_out(step, chain, outcome, ended) in {
             Dispatch.DISPATCHED,
@@ -176,12 +176,12 @@ def _leg_job_ended(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcom
 
 def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> Dispatch | None:
     """Dispatch an outcome's delegations. Return None if there are none, or the result did not succeed (ruling A11)."""
-    if not outcome.delegated:
+    if not outcome.delegation_count:
         return None
     if ended is JobState.SUCCEEDED:
         return dispatch.delegate(step, chain, outcome)
     ids = [each.id for each in outcome.delegations]
-    message = f"a {ended} result does not delegate: {outcome.delegated} delegation(s) not dispatched"
+    message = f"a {ended} result does not delegate: {outcome.delegation_count} delegation(s) not dispatched"
     step.event(EventKind.DELEGATION_DROPPED, outcome.job_id, message, {"delegations": ids})
     return None
 
@@ -206,21 +206,21 @@ def _reason(outcome: JobOutcome) -> str:
 
 def _not_run(outcome: JobOutcome) -> str:
     """Return the end of a reason that names the delegations of a blocked or failed result (ruling A11)."""
-    if not outcome.delegated or ended_as(outcome) not in {JobState.BLOCKED, JobState.FAILED}:
+    if not outcome.delegation_count or ended_as(outcome) not in {JobState.BLOCKED, JobState.FAILED}:
         return ""
     named = [each.id for each in outcome.delegations[:MOST_NAMED]]
-    more = f" and {outcome.delegated - len(named)} more" if outcome.delegated > len(named) else ""
+    more = f" and {outcome.delegation_count - len(named)} more" if outcome.delegation_count > len(named) else ""
     return f" (its delegations were not run: {', '.join(named)}{more})"
 
 
 def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> None:
     """End a chain, and with it its leg; the root's chain ends the task."""
     chain.phase = Phase.OVER
-    found = step.state.leg_of(chain)
-    if found is None:
+    pair = step.state.leg_of(chain)
+    if pair is None:
         finalize.root_over(step, chain, ended, reason)
     else:
-        leg_over(step, *found, ended, reason)
+        leg_over(step, *pair, ended, reason)
 
 
 def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
@@ -231,14 +231,14 @@ def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: 
     reason = cut_to_bound("reason", reason) if ended in FAILING else ""
     batch = chain.batch
     if ended in FAILING and any(each.leg == leg.id for each in chain.asking):
-        leg.ended(ended, reason)
+        leg.end(ended, reason)
         leg.asked = True
         return
-    stopped = step.state.frozen or batch is None or bool(batch.stopped)
+    stopped = step.state.is_frozen or batch is None or bool(batch.stopped)
     again = ended in FAILING and not finalize.ending(step) and not stopped
     if again and leg.retries_used < leg.retry and _retry(step, leg, ended, reason):
         return
-    leg.ended(ended, reason)
+    leg.end(ended, reason)
     if ended in FAILING and not finalize.ending(step) and batch is not None:
         _meet_policy(step, chain, leg)
 
@@ -247,10 +247,10 @@ def _retry(step: Step, leg: Leg, ended: JobState, reason: str) -> bool:
     """Schedule a retry after a backoff, if the job budget has room (rulings D3, C3)."""
     refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, f"a retry of leg {leg.id}")
     if refusal is not None:
-        step.refused(refusal, leg.job_id)
+        step.record_refusal(refusal, leg.job_id)
         return False
     seconds, attempt = retry_backoff(leg.retries_used), leg.attempt
-    leg.ended(ended, reason)
+    leg.end(ended, reason)
     coming = f"attempt {attempt + 1} starts {seconds:.0f} s after it"
     step.leg_again(leg, f"attempt {attempt} ended {ended}: {reason}", coming)
     key = leg.pause_before_retry(ended, reason)
@@ -283,14 +283,14 @@ def _meet_policy(step: Step, chain: Coordinator, leg: Leg) -> None:
 
 def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
     """Stop the batch: skip legs not started, let running ones finish, enqueue no continuation (ruling D4)."""
-    leg.ended(ended if ended in FAILING else JobState.BLOCKED, cut_to_bound("reason", reason))
+    leg.end(ended if ended in FAILING else JobState.BLOCKED, cut_to_bound("reason", reason))
     if finalize.ending(step) or chain.batch is None:
         return
     chain.batch.blocked_by.append(leg.id)
     stop_batch(step, chain, chain.batch, reason, culprit(step.state, leg))
 
 
-def culprit(state: TreeState, leg: Leg) -> str:
+def culprit(state: TreeMemory, leg: Leg) -> str:
     """Return the job to retry: in a blocked chain the leg that blocked it, at any depth, not the whole chain."""
     chain = state.coordinators.get(leg.job_id)
     if chain is None or chain.batch is None or not chain.batch.blocked_by:
@@ -304,5 +304,5 @@ def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id
     pause_rounds.overtake(step, chain, reason)
     job_offers.take_back(step, {leg.job_id for leg in batch.legs.values()})
     finalize.stop_waiting(step, batch)
-    if step.state.leg_of(chain) is None and not step.state.blocked:
+    if step.state.leg_of(chain) is None and not step.state.is_blocked:
         finalize.block_task(step, reason, job_id)

@@ -20,14 +20,14 @@ WAITS = "waits for a free slot on its host"
 
 def offer_leg(step: Step, run: JobRun) -> None:
     """Offer an attempt of a delegated job."""
-    run = _numbered(step, run)
+    run = _number(step, run)
     step.state.offers[run.job_id] = Offer(number=run.offer, attempt=run.attempt)
     step.command(RunChild(run=run, summary=_summary(step, run)))
 
 
 def offer_coordinator(step: Step, run: JobRun) -> None:
     """Offer the root job or a continuation."""
-    run = _numbered(step, run)
+    run = _number(step, run)
     step.state.held_back.pop(run.job_id, None)
     step.state.offers[run.job_id] = Offer(number=run.offer, attempt=run.attempt, run=run)
     step.command(RunCoordinator(run=run, summary=_summary(step, run)))
@@ -42,13 +42,13 @@ def _summary(step: Step, run: JobRun) -> str:
     return summary_line(step.state.path_of(run.job_id), work, step.state.input.title)
 
 
-def _numbered(step: Step, run: JobRun) -> JobRun:
+def _number(step: Step, run: JobRun) -> JobRun:
     step.state.last_offer += 1
     step.change(run.job_id, reason=WAITS, next="", ended_at=None)
     return run.model_copy(update={"offer": step.state.last_offer})
 
 
-def begun(step: Step, event: JobBegun) -> None:
+def begin_offer(step: Step, event: JobBegun) -> None:
     """Mark a job as begun; ignore the report if it is about an earlier offer."""
     offer = step.state.offers.get(event.job_id)
     if offer is not None and offer.number == event.offer:
@@ -59,11 +59,11 @@ def _begin(step: Step, job_id: str, at: float) -> None:
     del step.state.offers[job_id]
     started = max(at, step.state.jobs[job_id].queued_at)
     step.change(job_id, state=JobState.RUNNING, started_at=started, reason="", next="")
-    if found := step.state.find_leg(job_id):
-        found[1].begun()
+    if pair := step.state.find_leg(job_id):
+        pair[1].begin()
 
 
-def ended(step: Step, outcome: JobOutcome) -> bool:
+def end_offer(step: Step, outcome: JobOutcome) -> bool:
     """Return whether the outcome is of an attempt in flight that ran, or failed to start; not if it was taken back."""
     offer, job = step.state.offers.get(outcome.job_id), step.state.jobs.get(outcome.job_id)
     if offer is None or offer.attempt != outcome.attempt:
@@ -74,11 +74,11 @@ def ended(step: Step, outcome: JobOutcome) -> bool:
     if not offer.taken_back or outcome.state is not JobState.CANCELLED or outcome.job_id == _final(step):
         del step.state.offers[outcome.job_id]
         return True
-    _returned(step, outcome.job_id)
+    _return_to_tree(step, outcome.job_id)
     return False
 
 
-def _returned(step: Step, job_id: str) -> None:
+def _return_to_tree(step: Step, job_id: str) -> None:
     """Return a job that never began to the tree."""
     offer = step.state.offers.pop(job_id)
     if offer.run is not None:
@@ -118,7 +118,7 @@ def take_back(step: Step, jobs: Collection[str] | None = None) -> None:
         if offer.taken_back or not (jobs is None or job_id in jobs):
             continue
         if step.withdraw(job_id):
-            _returned(step, job_id)
+            _return_to_tree(step, job_id)
         else:
             offer.taken_back = True
             step.command(TakeBack(job_id=job_id, attempt=offer.attempt, offer=offer.number))

@@ -39,11 +39,11 @@ def begin_again(step: Step, outcome: JobOutcome) -> bool:
     if leg is None:
         chain = state.coordinators[state.homes[job_id]]
         continuation.another_attempt(step, chain, note, outcome.attempt)
-        if state.paused or state.frozen:
+        if state.is_paused or state.is_frozen:
             job_offers.take_back(step, [job_id])
         return True
     branch = leg.own_branch
-    leg.ended(JobState.CANCELLED, outcome.reason)
+    leg.end(JobState.CANCELLED, outcome.reason)
     step.leg_again(leg, note, counted=False)
     leg.moved_from, leg.own_branch = outcome.attempt, branch
     return True

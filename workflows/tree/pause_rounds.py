@@ -10,7 +10,7 @@ from workflows.model.briefs import Answer
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
 from workflows.model.refusals import Refusal
-from workflows.model.rounds import Asked, Reply, Round, RoundEnd, RoundKind, Stage
+from workflows.model.rounds import Asked, Reply, Round, RoundEnd, RoundKind, TimerPurpose
 from workflows.model.rows import FailingRecord, QuestionRecord, RoundRecord
 from workflows.model.states import TaskState, WaitsFor
 from workflows.policy import bounds, state_limits
@@ -20,13 +20,13 @@ from workflows.text.durations import clock, format_duration
 from workflows.tree import job_offers
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import CancelTimer, StartTimer
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 from workflows.tree.step import Step
 
-STAGES = {Stage.HALF: 0.5, Stage.NINETY: 0.9, Stage.END: 1.0}
+STAGES = {TimerPurpose.HALF: 0.5, TimerPurpose.NINETY: 0.9, TimerPurpose.END: 1.0}
 """Reminder times, as fractions of a round's time (ruling F8)."""
 
-_DUE = {Stage.HALF: "first reminder", Stage.NINETY: "last reminder", Stage.END: "nobody answered"}
+_DUE = {TimerPurpose.HALF: "first reminder", TimerPurpose.NINETY: "last reminder", TimerPurpose.END: "nobody answered"}
 """What a round's timer brings about, in the words of Temporal's web UI."""
 
 COMMAND_LIMIT = 500
@@ -52,9 +52,9 @@ def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuest
         taken = answered | {each.id for each in chain.asking}
         all_open = [each for other in state.coordinators.values() for each in other.asking]
         new = Asked(id=question.id, question=question, job_id=job_id, leg=leg)
-        asked = state_limits.asked(new, chain.asking, taken, all_open)
+        asked = state_limits.waiting_question(new, chain.asking, taken, all_open)
         chain.asking += [asked] if asked else []
-    if state.blocked or (leg and chain.batch is not None and chain.batch.stopped):
+    if state.is_blocked or (leg and chain.batch is not None and chain.batch.stopped):
         message = f"{len(questions)} question(s) wait until what is blocked is opened again"
         step.event(EventKind.HUMAN_QUESTIONS_DEFERRED, job_id, message, data)
     elif leg:
@@ -63,7 +63,7 @@ def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuest
 
 def refresh(step: Step, chain: Coordinator) -> None:
     """Open the round these questions and failures need, or add to the open one. No-op in a blocked tree."""
-    if step.state.finalize is not None or step.state.blocked or chain.phase not in {Phase.WAITING, Phase.HELD}:
+    if step.state.finalize is not None or step.state.is_blocked or chain.phase not in {Phase.WAITING, Phase.HELD}:
         return
     if chain.phase is Phase.WAITING and (chain.batch is None or chain.batch.stopped):
         return
@@ -75,7 +75,7 @@ def refresh(step: Step, chain: Coordinator) -> None:
             _say(step, chain, current, EventKind.ROUND_JOINED, f"more has joined: {about(chain, current)}")
     elif chain.asking:
         _open(step, chain, RoundKind.ASK)
-    elif chain.escalated:
+    elif chain.escalated_legs:
         _open(step, chain, RoundKind.FAILURE)
 
 
@@ -93,7 +93,7 @@ def _open(step: Step, chain: Coordinator, kind: RoundKind) -> None:
     earlier.append(current)
     state.paused_since = step.now if state.paused_since is None else state.paused_since
     job_offers.take_back(step)
-    _arm(step, chain, current, Stage.HALF)
+    _arm(step, chain, current, TimerPurpose.HALF)
     message = f"{about(chain, current)}; waits until {clock(current.expires_at)}"
     _say(step, chain, current, EventKind.ROUND_OPENED, message)
 
@@ -103,7 +103,7 @@ def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> No
     _disarm(step, current)
     current.expires_at = max(current.expires_at, step.now) + seconds
     current.armed_at, current.extensions = step.now, current.extensions + 1
-    _arm(step, chain, current, Stage.HALF)
+    _arm(step, chain, current, TimerPurpose.HALF)
     message = f"round {current.number} of {chain.coordinator_id} waits until {clock(current.expires_at)}"
     _say(step, chain, current, EventKind.ROUND_EXTENDED, message)
 
@@ -111,11 +111,11 @@ def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> No
 def remind(step: Step, chain: Coordinator, current: Round) -> None:
     """Send a reminder, and arm the next timer (ruling F8)."""
     left = format_duration((1 - STAGES[current.stage]) * (current.expires_at - current.armed_at))
-    _arm(step, chain, current, Stage.NINETY if current.stage is Stage.HALF else Stage.END)
+    _arm(step, chain, current, TimerPurpose.NINETY if current.stage is TimerPurpose.HALF else TimerPurpose.END)
     _say(step, chain, current, EventKind.ROUND_REMINDER, f"{left} left: {about(chain, current)}")
 
 
-def _arm(step: Step, chain: Coordinator, current: Round, stage: Stage) -> None:
+def _arm(step: Step, chain: Coordinator, current: Round, stage: TimerPurpose) -> None:
     """Start the round's next timer; there is one at a time."""
     again = f":{current.extensions}" if current.extensions else ""
     current.timer = f"round:{chain.coordinator_id}:{current.number}:{stage}{again}"
@@ -123,17 +123,19 @@ def _arm(step: Step, chain: Coordinator, current: Round, stage: Stage) -> None:
     step.command(_timer(step.state, chain.coordinator_id, current, current.timer, step.now))
 
 
-def _timer(state: TreeState, coordinator_id: str, current: Round, key: str, now: float) -> StartTimer:
+def _timer(state: TreeMemory, coordinator_id: str, current: Round, key: str, now: float) -> StartTimer:
     at = current.armed_at + STAGES[current.stage] * (current.expires_at - current.armed_at)
     summary = f"{state.path_of(coordinator_id)} waits for a person, round {current.number}: {_DUE[current.stage]}"
     return StartTimer(key=key, seconds=max(0.0, at - now), summary=summary)
 
 
-def timers(state: TreeState, now: float) -> tuple[StartTimer, ...]:
+def timers(state: TreeMemory, now: float) -> tuple[StartTimer, ...]:
     """Return the timers to start when a workflow continues from a paused state."""
-    found = ((each, state.open_round(each)) for each in state.rounds)
+    rounds = ((coordinator_id, state.open_round(coordinator_id)) for coordinator_id in state.rounds)
     return tuple(
-        _timer(state, each, current, current.timer, now) for each, current in found if current and current.timer
+        _timer(state, coordinator_id, current, current.timer, now)
+        for coordinator_id, current in rounds
+        if current and current.timer
     )
 
 
@@ -170,7 +172,7 @@ def overtake(step: Step, chain: Coordinator, why: str) -> None:
     """Close the round of a blocked batch; it is opened again when an operator opens the batch (ruling D4)."""
     if step.state.open_round(chain.coordinator_id) is not None:
         close(step, chain, RoundEnd.OVERTAKEN, f"by a block: {why}")
-        _ended(step, chain, why)
+        _record_end(step, chain, why)
 
 
 def close_all(step: Step, end: RoundEnd, why: str) -> None:
@@ -178,7 +180,7 @@ def close_all(step: Step, end: RoundEnd, why: str) -> None:
     for chain in step.state.coordinators.values():
         if step.state.open_round(chain.coordinator_id) is not None:
             close(step, chain, end, f"by the end of the tree: {why}")
-            _ended(step, chain, why)
+            _record_end(step, chain, why)
         if chain.asking:
             chain.reply = chain.reply or Reply()
             unanswered = (Answer(id=each.id, question=each.question.prompt, leg=each.leg) for each in chain.asking)
@@ -186,7 +188,7 @@ def close_all(step: Step, end: RoundEnd, why: str) -> None:
         chain.asking = []
 
 
-def _ended(step: Step, chain: Coordinator, why: str) -> None:
+def _record_end(step: Step, chain: Coordinator, why: str) -> None:
     last = step.state.rounds[chain.coordinator_id][-1]
     data: Data = {"round": last.number, "kind": last.kind.value, "end": str(last.end)}
     step.event(EventKind.ROUND_CLOSED, chain.coordinator_id, f"round {last.number} is over: {why}", data)
@@ -226,10 +228,10 @@ def show(step: Step) -> None:
     """Set the task to waiting while a round is open, and the ending command in every row that waits (B3)."""
     state, task = step.state, step.state.task
     shown = open_rounds(state)
-    if shown and not task.state.closed:
-        said = reason(shown), _command(shown[0])
-        if (task.state, task.reason, task.next) != (TaskState.AWAITING_HUMAN, *said):
-            step.task(TaskState.AWAITING_HUMAN, *said, WaitsFor.RESUME)
+    if shown and not task.state.is_closed:
+        words = reason(shown), _command(shown[0])
+        if (task.state, task.reason, task.next) != (TaskState.AWAITING_HUMAN, *words):
+            step.task(TaskState.AWAITING_HUMAN, *words, WaitsFor.RESUME)
     elif not shown and task.state is TaskState.AWAITING_HUMAN:
         step.task(TaskState.OPEN, "goes on")
     wanted = dict.fromkeys(_waiting(step), _command(shown[0])) if shown else {}
@@ -253,19 +255,19 @@ def _waiting(step: Step) -> list[str]:
     """Return the jobs that the pause holds up. Legs that wait for a retry are left out: their rows say when that is
     due.
     """
-    legs = (leg for leg in step.state.legs() if leg.unstarted and leg.timer is None)
+    legs = (leg for leg in step.state.legs() if leg.is_unstarted and leg.timer is None)
     held = (chain.job_id for chain in step.state.coordinators.values() if chain.phase is Phase.HELD)
     return [*(leg.job_id for leg in legs), *held]
 
 
-def open_rounds(state: TreeState) -> tuple[RoundRecord, ...]:
+def open_rounds(state: TreeMemory) -> tuple[RoundRecord, ...]:
     """Return the rows of all open rounds, the oldest first."""
-    found = [(state.coordinators.get(each), state.open_round(each)) for each in state.rounds]
-    open_ones = [(chain, current) for chain, current in found if chain and current]
-    return tuple(row_of(state, *each) for each in sorted(open_ones, key=lambda each: each[1].opened_at))
+    chains = [(state.coordinators.get(asker), state.open_round(asker)) for asker in state.rounds]
+    waiting = [(chain, current) for chain, current in chains if chain and current]
+    return tuple(row_of(state, *pair) for pair in sorted(waiting, key=lambda pair: pair[1].opened_at))
 
 
-def takes(state: TreeState, current: Round) -> tuple[Verb, ...]:
+def takes(state: TreeMemory, current: Round) -> tuple[Verb, ...]:
     """Return the verbs that end or extend a round, the likeliest first; none that could not have its effect (rulings
     C3, F4). An answer always has: at the least the finalize gets it.
     """
@@ -273,23 +275,23 @@ def takes(state: TreeState, current: Round) -> tuple[Verb, ...]:
     return tuple(verb for verb in known if verb is Verb.ANSWER or why_vain(state, current, verb) is None)
 
 
-def why_vain(state: TreeState, current: Round, verb: Verb) -> str | None:
+def why_vain(state: TreeMemory, current: Round, verb: Verb) -> str | None:
     """Return why a verb could not have its effect on this round; None when it can."""
     over = no_room(state, verb)
     return over.message if over else current.vain.get(verb)
 
 
-def no_room(state: TreeState, verb: Verb) -> Refusal | None:
+def no_room(state: TreeMemory, verb: Verb) -> Refusal | None:
     """The bound that keeps a verb from its effect: a retry runs a leg, the others a continuation (rulings C3, C4)."""
     limits, used = state.input.settings.bounds, state.ledger()
     if verb not in _RUNS:
         return None
     over = bounds.jobs(limits, used, 1, _RUNS[verb])
-    return over or (bounds.exhausted(limits, used) if verb is Verb.RETRY else None)
+    return over or (bounds.exhausted_budget(limits, used) if verb is Verb.RETRY else None)
 
 
 def row_of(
-    state: TreeState, chain: Coordinator, current: Round, answers: Mapping[str, str] | None = None
+    state: TreeMemory, chain: Coordinator, current: Round, answers: Mapping[str, str] | None = None
 ) -> RoundRecord:
     """Return the round's row as of now."""
     verbs = takes(state, current) if current.open else ()
@@ -322,21 +324,21 @@ def row_of(
 def _questions(chain: Coordinator, answers: Mapping[str, str]) -> tuple[QuestionRecord, ...]:
     return tuple(
         QuestionRecord(
-            id=each.id,
-            prompt=each.question.prompt,
-            choices=each.question.choices,
-            job_id=each.job_id,
-            leg=each.leg,
-            answer=answers.get(each.id),
+            id=asked.id,
+            prompt=asked.question.prompt,
+            choices=asked.question.choices,
+            job_id=asked.job_id,
+            leg=asked.leg,
+            answer=answers.get(asked.id),
         )
-        for each in chain.asking
+        for asked in chain.asking
     )
 
 
 def _failing(chain: Coordinator) -> tuple[FailingRecord, ...]:
     return tuple(
         FailingRecord(leg=leg.id, job_id=leg.job_id, attempt=leg.attempt, state=leg.state, reason=leg.reason)
-        for leg in chain.escalated
+        for leg in chain.escalated_legs
     )
 
 
@@ -345,7 +347,7 @@ def digest_of(chain: Coordinator, kind: RoundKind, number: int) -> str:
     if kind is RoundKind.ASK:
         asks = [[each.id, each.leg, each.question.prompt, list(each.question.choices)] for each in chain.asking]
     else:
-        asks = [[leg.id, str(leg.attempt), leg.state, leg.reason] for leg in chain.escalated]
+        asks = [[leg.id, str(leg.attempt), leg.state, leg.reason] for leg in chain.escalated_legs]
     return digest([chain.coordinator_id, number, kind, asks])
 
 
@@ -354,7 +356,7 @@ def about(chain: Coordinator, current: Round) -> str:
     which = f"round {current.number} of {chain.coordinator_id}"
     if current.kind is RoundKind.ASK:
         return f"{which} asks {', '.join(each.id for each in chain.asking)}"
-    return f"{which}: {', '.join(f'{leg.id} {leg.state}' for leg in chain.escalated)}; a person decides"
+    return f"{which}: {', '.join(f'{leg.id} {leg.state}' for leg in chain.escalated_legs)}; a person decides"
 
 
 def reason(shown: Sequence[RoundRecord]) -> str:
@@ -362,7 +364,7 @@ def reason(shown: Sequence[RoundRecord]) -> str:
     first = shown[0]
     more = f" (and {len(shown) - 1} more round(s) open)" if len(shown) > 1 else ""
     if first.kind is RoundKind.ASK:
-        said = "; ".join(f"{each.id}: {each.prompt}" for each in first.questions)
+        asks = "; ".join(f"{each.id}: {each.prompt}" for each in first.questions)
     else:
-        said = "; ".join(f"{each.leg} {each.state}: {each.reason}" for each in first.failing)
-    return f"waits for a person{more}: {said}"[:REASON_LIMIT]
+        asks = "; ".join(f"{each.leg} {each.state}: {each.reason}" for each in first.failing)
+    return f"waits for a person{more}: {asks}"[:REASON_LIMIT]

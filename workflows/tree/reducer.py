@@ -11,7 +11,7 @@ from workflows.model.spend import Ledger
 from workflows.model.states import JobState, TaskState
 from workflows.policy import storable_rows
 from workflows.policy.answers import TAKES, Answers, Verb
-from workflows.policy.assignments import resolved, timeout_of_root
+from workflows.policy.assignments import resolve, timeout_of_root
 from workflows.policy.bounds import budget_line
 from workflows.tree import continuation, finalize, job_offers, pause_rounds, reopen, resume
 from workflows.tree.chains import Coordinator
@@ -30,9 +30,9 @@ from workflows.tree.events import (
     TreeStarted,
     TreeTakenUp,
 )
-from workflows.tree.job_end import job_ended, retry_due
+from workflows.tree.job_end import end_job, retry_due
 from workflows.tree.settle_batch import move_on
-from workflows.tree.state import TreeInput, TreeState
+from workflows.tree.state import TreeInput, TreeMemory
 from workflows.tree.step import Step
 
 
@@ -45,7 +45,7 @@ def root_run(start: TreeInput) -> JobRun:
         root_job_id=start.root_job_id,
         task_id=start.task_id,
         repo=start.repo,
-        assignment=resolved(asked, start.settings),
+        assignment=resolve(asked, start.settings),
         branch_deps=start.branch_deps,
         line=start.line,
         merges=start.merges,
@@ -56,7 +56,7 @@ def root_run(start: TreeInput) -> JobRun:
     )
 
 
-def new_tree(start: TreeInput) -> TreeState:
+def new_tree(start: TreeInput) -> TreeMemory:
     """Return a tree that has not begun: one queued root job, one open task."""
     run = root_run(start)
     task = TaskRecord(
@@ -69,7 +69,7 @@ def new_tree(start: TreeInput) -> TreeState:
         opened_at=start.created_at,
     )
     root = start.root_job_id
-    return TreeState(
+    return TreeMemory(
         input=start,
         task=task,
         now=start.created_at,
@@ -79,21 +79,21 @@ def new_tree(start: TreeInput) -> TreeState:
     )
 
 
-def reduce(state: TreeState, event: Event) -> list[Command]:
+def reduce(state: TreeMemory, event: Event) -> list[Command]:
     """Apply an event to the state and return the commands. Total: an event that does not apply changes nothing."""
     step = Step(state, event.now)
     match event:
         case TreeStarted():
             _start(step)
         case JobBegun():
-            job_offers.begun(step, event)
+            job_offers.begin_offer(step, event)
         case JobHeldUp():
             job_offers.held_up(step, event)
         case JobEnded():
-            job_ended(step, event.outcome)
+            end_job(step, event.outcome)
         case TimerFired():
             retry_due(step, event.key)
-            resume.timer_fired(step, event.key)
+            resume.fire_timer(step, event.key)
         case KillRequested():
             finalize.kill(step, short_line(event.actor), immediate=event.immediate)
         case RetryRequested():
@@ -104,7 +104,7 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
             reopen.take_up(step, event.actor, event.why, event.since)
             _start(step)
         case RecordRefused():
-            _reduced(step, event.why, event.job_ids)
+            _shorten_rows(step, event.why, event.job_ids)
         case _ as never:
             assert_never(never)
     _advance(step)
@@ -113,15 +113,15 @@ def reduce(state: TreeState, event: Event) -> list[Command]:
     return step.finish()
 
 
-def _reduced(step: Step, why: str, job_ids: tuple[str, ...]) -> None:
+def _shorten_rows(step: Step, why: str, job_ids: tuple[str, ...]) -> None:
     """Shorten the rows that the store refused, and record that."""
     state = step.state
     for job_id in job_ids:
         if job_id in state.jobs:
-            step.add(storable_rows.reduced(state.jobs[job_id]))
+            step.add(storable_rows.reduce_row(state.jobs[job_id]))
         if job_id in state.first:
             state.first[job_id] = storable_rows.text(state.first[job_id])
-    state.task = storable_rows.reduced(state.task)
+    state.task = storable_rows.reduce_row(state.task)
     message = f"the store refused what was to be written; it was written shortened: {storable_rows.text(why)}"
     step.event(
         EventKind.RECORD_REFUSED, state.root_id, message, {"why": storable_rows.text(why), "jobs": list(job_ids)}
@@ -161,7 +161,7 @@ def _advance(step: Step) -> None:
     _foresee(step)
     pause_rounds.show_verbs(step)
     reopen.show_commands(step)
-    reopen.show_blocked(step)
+    reopen.show_blocks(step)
     step.warn()
 
 
@@ -183,7 +183,7 @@ def _foresee(step: Step) -> None:
         current.vain = {verb: why for verb, why in ends.items() if why}
 
 
-def _end_after(state: TreeState, coordinator_id: str, verb: Verb) -> str:
+def _end_after(state: TreeMemory, coordinator_id: str, verb: Verb) -> str:
     """Return why this verb would finalize the tree; empty if it would not, or if ending the tree is the
     verb's purpose.
     """
@@ -202,10 +202,10 @@ def _end(step: Step) -> None:
     if state.closed or not state.started:
         return
     if pending is not None and not pending.done and pending.job_id is None and not state.in_flight:
-        if state.blocked:
+        if state.is_blocked:
             finalize.dismiss(step, pending.reason)
         else:
             continuation.enqueue_finalize(step, pending)
     over = pending is None or pending.done
-    if over and state.task.state.closed and state.quiescent:
+    if over and state.task.state.is_closed and state.quiescent:
         finalize.close(step)

@@ -17,30 +17,30 @@ from workflows.policy import bounds
 from workflows.policy.batch_verdict import APPROVING
 from workflows.tree import continuation, dispatch, finalize, job_end, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 from workflows.tree.step import Step
 
 
-def refuse_retry(state: TreeState, job_id: str) -> str | None:
+def refuse_retry(state: TreeMemory, job_id: str) -> str | None:
     """Return why this job cannot be retried now, or None. Operations ask before they disturb the tree."""
     job = state.jobs.get(job_id)
     if job is None:
         return f"there is no job {job_id} in tree {state.root_id}"
     if state.finalize is not None:
         return f"tree {state.root_id} is finalized ({state.finalize.reason}): start a new one"
-    if state.task.state.ended:
+    if state.task.state.has_ended:
         return f"task {state.task.task_id} is {state.task.state}"
-    if state.paused:
+    if state.is_paused:
         waiting = pause_rounds.open_rounds(state)[0]
         return f"tree {state.root_id} is paused for a person and starts nothing: {waiting.commands[0]}"
     limits, used = state.input.settings.bounds, state.ledger()
-    refusal = bounds.jobs(limits, used, 1, f"running {job_id} again") or bounds.exhausted(limits, used)
+    refusal = bounds.jobs(limits, used, 1, f"running {job_id} again") or bounds.exhausted_budget(limits, used)
     if refusal is not None:
         return refusal.message
-    found = state.find_leg(job_id)
-    if found is None:
+    pair = state.find_leg(job_id)
+    if pair is None:
         return None if _is_ended_root(state, job_id) else f"job {job_id} is {job.state}; its batch is over"
-    chain, leg = found
+    chain, leg = pair
     if chain.batch is None or not _again(chain.batch, leg):
         return f"leg {leg.id} is {leg.state}: only a leg that failed, or ran in a blocked batch, is run again"
     if not _open(state, chain):
@@ -63,24 +63,24 @@ def retry(step: Step, actor: str, job_id: str) -> None:
         return
     state.closed, state.closed_at = False, None
     step.event(EventKind.RETRY_REQUESTED, job_id, f"{actor} runs {job_id} again", {"actor": actor})
-    found = state.find_leg(job_id)
-    if found is None:
+    pair = state.find_leg(job_id)
+    if pair is None:
         step.task(TaskState.OPEN, f"{job_id} runs again by order of {actor}")
         continuation.run_again(step, state.root, actor)
         return
-    chain, leg = found
-    frozen = list(state.coordinators.values()) if state.blocked else []
+    chain, leg = pair
+    frozen = list(state.coordinators.values()) if state.is_blocked else []
     step.leg_again(leg, f"run again by {actor}; attempt {leg.attempt} ended {leg.state}: {leg.reason}")
     opened = _reopen(step, chain, leg, actor)
-    if not state.blocked:
-        _unskip(step, [*opened, *(each.batch for each in frozen if each.batch)])
-    for each in list(state.coordinators.values()):
-        pause_rounds.refresh(step, each)
-    if not state.paused:
+    if not state.is_blocked:
+        _unskip(step, [*opened, *(other.batch for other in frozen if other.batch)])
+    for other in list(state.coordinators.values()):
+        pause_rounds.refresh(step, other)
+    if not state.is_paused:
         dispatch.start(step, chain, leg)
 
 
-def _is_ended_root(state: TreeState, job_id: str) -> bool:
+def _is_ended_root(state: TreeMemory, job_id: str) -> bool:
     ended = state.root.phase is Phase.OVER and state.task.state is TaskState.BLOCKED
     return ended and job_id == state.root.job_id and state.jobs[job_id].state in FAILING
 
@@ -91,7 +91,7 @@ def _again(batch: Batch, leg: Leg) -> bool:
     return leg.timer is None and bool(leg.outcome_job_id) and (leg.failing or by_rule)
 
 
-def _held_back(state: TreeState, batch: Batch, leg: Leg) -> str | None:
+def _held_back(state: TreeMemory, batch: Batch, leg: Leg) -> str | None:
     """Return why the run order forbids the retry, or None (rulings C7, I3)."""
     if leg.worktree in state.busy_worktrees:
         return f"worktree {leg.worktree} of leg {leg.id} is in use"
@@ -99,14 +99,14 @@ def _held_back(state: TreeState, batch: Batch, leg: Leg) -> str | None:
     return f"its dependency {lost[0].id} is {lost[0].state}: service job retry {lost[0].job_id} first" if lost else None
 
 
-def _open(state: TreeState, chain: Coordinator) -> bool:
+def _open(state: TreeMemory, chain: Coordinator) -> bool:
     """Return whether the coordinator still waits for this batch, and so does every coordinator above it."""
     if chain.phase not in {Phase.WAITING, Phase.BLOCKED} or chain.batch is None or chain.batch.continued:
         return False
     if chain.coordinator_id == state.root_id:
         return True
-    found = state.leg_of(chain)
-    return found is not None and found[1].timer is None and _open(state, found[0])
+    pair = state.leg_of(chain)
+    return pair is not None and pair[1].timer is None and _open(state, pair[0])
 
 
 def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> list[Batch]:
@@ -116,13 +116,13 @@ def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> list[Batch]
         return []
     batch.unblock(leg)
     chain.phase = Phase.WAITING
-    found = step.state.leg_of(chain)
-    if found is None:
-        if not batch.stopped and step.state.blocked:
+    pair = step.state.leg_of(chain)
+    if pair is None:
+        if not batch.stopped and step.state.is_blocked:
             step.task(TaskState.OPEN, f"{leg.job_id} runs again by order of {actor}")
         return [batch]
-    parent, above = found
-    above.begun()
+    parent, above = pair
+    above.begin()
     return [batch, *_reopen(step, parent, above, actor)]
 
 
@@ -131,7 +131,7 @@ def _unskip(step: Step, batches: list[Batch]) -> None:
     going_on = (each for each in batches if not each.stopped and not each.continued)
     for leg in (leg for batch in going_on for leg in batch.acting_legs):
         if leg.state is JobState.SKIPPED or (leg.failing and leg.failed_as):
-            leg.unskipped()
+            leg.unskip()
             step.change(leg.job_id, state=JobState.QUEUED, reason="waits again", next="", ended_at=None)
 
 
@@ -140,7 +140,7 @@ def show_commands(step: Step) -> None:
     state = step.state
     _show_task_command(step)
     wanted = {job_id: finalize.way_back(step, again) for job_id, again in _blocking_jobs(state)}
-    held_back = state.held_back if state.frozen else {}
+    held_back = state.held_back if state.is_frozen else {}
     for job_id, job in list(state.jobs.items()):
         if job_id in held_back:
             if (job.next, job.waits_for) != (state.task.next, state.task.waits_for):
@@ -153,32 +153,32 @@ def show_commands(step: Step) -> None:
             step.change(job_id, next=state.first.get(job_id, ""))
 
 
-def show_blocked(step: Step) -> None:
+def show_blocks(step: Step) -> None:
     """Set or clear the reason of each job, according to whether its delegations are blocked (rulings B3, D4)."""
     batches = (chain.batch for chain in step.state.coordinators.values())
     blocked = {each.parent_job_id: each.stopped for each in batches if each is not None and each.stopped}
     for job_id, job in list(step.state.jobs.items()):
-        said = cut_to_bound("reason", f"{BATCH_BLOCKED}{blocked[job_id]}") if job_id in blocked else ""
-        if job.reason != said and (said or job.batch_blocked):
-            step.change(job_id, reason=said)
+        reason = cut_to_bound("reason", f"{BATCH_BLOCKED}{blocked[job_id]}") if job_id in blocked else ""
+        if job.reason != reason and (reason or job.has_blocked_batch):
+            step.change(job_id, reason=reason)
 
 
 def _show_task_command(step: Step) -> None:
     state = step.state
-    if state.frozen:
+    if state.is_frozen:
         retry = next((each for each in _ways_on(state) if refuse_retry(state, each) is None), None)
         if retry:
             step.next_step(finalize.way_back(step, retry), WaitsFor.RETRY, retry)
         else:
             step.next_step(f"{DISMISS} {state.root_id}", WaitsFor.DISMISS)
-    elif state.blocked and state.finalize is not None and not state.finalize.done:
+    elif state.is_blocked and state.finalize is not None and not state.finalize.done:
         ends = f"is being ended: {state.finalize.reason}; {finalize.way_to_its_end(step)}"
         step.next_step(ends, WaitsFor.RUNS)
 
 
-def _blocking_jobs(state: TreeState) -> Iterator[tuple[str, str]]:
+def _blocking_jobs(state: TreeMemory) -> Iterator[tuple[str, str]]:
     """Yield each blocking job with the job to retry for it."""
-    if state.root.phase is Phase.OVER and state.frozen and refuse_retry(state, state.root.job_id) is None:
+    if state.root.phase is Phase.OVER and state.is_frozen and refuse_retry(state, state.root.job_id) is None:
         yield state.root.job_id, state.root.job_id
     batches = (chain.batch for chain in state.coordinators.values() if chain.batch and chain.batch.stopped)
     for leg in (batch.legs[each] for batch in batches for each in batch.blocked_by):
@@ -187,7 +187,7 @@ def _blocking_jobs(state: TreeState) -> Iterator[tuple[str, str]]:
             yield leg.job_id, again
 
 
-def _ways_on(state: TreeState) -> Iterator[str]:
+def _ways_on(state: TreeMemory) -> Iterator[str]:
     """Yield jobs whose retry could open the task again, the likeliest first."""
     batch = state.root.batch
     if state.root.phase is Phase.OVER or batch is None:
@@ -202,7 +202,7 @@ def _ways_on(state: TreeState) -> Iterator[str]:
     yield from (leg.job_id for leg in state.legs() if leg.failing)
 
 
-def refuse_taking_up(state: TreeState) -> str | None:
+def refuse_taking_up(state: TreeMemory) -> str | None:
     """Return why this tree cannot be continued, or None. A finalize is outside every count (ruling C4)."""
     final = state.finalize.job_id if state.finalize else None
     again = len([job_id for job_id in state.in_flight if job_id != final])
@@ -216,34 +216,34 @@ def take_up(step: Step, actor: str, why: str, since: float) -> None:
     jobs again.
     """
     state, gap = step.state, max(0.0, step.now - since)
-    if not state.paused:
+    if not state.is_paused:
         state.exclude(since)
-    for each in (each for several in state.rounds.values() for each in several if each.open):
-        each.expires_at, each.armed_at = each.expires_at + gap, each.armed_at + gap
+    for waiting in (waiting for several in state.rounds.values() for waiting in several if waiting.open):
+        waiting.expires_at, waiting.armed_at = waiting.expires_at + gap, waiting.armed_at + gap
     data: dict[str, str | int | float | bool | list[str] | None] = {"actor": actor, "again": state.in_flight}
     step.event(EventKind.TREE_TAKEN_UP, state.root_id, f"{actor} has it go on after its workflow was lost: {why}", data)
     for leg in state.legs():
         leg.timer = None
     for job_id in state.in_flight:
-        _interrupted(step, job_id, actor, why)
+        _run_anew(step, job_id, actor, why)
 
 
-def _interrupted(step: Step, job_id: str, actor: str, why: str) -> None:
+def _run_anew(step: Step, job_id: str, actor: str, why: str) -> None:
     """Run an interrupted job as a new attempt; in a stopped batch or an ending tree, end it instead."""
     state, job = step.state, step.state.jobs[job_id]
-    found, ends = state.find_leg(job_id), finalize.ending(step)
+    pair, ends = state.find_leg(job_id), finalize.ending(step)
     is_final = state.finalize is not None and state.finalize.job_id == job_id
-    stopped = found is not None and found[0].batch is not None and bool(found[0].batch.stopped)
-    if not is_final and (ends or stopped or (found is None and state.paused)):
-        job_end.job_ended(
+    stopped = pair is not None and pair[0].batch is not None and bool(pair[0].batch.stopped)
+    if not is_final and (ends or stopped or (pair is None and state.is_paused)):
+        job_end.end_job(
             step, JobOutcome(job_id=job_id, attempt=job.attempt, state=JobState.CANCELLED, reason=why[:300])
         )
         return
     state.offers.pop(job_id, None)  # it is unknown whether the host had begun it
     step.change(job_id, state=JobState.CANCELLED, reason=why, ended_at=step.now)
-    if found is None:
+    if pair is None:
         continuation.run_again(step, state.coordinators[state.homes[job_id]], actor)
         state.spent_jobs -= is_final  # a finalize is outside every count (ruling C4)
         return
-    found[1].ended(JobState.CANCELLED, why)
-    step.leg_again(found[1], f"run again by {actor}; attempt {job.attempt} was interrupted: {why}")
+    pair[1].end(JobState.CANCELLED, why)
+    step.leg_again(pair[1], f"run again by {actor}; attempt {job.attempt} was interrupted: {why}")

@@ -12,9 +12,9 @@ from workflows.contract.storable import short_line
 from workflows.model.briefs import Answer
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import Data
-from workflows.model.orders import signed
+from workflows.model.orders import signature
 from workflows.model.refusals import Refusal, ResumeFault
-from workflows.model.rounds import Reply, Round, RoundEnd, Stage, last_words
+from workflows.model.rounds import Reply, Round, RoundEnd, TimerPurpose, last_words
 from workflows.model.states import JobState
 from workflows.policy import answers, bounds
 from workflows.policy.answers import ENDS, Answers, Verb, duration, refuse_length, refuse_order
@@ -23,7 +23,7 @@ from workflows.tree import finalize, job_end, pause_rounds
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import AnswerOrder
 from workflows.tree.events import ResumeRequested
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 from workflows.tree.step import Step
 
 EXPIRED = "escalation_expired"
@@ -36,7 +36,7 @@ _DIGEST_SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Accepted:
+class AcceptedResume:
     """A resume that was carried out: its round, and the lines recorded of it."""
 
     coordinator_id: str
@@ -45,13 +45,13 @@ class Accepted:
     recorded: list[str]
 
 
-def refuse_resume(state: TreeState, request: ResumeRequested) -> Refusal | None:
+def refuse_resume(state: TreeMemory, request: ResumeRequested) -> Refusal | None:
     """Return why this resume is refused now, or None if it is accepted. Changes nothing."""
-    found = judge(state, request)
-    return found if isinstance(found, Refusal) else None
+    outcome = judge(state, request)
+    return outcome if isinstance(outcome, Refusal) else None
 
 
-def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Round, Verb] | Refusal:
+def judge(state: TreeMemory, request: ResumeRequested) -> tuple[Coordinator, Round, Verb] | Refusal:
     """Return the coordinator, the round and the verb; or the first refusal."""
     if request.fault:
         return Refusal(ResumeFault.UNREADABLE, request.fault)
@@ -61,10 +61,10 @@ def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Roun
         )
     if _accepted_before(state, request.order.request_id):
         return Refusal(ResumeFault.DUPLICATE, f"request {request.order.request_id[:80]!r} has been carried out already")
-    found = _addressed(state, request)
-    if isinstance(found, Refusal):
-        return found
-    chain, current = found
+    addressed = _addressed_round(state, request)
+    if isinstance(addressed, Refusal):
+        return addressed
+    chain, current = addressed
     refusal = (
         _other_round(state, chain, current, request)
         or _other_words(state, chain, current, request)
@@ -73,12 +73,12 @@ def judge(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Roun
     return refusal or (chain, current, Verb(request.order.verb))
 
 
-def _accepted_before(state: TreeState, request_id: str) -> bool:
+def _accepted_before(state: TreeMemory, request_id: str) -> bool:
     known = (each for several in state.rounds.values() for each in several)
     return bool(request_id) and any(cut_to_bound("request", request_id) in each.requests for each in known)
 
 
-def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator, Round] | Refusal:
+def _addressed_round(state: TreeMemory, request: ResumeRequested) -> tuple[Coordinator, Round] | Refusal:
     """Return the coordinator and round that an order means: by its job, by that job's coordinator, or the only open
     round.
 
@@ -95,8 +95,8 @@ def _addressed(state: TreeState, request: ResumeRequested) -> tuple[Coordinator,
     return (chain, current) if chain and current else _nothing_open(state, request, asked)
 
 
-def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) -> Refusal:
-    latest = sorted(state.rounds, key=lambda each: state.rounds[each][-1].opened_at)[-1:]
+def _nothing_open(state: TreeMemory, request: ResumeRequested, asked: list[str]) -> Refusal:
+    latest = sorted(state.rounds, key=lambda asker: state.rounds[asker][-1].opened_at)[-1:]
     over, number = "", request.order.round or 0
     for coordinator_id in asked or latest:
         own = state.rounds[coordinator_id]
@@ -112,7 +112,7 @@ def _nothing_open(state: TreeState, request: ResumeRequested, asked: list[str]) 
     return Refusal(ResumeFault.ROUND_OVER, f"{over}; open now: {others[0]}" if others else over)
 
 
-def _other_round(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
+def _other_round(state: TreeMemory, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
     """Refuse a round number or digest that is not the open round's."""
     cid, number = chain.coordinator_id, request.order.round
     if number is not None and 0 < number < current.number:
@@ -128,7 +128,7 @@ def _other_round(state: TreeState, chain: Coordinator, current: Round, request: 
     return None
 
 
-def _other_words(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
+def _other_words(state: TreeMemory, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
     """Refuse a verb or text that does not fit this round. `abort` is taken where only the finalize gets an answer:
     0.2.0 offered it there.
     """
@@ -136,11 +136,11 @@ def _other_words(state: TreeState, chain: Coordinator, current: Round, request: 
     if order.verb == Verb.ABORT and pause_rounds.why_vain(state, current, Verb.ANSWER):
         return refuse_length(order.text)
     asks = {each.id: each.question.choices for each in chain.asking}
-    cid, what = chain.coordinator_id, _named(chain, current)
+    cid, what = chain.coordinator_id, _round_name(chain, current)
     return refuse_order(order, current.kind, asks, cid, what, whole=request.whole)
 
 
-def _no_room(state: TreeState, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
+def _no_room(state: TreeMemory, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
     """Refuse a verb for whose effect the budgets have no room (rulings C3, F4). An answer always has its effect: at
     the least the finalize gets it.
     """
@@ -151,51 +151,51 @@ def _no_room(state: TreeState, chain: Coordinator, current: Round, request: Resu
     if why is None:
         return None
     left = pause_rounds.takes(state, current)
-    message = f"{why}: {_named(chain, current)} still takes {', '.join(left)}"
+    message = f"{why}: {_round_name(chain, current)} still takes {', '.join(left)}"
     return Refusal(ResumeFault.NO_ROOM, message, {"commands": list(answers.commands(chain.coordinator_id, left, ()))})
 
 
-def _named(chain: Coordinator, current: Round) -> str:
+def _round_name(chain: Coordinator, current: Round) -> str:
     return f"round {current.number} of {chain.coordinator_id}"
 
 
-def resume(step: Step, request: ResumeRequested) -> Refusal | Accepted:
+def resume(step: Step, request: ResumeRequested) -> Refusal | AcceptedResume:
     """Carry out a resume if it is the first accepted; otherwise return the refusal, without changes (ruling F4)."""
-    found = judge(step.state, request)
+    outcome = judge(step.state, request)
     who: Data = {"actor": short_line(request.order.actor), "channel": short_line(request.order.channel)}
-    if isinstance(found, Refusal):
-        _refused(step, request, found, who)
-        return found
-    chain, current, verb = found
+    if isinstance(outcome, Refusal):
+        _record_refusal(step, request, outcome, who)
+        return outcome
+    chain, current, verb = outcome
     request_id = cut_to_bound("request", request.order.request_id)
     current.requests = [*current.requests, request_id][-50:] if request_id else current.requests
     text = answers.clean(request.order.text).strip()
-    said = answers.parse(text, [asked.id for asked in chain.asking]) if verb is Verb.ANSWER else Answers(text=text)
+    words = answers.parse(text, [asked.id for asked in chain.asking]) if verb is Verb.ANSWER else Answers(text=text)
     step.state.last_refusal = ""
-    recorded = _accepted(step, chain, current, verb, said, who | {"request": request_id})
-    carry_out(step, chain, current, verb, f"by {_signed(who)}", said)
-    return Accepted(chain.coordinator_id, current.number, verb, recorded)
+    recorded = _record_order(step, chain, current, verb, words, who | {"request": request_id})
+    carry_out(step, chain, current, verb, f"by {_signature(who)}", words)
+    return AcceptedResume(chain.coordinator_id, current.number, verb, recorded)
 
 
-def _signed(who: Data) -> str:
-    return signed(str(who["actor"]), str(who["channel"]))
+def _signature(who: Data) -> str:
+    return signature(str(who["actor"]), str(who["channel"]))
 
 
-def _accepted(step: Step, chain: Coordinator, current: Round, verb: Verb, said: Answers, who: Data) -> list[str]:
+def _record_order(step: Step, chain: Coordinator, current: Round, verb: Verb, words: Answers, who: Data) -> list[str]:
     """Record an event that repeats the recorded answers, so that a typing mistake is seen (ruling F5)."""
-    lines = _recorded(chain, verb, said)
-    message = f"{_signed(who)}: {verb} on round {current.number} of {chain.coordinator_id}"
+    lines = _recorded_lines(chain, verb, words)
+    message = f"{_signature(who)}: {verb} on round {current.number} of {chain.coordinator_id}"
     data: Data = {**who, "verb": verb.value, "round": current.number, "digest": current.digest, "recorded": lines}
-    data["unanswered"] = [asked.id for asked in chain.asking if verb is Verb.ANSWER and asked.id not in said.by_id]
-    data["unmatched"] = list(said.unmatched)
+    data["unanswered"] = [asked.id for asked in chain.asking if verb is Verb.ANSWER and asked.id not in words.by_id]
+    data["unmatched"] = list(words.unmatched)
     step.event(EventKind.RESUME_ACCEPTED, chain.coordinator_id, "; ".join([message, *lines]), data)
     return lines
 
 
-def _refused(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) -> None:
+def _record_refusal(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) -> None:
     """Record the refusal, except for a duplicate of a request carried out before."""
     if refusal.kind != ResumeFault.DUPLICATE:
-        step.state.last_refusal = f"{_signed(who)}, {clock(step.now)}: {refusal.message}"
+        step.state.last_refusal = f"{_signature(who)}, {clock(step.now)}: {refusal.message}"
         job_id = request.order.job_id if request.order.job_id in step.state.jobs else step.state.root_id
         why: Data = {
             "why": str(refusal.kind),
@@ -206,66 +206,66 @@ def _refused(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) 
     if refusal.kind == ResumeFault.NO_ROOM and not request.answers:
         over = pause_rounds.no_room(step.state, Verb(request.order.verb))
         if over is not None:
-            step.refused(over, step.state.root_id)
+            step.record_refusal(over, step.state.root_id)
 
 
-def _recorded(chain: Coordinator, verb: Verb, said: Answers) -> list[str]:
+def _recorded_lines(chain: Coordinator, verb: Verb, words: Answers) -> list[str]:
     """Return the lines recorded of a person's text."""
     if verb is Verb.ANSWER:
-        return list(_answers(chain, said))
-    text = said.text
-    legs = ", ".join(leg.id for leg in chain.escalated)
+        return list(_answers(chain, words))
+    text = words.text
+    legs = ", ".join(leg.id for leg in chain.escalated_legs)
     lines = {
         Verb.RETRY: f"run again: {legs}",
         Verb.CONTINUE: f"goes on without: {legs}",
         Verb.ABORT: "the tree is summed up and ends",
         Verb.EXTEND: f"longer by {short_line(text)}",
     }
-    words = f"instructions: {short_line(text, TEXT_SHOWN)}"
-    return [lines[verb], *([words] if text and verb is not Verb.EXTEND else [])]
+    instructions = f"instructions: {short_line(text, TEXT_SHOWN)}"
+    return [lines[verb], *([instructions] if text and verb is not Verb.EXTEND else [])]
 
 
-def _answers(chain: Coordinator, said: Answers) -> Iterator[str]:
-    for each in chain.asking:
-        text = said.by_id.get(each.id)
-        yield f"{each.id}: {short_line(text, TEXT_SHOWN)}" if text else f"{each.id} stays unanswered"
-    for name in said.unmatched:
+def _answers(chain: Coordinator, words: Answers) -> Iterator[str]:
+    for asked in chain.asking:
+        text = words.by_id.get(asked.id)
+        yield f"{asked.id}: {short_line(text, TEXT_SHOWN)}" if text else f"{asked.id} stays unanswered"
+    for name in words.unmatched:
         yield f"no question has the id {name}: what stands beside it is taken as it is"
-    if said.guidance:
-        yield f"guidance to the coordinator: {short_line(said.guidance, TEXT_SHOWN)}"
+    if words.guidance:
+        yield f"guidance to the coordinator: {short_line(words.guidance, TEXT_SHOWN)}"
 
 
-def carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: str, said: Answers) -> None:
+def carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: str, words: Answers) -> None:
     """Apply the effects of an accepted verb."""
     if verb is Verb.EXTEND:
-        pause_rounds.extend(step, chain, current, duration(said.text))
+        pause_rounds.extend(step, chain, current, duration(words.text))
         return
-    pause_rounds.close(step, chain, ENDS[verb], by, said.text, said.by_id)
+    pause_rounds.close(step, chain, ENDS[verb], by, words.text, words.by_id)
     match verb:
         case Verb.ANSWER:
-            _answer(chain, said)
+            _answer(chain, words)
         case Verb.RETRY:
             _retry(step, chain, current.number, by)
         case Verb.CONTINUE:
-            _continue(chain, said.text)
+            _continue(chain, words.text)
         case Verb.ABORT:
-            _guide(chain, said.text)
+            _guide(chain, words.text)
             _end(step, chain, finalize.ABORTED, f"round {current.number} of {chain.coordinator_id} was aborted {by}")
         case _ as never:
             assert_never(never)
     pause_rounds.refresh(step, chain)
 
 
-def _answer(chain: Coordinator, said: Answers) -> None:
+def _answer(chain: Coordinator, words: Answers) -> None:
     """Settle the chain's questions: the coordinator gets the answers, and which are missing (ruling F5)."""
     reply = chain.reply = chain.reply or Reply()
     reply.answers += [
-        Answer(id=each.id, question=each.question.prompt, text=said.by_id.get(each.id), leg=each.leg)
-        for each in chain.asking
+        Answer(id=asked.id, question=asked.question.prompt, text=words.by_id.get(asked.id), leg=asked.leg)
+        for asked in chain.asking
     ]
-    reply.unmatched += said.unmatched
+    reply.unmatched += words.unmatched
     chain.asking = []
-    _guide(chain, said.guidance)
+    _guide(chain, words.guidance)
 
 
 def _guide(chain: Coordinator, text: str) -> None:
@@ -278,14 +278,14 @@ def _continue(chain: Coordinator, text: str) -> None:
     """Accept the failures: vote and quorum no longer block (ruling F3)."""
     if chain.batch is not None:
         chain.batch.approved = True
-    for leg in chain.escalated:
+    for leg in chain.escalated_legs:
         leg.escalated = False
     _guide(chain, text)
 
 
 def _retry(step: Step, chain: Coordinator, number: int, by: str) -> None:
     """Run every failed leg of the round again, as far as the job budget allows (rulings F3, C3)."""
-    for leg in chain.escalated:
+    for leg in chain.escalated_legs:
         leg.escalated = False
         what = f"running leg {leg.id} again"
         refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, what)
@@ -293,10 +293,10 @@ def _retry(step: Step, chain: Coordinator, number: int, by: str) -> None:
             step.leg_again(leg, f"runs again {by}; attempt {leg.attempt} ended {leg.state}: {leg.reason}")
             leg.guided_by = [*leg.guided_by, number]
         else:
-            step.refused(refusal, leg.job_id)
+            step.record_refusal(refusal, leg.job_id)
 
 
-def timer_fired(step: Step, key: str) -> None:
+def fire_timer(step: Step, key: str) -> None:
     """Send the reminder or expire the round of this timer; ignore stale timers (ruling F8)."""
     for coordinator_id in step.state.rounds:
         current = step.state.open_round(coordinator_id)
@@ -306,7 +306,7 @@ def timer_fired(step: Step, key: str) -> None:
 
 
 def _due(step: Step, chain: Coordinator, current: Round) -> None:
-    if current.stage is not Stage.END and step.now < current.expires_at:
+    if current.stage is not TimerPurpose.END and step.now < current.expires_at:
         pause_rounds.remind(step, chain, current)
         return
     current.timer = None
@@ -320,7 +320,7 @@ def _due(step: Step, chain: Coordinator, current: Round) -> None:
 
 def _end(step: Step, chain: Coordinator, kind: str, reason: str) -> None:
     """Request the tree's finalize; in a blocked task, which has none, end only this chain (ruling D4)."""
-    if not step.state.blocked:
+    if not step.state.is_blocked:
         finalize.request(step, kind, reason)
         return
     if chain.phase is Phase.HELD:
@@ -329,7 +329,7 @@ def _end(step: Step, chain: Coordinator, kind: str, reason: str) -> None:
         job_end.stop_batch(step, chain, chain.batch, reason, chain.job_id)
 
 
-def answer(step: Step, waiting: int, verdict: Refusal | Accepted) -> AnswerOrder:
+def answer(step: Step, waiting: int, verdict: Refusal | AcceptedResume) -> AnswerOrder:
     """Return the answer for the waiting call, once all effects of its order are applied."""
     if isinstance(verdict, Refusal):
         return AnswerOrder(waiting=waiting, refusal=verdict)
@@ -337,7 +337,7 @@ def answer(step: Step, waiting: int, verdict: Refusal | Accepted) -> AnswerOrder
     return AnswerOrder(waiting=waiting, text="\n".join(lines))
 
 
-def _stands(state: TreeState, verdict: Accepted) -> Iterator[str]:
+def _stands(state: TreeMemory, verdict: AcceptedResume) -> Iterator[str]:
     """Yield sentences on the state of the ordered round and of rounds still open, or else of the tree."""
     meant = state.rounds[verdict.coordinator_id][verdict.round - 1]
     until = f"round {meant.number} of {verdict.coordinator_id} waits until {clock(meant.expires_at)}"

@@ -19,10 +19,10 @@ def move_on(step: Step, chain: Coordinator) -> bool:
     batch = chain.batch
     if batch is not None:
         finalize.stop_waiting(step, batch)
-    if step.state.paused:
+    if step.state.is_paused:
         return False
-    if step.state.frozen:
-        return _settle_blocked(step, chain, batch)
+    if step.state.is_frozen:
+        return _settle_in_blocked_task(step, chain, batch)
     if chain.job_id in step.state.held_back:
         return _offer_again(step, chain, step.state.held_back[chain.job_id])
     if chain.phase is Phase.HELD and chain.held is not None:
@@ -30,9 +30,9 @@ def move_on(step: Step, chain: Coordinator) -> bool:
     if chain.phase is not Phase.WAITING or batch is None:
         return False
     for leg, culprit in batch.unreachable():
-        finalize.end_unstarted(step, leg, JobState.SKIPPED, f"its dependency {culprit.id} ended {culprit.state}")
+        finalize.end_waiting_leg(step, leg, JobState.SKIPPED, f"its dependency {culprit.id} ended {culprit.state}")
     _start_ready(step, chain, batch)
-    if not batch.settled:
+    if not batch.is_settled:
         return False
     _settle(step, chain, batch)
     return True
@@ -43,18 +43,18 @@ def _offer_again(step: Step, chain: Coordinator, run: JobRun) -> bool:
     if not finalize.ending(step):
         job_offers.offer_coordinator(step, run)
         return False
-    finalize.never_began(step, chain, *finalize.unstarted(step))
+    finalize.never_began(step, chain, *finalize.end_without_run(step))
     if chain.phase is not Phase.OVER:
         _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
     return True
 
 
-def _settle_blocked(step: Step, chain: Coordinator, batch: Batch | None) -> bool:
+def _settle_in_blocked_task(step: Step, chain: Coordinator, batch: Batch | None) -> bool:
     """In a blocked task, let a blocked batch block its leg. All else waits for a retry (D4)."""
-    if chain.phase is not Phase.WAITING or batch is None or not batch.stopped or not batch.settled:
+    if chain.phase is not Phase.WAITING or batch is None or not batch.stopped or not batch.is_settled:
         return False
-    _told(step, chain, batch, "stopped", batch.stopped)
-    _blocked(step, chain, batch)
+    _record_settling(step, chain, batch, "stopped", batch.stopped)
+    _block(step, chain, batch)
     return True
 
 
@@ -63,18 +63,18 @@ def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
     asked = bool(chain.reply and chain.reply.answers)
     left_out, chain.held, chain.left_out = chain.left_out or held.not_kept, None, 0
     if finalize.ending(step):
-        if held.delegated:
+        if held.delegation_count:
             dispatch.delegate(step, chain, held)
         elif left_out and step.state.finalize is not None:
             step.state.finalize.refused.append(state_limits.left_out(held.job_id, left_out))
         _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
         return True
     ended = step.state.jobs[held.job_id].state
-    if not asked and (held.delegated or not (left_out and ended is JobState.SUCCEEDED)):
+    if not asked and (held.delegation_count or not (left_out and ended is JobState.SUCCEEDED)):
         job_end.go_on(step, chain, held, ended)
         return True
     sets = (
-        (state_limits.as_shown(held),)
+        (state_limits.refused_set(held),)
         if held.delegations
         else (state_limits.left_out(held.job_id, left_out),)
         if left_out
@@ -92,11 +92,11 @@ def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
             return
         if leg.worktree and leg.worktree in step.state.busy_worktrees:
             continue
-        refusal = bounds.exhausted(step.state.input.settings.bounds, step.state.ledger())
+        refusal = bounds.exhausted_budget(step.state.input.settings.bounds, step.state.ledger())
         if refusal is None:
             dispatch.start(step, chain, leg)
             continue
-        finalize.tripped(step, refusal, chain.job_id)
+        finalize.trip(step, refusal, chain.job_id)
         if not finalize.ending(step):
             job_end.stop_batch(step, chain, batch, refusal.message, leg.job_id)
 
@@ -104,16 +104,16 @@ def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
 def _settle(step: Step, chain: Coordinator, batch: Batch) -> None:
     """Settle a batch by exactly one of an end, a block or a continuation (ruling D1)."""
     if finalize.ending(step):
-        _told(step, chain, batch, "ending", "the tree is being finalized")
+        _record_settling(step, chain, batch, "ending", "the tree is being finalized")
         _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
     elif batch.stopped:
-        _told(step, chain, batch, "stopped", batch.stopped)
-        _blocked(step, chain, batch)
+        _record_settling(step, chain, batch, "stopped", batch.stopped)
+        _block(step, chain, batch)
     else:
         _synthesize(step, chain, batch)
 
 
-def _told(step: Step, chain: Coordinator, batch: Batch, verdict: str, reason: str) -> None:
+def _record_settling(step: Step, chain: Coordinator, batch: Batch, verdict: str, reason: str) -> None:
     ends = [f"{leg.id}: {batch.acting(leg.id).state}" for leg in batch.legs.values()]
     data: Data = {"coordinator": chain.coordinator_id, "verdict": verdict, "reason": reason, "legs": ends}
     why = f" ({reason})" if reason else ""
@@ -129,7 +129,7 @@ def _end(step: Step, chain: Coordinator, state: JobState, reason: str) -> None:
         job_end.chain_over(step, chain, state, reason)
 
 
-def _blocked(step: Step, chain: Coordinator, batch: Batch) -> None:
+def _block(step: Step, chain: Coordinator, batch: Batch) -> None:
     chain.phase = Phase.BLOCKED
     if step.state.leg_of(chain) is not None:
         job_end.chain_over(step, chain, JobState.BLOCKED, batch.stopped)
@@ -144,15 +144,15 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
         for leg in batch.acting_legs
     ]
     verdict = judge(ballots, overruled=batch.approved or batch.leaves_decision)
-    _told(step, chain, batch, verdict.result.value, verdict.reason)
+    _record_settling(step, chain, batch, verdict.result.value, verdict.reason)
     if verdict.result is Result.BLOCK:
         ran = (leg for leg in batch.legs.values() if leg.outcome_job_id)
         against = [leg.job_id for leg in ran if step.state.decision_of(leg) not in APPROVING]
         job_end.stop_batch(step, chain, batch, verdict.reason, against[0] if against else chain.job_id)
-        _blocked(step, chain, batch)
+        _block(step, chain, batch)
         return
     message = f"{chain.ladder.streak + 1} generations in a row ended with the same decisions and side effects"
-    if rung is not None and dispatch.climbed(step, chain, rung, message, "progress"):
+    if rung is not None and dispatch.climb(step, chain, rung, message, "progress"):
         _end(step, chain, JobState.CANCELLED, message)
     elif verdict.result is Result.REPLAN:
         _replan(step, chain, verdict.reason, (message,) if rung else ())
@@ -168,7 +168,7 @@ def _replan(step: Step, chain: Coordinator, reason: str, notes: tuple[str, ...])
     state, cap = step.state, step.state.input.settings.bounds.max_verify_replan_attempts
     if state.verify_attempts >= cap:
         message = f"{reason}; all {cap} replan attempt(s) are used"
-        finalize.tripped(step, Refusal(EventKind.VERIFY_REPLAN_EXHAUSTED, message, {"attempts": cap}), chain.job_id)
+        finalize.trip(step, Refusal(EventKind.VERIFY_REPLAN_EXHAUSTED, message, {"attempts": cap}), chain.job_id)
         _end(step, chain, JobState.CANCELLED, message)
         return
     state.verify_attempts += 1

@@ -13,7 +13,7 @@ from workflows.model.spend import Ledger, Usage
 from workflows.model.states import JobState, TaskState
 from workflows.model.wire import Memory, Wire
 from workflows.model.workers import Assignment
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 from workflows.tree.chains import Batch, Coordinator, Leg
 
 LONGEST_MESSAGE = 200
@@ -57,7 +57,7 @@ class TreeInput(Wire):
         """Return the command that starts the tree from its beginning; a message that fits into no line is piped in."""
         asked, message = self.assignment, self.assignment.prompt.inline or ""
         fits = 0 < len(message) <= LONGEST_MESSAGE and message.isprintable()
-        binding = belongs_to.options(asked.pull_request, asked.issue)
+        binding = binding_words.options(asked.pull_request, asked.issue)
         to = f"--repo {self.repo}{binding}{f' {self.options}' if self.options else ''}"
         if self.pipeline:
             return f"service pipeline run {self.pipeline}{binding}"
@@ -99,7 +99,7 @@ class Offer(Memory):
     """True if the host was asked to return the job and has not answered yet."""
 
 
-class TreeState(Memory):
+class TreeMemory(Memory):
     """The state of the reducer."""
 
     input: TreeInput
@@ -174,17 +174,17 @@ class TreeState(Memory):
         return not self.in_flight and not self.timers
 
     @property
-    def blocked(self) -> bool:
+    def is_blocked(self) -> bool:
         """Return whether the task is blocked: nothing continues until an operator's order (ruling D4)."""
         return self.task.state is TaskState.BLOCKED
 
     @property
-    def frozen(self) -> bool:
+    def is_frozen(self) -> bool:
         """Return whether the task is blocked and not ending: its coordinators start nothing more (ruling D4)."""
-        return self.blocked and self.finalize is None
+        return self.is_blocked and self.finalize is None
 
     @property
-    def paused(self) -> bool:
+    def is_paused(self) -> bool:
         """Return whether at least one round is open: nothing starts (ruling F8)."""
         return self.paused_since is not None
 
@@ -197,7 +197,7 @@ class TreeState(Memory):
         """Exclude the time since then from the wall clock (ruling C4)."""
         self.paused_seconds += self.now - since
 
-    def elapsed(self, now: float) -> float:
+    def elapsed_seconds(self, now: float) -> float:
         """Return the wall-clock time without the union of all pauses (rulings C4, F8)."""
         until = now if self.paused_since is None else self.paused_since
         return max(0.0, until - self.input.created_at - self.paused_seconds)
@@ -206,7 +206,7 @@ class TreeState(Memory):
         """Return the current use of each budget; paused time does not count (ruling C4)."""
         return Ledger(
             jobs=self.spent_jobs,
-            elapsed_seconds=self.elapsed(self.now),
+            elapsed_seconds=self.elapsed_seconds(self.now),
             tokens=self.usage.total,
             cost_usd=self.cost_usd,
             price_assumed=self.price_assumed,
@@ -238,15 +238,15 @@ class TreeState(Memory):
             return None
         return self.find_leg(chain.coordinator_id)
 
-    def work_needed(self, chain: Coordinator, batch: Batch, leg: Leg) -> tuple[str, ...]:
+    def needed_work(self, chain: Coordinator, batch: Batch, leg: Leg) -> tuple[str, ...]:
         """Return the branches the leg must see: those given to its coordinator, and those of its dependencies (I1).
 
         A leg that begins at the tree's base sees, of the former, only those that every job must see.
         """
         given = self.input.branch_deps if leg.at_base else chain.run.branch_deps
-        return tuple(dict.fromkeys([*given, *(each.branch for each in self.work_given(batch, leg))]))
+        return tuple(dict.fromkeys([*given, *(each.branch for each in self.given_work(batch, leg))]))
 
-    def work_given(self, batch: Batch, leg: Leg) -> tuple[Work, ...]:
+    def given_work(self, batch: Batch, leg: Leg) -> tuple[Work, ...]:
         """Return the work of the legs that a leg depends on, transitively and in merge order."""
         return tuple(work for dep in batch.contributors(leg) for work in self.work_of(dep))
 
@@ -255,7 +255,7 @@ class TreeState(Memory):
         if leg.state is not JobState.SUCCEEDED:
             return ()
         chain = self.coordinators.get(leg.job_id)
-        made = tuple(chain.made) if chain is not None else self.jobs[leg.job_id].made(leg.id)
+        made = tuple(chain.made) if chain is not None else self.jobs[leg.job_id].as_work(leg.id)
         return tuple(each.model_copy(update={"leg": leg.id, "job_id": leg.job_id}) for each in made)
 
     def line_of(self, chain: Coordinator) -> tuple[Work, ...]:

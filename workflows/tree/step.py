@@ -12,11 +12,11 @@ from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor, check_job, check_task
 from workflows.policy.bounds import near
-from workflows.policy.decisions import decided
+from workflows.policy.decisions import decision_label
 from workflows.policy.prices import dollars
 from workflows.tree.chains import Leg
 from workflows.tree.commands import AnswerOrder, Command, Record, RunChild, RunCoordinator
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 
 Offered = RunChild | RunCoordinator
 
@@ -49,7 +49,7 @@ class JobChange(TypedDict, total=False):
 class Step:
     """A collector of changes and commands; `finish` returns them in the order in which to carry them out."""
 
-    def __init__(self, state: TreeState, now: float) -> None:
+    def __init__(self, state: TreeMemory, now: float) -> None:
         self.state = state
         if math.isfinite(now):
             state.now = max(state.now, now)
@@ -127,7 +127,7 @@ class Step:
         """Change the task's state; raise on an illegal move (ruling B2)."""
         task = self.state.task
         check_task(task.state, state)
-        ended = self.now if state.closed else None
+        ended = self.now if state.is_closed else None
         way_on = {"next": next_step, "waits_for": waits_for, "to_retry": ""}
         update = {"state": state, "reason": reason, "ended_at": ended} | way_on
         self.state.task, self._task = task.model_copy(update=update), True
@@ -169,7 +169,7 @@ class Step:
             )
         )
 
-    def refused(self, refusal: Refusal, job_id: str) -> None:
+    def record_refusal(self, refusal: Refusal, job_id: str) -> None:
         """Record an event for a refusal of a bound or gate."""
         self.event(EventKind(refusal.kind), job_id, refusal.message, refusal.data)
 
@@ -219,7 +219,7 @@ def _of_job(job: JobRecord) -> tuple[EventKind, str, str, Data]:
             data = {"attempt": job.attempt, "runtime": job.runtime, "model": job.model}
             return EventKind.JOB_BEGUN, job.job_id, f"{_name(job)} has begun", data
         case _:
-            word = f", {decision}" if (decision := decided(job.state, job.decision)) else ""
+            word = f", {decision}" if (decision := decision_label(job.state, job.decision)) else ""
             cost = dollars(job.cost_usd, assumed=job.price_assumed)
             spent = f"; {job.usage.total:,} tokens, {cost}" if job.usage.total else ""
             data = {

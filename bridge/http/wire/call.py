@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bridge.machine.named_tokens import TokenScope
-from workflows.model.orders import signed
+from workflows.model.orders import signature
 
 Scope = MutableMapping[str, Any]
 _KEY = "bridge.call"
@@ -48,7 +48,7 @@ class Call:
     @property
     def signed(self) -> str:
         """The actor with the channel, for records that name an actor in words only."""
-        return signed(self.token, CHANNEL) if self.token else CHANNEL
+        return signature(self.token, CHANNEL) if self.token else CHANNEL
 
 
 def call_of(scope: Scope) -> Call:

@@ -25,7 +25,7 @@ from workflows.model.event_payloads import BranchEventKind
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState, TaskState
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 from workflows.policy.batch_verdict import APPROVING
 
 SHORT = 7
@@ -98,7 +98,7 @@ def _later(service: Service, root: str, repo: Path, head: Head) -> LaterReview |
     given = attempt_rows.given_in(service.store, asked.review).get(asked.review)
     facts = _look(JobFacts(), repo, tree.jobs[0], head, given, None)
     last = chain_of(tree.jobs, tree.jobs[0]).jobs[-1]
-    return LaterReview(last, tree.task.state.ended, asked.head_sha, facts)
+    return LaterReview(last, tree.task.state.has_ended, asked.head_sha, facts)
 
 
 def _head(tree: Branches, bound: int | None) -> Head:
@@ -140,7 +140,7 @@ def _without_foreign(service: Service, tree: Branches, head: Head) -> Head:
                 refuse_foreign(service, tree, leg, "")
     except ForeignCommitsError as foreign:
         hint = foreign.hint
-        first = hint.each[0] if isinstance(hint, Commands) else hint
+        first = hint.commands[0] if isinstance(hint, Commands) else hint
         return replace(head, foreign=foreign.message, next=first)
     return head
 
@@ -151,7 +151,7 @@ def _head_of_pull(service: Service, tree: Tree, number: int, token: str | None, 
     try:
         checkout = branches.checkout(service, tree.task.repo, again)
         repo = Path(checkout.path)
-        belongs_to.check_github(checkout.name, checkout.path, checkout.github)
+        binding_words.check_github(checkout.name, checkout.path, checkout.github)
         if fetch:
             source = pull_requests.Source(repo, checkout.github, service.settings.github.web)
             return Head(name, pull_requests.heads(source, (number,), token)[number])

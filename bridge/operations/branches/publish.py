@@ -25,7 +25,7 @@ from workflows.github.facts import OUR_BRANCHES, FactKind, Publication, publish_
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 from workflows.text.durations import clock
 
 
@@ -116,7 +116,7 @@ def served_repo(service: Service, name: str) -> Repo:
     if not settings.configured and not (repo.remote and _is_served_elsewhere(service)):
         message = f"GitHub is not set up: {service.home.config} has no [github] with an account"
         raise RefusedError(message, "set [github].token_env there, then: service config check")
-    belongs_to.check_github(repo.name, repo.path, repo.github)
+    binding_words.check_github(repo.name, repo.path, repo.github)
     if settings.repos and name not in settings.repos:
         message = f"[github].repos does not name {name}: nothing of it is written to GitHub"
         raise RefusedError(message, f"add it in {service.home.config}, then: service config check")

@@ -43,7 +43,7 @@ def bound_tree(service: Service, root: str) -> BoundTree | None:
     )
     published = [each.url for each in facts.of_root(store, root) if each.kind == FactKind.PUBLISH and each.url]
     tree = replace(tree, published=tuple(published))
-    last = last_job(tree) if task.state.closed else None
+    last = last_job(tree) if task.state.is_closed else None
     return replace(tree, result=result_of(service, last)) if last else tree
 
 

@@ -312,7 +312,7 @@ def is_busy(service: Service, name: str) -> bool:
     """Return whether a tree is open, can be re-opened, or has a running agent; an unknown tree counts as busy."""
     root = root_in(name)
     task = job_rows.task_of(service.store, root) if root else None
-    if task is None or not task.state.ended:
+    if task is None or not task.state.has_ended:
         return True
     jobs = job_rows.tree(service.store, task.root_job_id)
     runs = (run for job in jobs for run in attempt_rows.of_job(service.store, job.job_id))

@@ -10,7 +10,7 @@ from activities.store.registry.repo_rows import Repo
 from bridge.operations.service import Service
 from workflows.model.errors import Commands
 from workflows.model.workers import UNRESOLVED
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 
 if TYPE_CHECKING:
     from activities.host.belongs_to import Bound
@@ -92,6 +92,6 @@ def belonging(service: Service, row: "JobRecord | RunRecord") -> Belonging:
     repo, web = repo_rows.get(service.store, row.repo), service.settings.github.web
     github = repo.github if repo else ""
     return Belonging(
-        belongs_to.in_words(row.pull_request, row.issue, github),
-        belongs_to.address(github, row.pull_request, row.issue, web),
+        binding_words.in_words(row.pull_request, row.issue, github),
+        binding_words.address(github, row.pull_request, row.issue, web),
     )

@@ -192,7 +192,7 @@ def _state(host: host_rows.Host) -> HostState:
 
 def with_reasons(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
     """Return the jobs, each one that waits for its host with that as its reason, and when it goes on elsewhere (Q5)."""
-    known = host_rows.of_jobs(service.store, {job.job_id for job in jobs if not job.state.ended})
+    known = host_rows.of_jobs(service.store, {job.job_id for job in jobs if not job.state.has_ended})
     remotes = set[str]()
     if service.settings.is_fleet and any(map(lacks_worker, known.values())):
         remotes = {repo.name for repo in repo_rows.every(service.store) if repo.remote}
@@ -236,7 +236,7 @@ def stands_still(host: HostSeen, state: JobState, why: str) -> bool:
     for no single host; `why` is its reason.
     """
     is_queued = state is JobState.QUEUED
-    if state.ended or (is_queued and why.startswith(NO_HOST)):
+    if state.has_ended or (is_queued and why.startswith(NO_HOST)):
         return False
     return lacks_worker(host) or (is_queued and bool(host.held))
 

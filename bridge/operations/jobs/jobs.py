@@ -126,7 +126,7 @@ class Tree:
     @property
     def over(self) -> bool:
         """Return whether the tree is closed and all its jobs have ended, so that nothing changes without an order."""
-        return self.task.state.closed and all(job.state.ended for job in self.jobs)
+        return self.task.state.is_closed and all(job.state.has_ended for job in self.jobs)
 
     @property
     def state(self) -> TreeState:

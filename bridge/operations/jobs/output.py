@@ -182,7 +182,7 @@ def _path(run: AttemptRow, part: str) -> str:
 
 def _programs(job: JobRecord, run: AttemptRow, attempts: Sequence[int]) -> tuple[Program, ...]:
     """Return the outputs of an attempt's programs; raise `NotFoundError` if they are not kept any more."""
-    over = job.state.ended or run.ended_at is not None or run.attempt != max(attempts)
+    over = job.state.has_ended or run.ended_at is not None or run.attempt != max(attempts)
     if over and not Path(run.run_dir).is_dir():
         raise NotFoundError(
             f"the output of attempt {run.attempt} is not kept any more ([worker].keep_runs)",

@@ -114,7 +114,7 @@ def _row(tree: ListedTree, now: float) -> TreeRow:
         price_assumed=tree.price_assumed,
         opened_at=task.opened_at,
         ended_at=task.ended_at,
-        elapsed_seconds=task.elapsed(now),
+        elapsed_seconds=task.elapsed_seconds(now),
         preflight_failed=tree.preflight_failed,
     )
     return TreeRow(hosts.with_reason(tree.root, tree.host), summary)
@@ -132,7 +132,7 @@ def _waits(tree: ListedTree) -> TreeWait:
         )
     if task.cut_short:
         return TreeWait(what=task.reason, next=task.next)
-    if task.state.closed:
+    if task.state.is_closed:
         return TreeWait(who=Awaited.PERSON, what=task.reason, next=task.next) if task.next else TreeWait()
     state = JobState.RUNNING if tree.running else JobState.QUEUED
     if tree.host and hosts.stands_still(tree.host, state, tree.queued):

@@ -176,7 +176,7 @@ def running(service: Service) -> list[Running]:
     roots = [root for root, _ in found]
     tasks, spent = job_rows.tasks_of(service.store, roots), waiting_rows.spent(service.store, roots)
     return [
-        Running(tasks[root], tuple(agents), spent.get(root, Spent()), tasks[root].elapsed(now))
+        Running(tasks[root], tuple(agents), spent.get(root, Spent()), tasks[root].elapsed_seconds(now))
         for root, agents in found
         if root in tasks
     ]

@@ -70,7 +70,7 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
         return taken
     if refusal := refuse_length(order.text):
         raise RefusedError(refusal.message, f"service job tree {order.job_id}")
-    if not rounds.open_of(service, root) and (task := job_rows.task_of(service.store, root)) and task.state.ended:
+    if not rounds.open_of(service, root) and (task := job_rows.task_of(service.store, root)) and task.state.has_ended:
         raise _too_late(service, root, order)
     by = order.request_id or f"{order.channel}-{int(time.time())}-{uuid4().hex[:12]}"
     return await _carried(service, root, order.model_copy(update={"request_id": by, "text": clean(order.text)}))

@@ -27,7 +27,7 @@ from workflows.contract.storable import storable
 from workflows.model.errors import RefusedError, UsageError
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.ids import root_of
-from workflows.model.orders import ResumeOrder, signed
+from workflows.model.orders import ResumeOrder, signature
 from workflows.model.rounds import RoundKind
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord
 from workflows.model.workers import Worker
@@ -109,7 +109,7 @@ async def revise(
         made = _answer(job_id, tree, job.agent, again=True)
     else:
         made = await _go_on(service, job, whole, tree, said, message, agent, root)
-    _record(service, tree, job, diff, said, made, signed(actor, channel))
+    _record(service, tree, job, diff, said, made, signature(actor, channel))
     return made
 
 
@@ -138,7 +138,7 @@ def refusal(job: JobRecord, tree: Tree, *, whole: bool) -> str:
     """Return why comments on the diff of a job, or of its whole tree, can't be sent now; empty if they can."""
     if whole:
         return "" if tree.over else f"{job.root_job_id} is still at work"
-    return "" if job.state.ended else f"{job.job_id} is still {job.state}"
+    return "" if job.state.has_ended else f"{job.job_id} is still {job.state}"
 
 
 def _is_root(job: JobRecord) -> bool:

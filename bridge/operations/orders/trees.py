@@ -32,7 +32,7 @@ from workflows.model.errors import RefusedError
 from workflows.model.orders import Kill, Retry
 from workflows.model.rows import Records
 from workflows.model.states import JobState, TaskState
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.delegation_tree import DelegationTree
@@ -102,7 +102,7 @@ async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
     """Dismiss a blocked task for good: reminders end, and no retry can open it again (ruling D4)."""
     root = jobs.get(service, job_id).root_job_id
     task = job_rows.task_of(service.store, root)
-    if task is not None and not task.state.closed:
+    if task is not None and not task.state.is_closed:
         client = await client_of(service)
         if await settle(service, client, root) is None:
             raise RefusedError(f"the tree {root} is not blocked: {task.state}", f"service job kill {root}")
@@ -125,7 +125,7 @@ async def _end_closed(service: Service, client: Client, root: str, actor: str) -
 def _refuse_over(service: Service, root: str) -> None:
     """Raise if the tree has ended."""
     task = job_rows.task_of(service.store, root)
-    if task is not None and task.state.ended:
+    if task is not None and task.state.has_ended:
         over = f"there is nothing to end: the tree {root} is {task.state}: {task.reason}"
         raise RefusedError(over, f"service job tree {root}")
 
@@ -206,7 +206,7 @@ async def _start_workflow(
     reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
 ) -> None:
     first, asked, root = tree.input, tree.input.assignment, tree.input.root_job_id
-    github = belongs_to.address(asked.github, asked.pull_request, asked.issue, service.settings.github.web)
+    github = binding_words.address(asked.github, asked.pull_request, asked.issue, service.settings.github.web)
     async with starting(client, "the job"):
         await client.start_workflow(
             DelegationTree.run,

@@ -42,7 +42,7 @@ from workflows.pipeline.definition import Definition
 from workflows.pipeline.plan import OPEN_RUNS, RunInput
 from workflows.pipeline.rows import RunRecord, StageRecord, first_rows
 from workflows.pipeline.state import restored
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.messages import Reopened, TreeStart
@@ -118,7 +118,7 @@ async def _workflow_of(client: Client, run: RunRecord) -> WorkflowExecution | No
 
 
 async def _started(client: Client, service: Service, run: RunInput, again: Reopened | None = None) -> bool:
-    github = belongs_to.address(run.github, run.pull_request, run.issue, service.settings.github.web)
+    github = binding_words.address(run.github, run.pull_request, run.issue, service.settings.github.web)
     seen = temporal.web_ui_details(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}", github)
     try:
         async with starting(client, "the run"):

@@ -9,7 +9,7 @@ from bridge.operations.jobs.hosts import HostView
 from bridge.operations.service import Service
 from workflows.model.errors import Commands, NotFoundError, RefusedError, with_nearest
 from workflows.policy.host_availability import lacks_worker, way_back
-from workflows.policy.moving import from_lost
+from workflows.policy.moving import move_off_lost_host
 
 SHOWN = 3
 """Jobs and repositories that an error names."""
@@ -116,6 +116,6 @@ async def lost(service: Service, name: str, *, actor: str, now: bool = False) ->
     host_rows.lose(service.store, host.seen)
     held = [*moves.begun_on(service.store, name), *moves.queued_on(service.store, name)]
     with translate_errors():
-        going = await moving.move(client, held, from_lost(host.seen, actor if works else ""))
+        going = await moving.move(client, held, move_off_lost_host(host.seen, actor if works else ""))
     staying = tuple(each.job_id for each in held if not each.moves)
     return Lost(name, tuple(each.job_id for each in going), staying, way_back(name) if staying else "")

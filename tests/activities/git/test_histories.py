@@ -18,7 +18,7 @@ from activities.git.work_folder.worktree_changes import touched_files
 from activities.git.work_folder.worktrees import Worktree, add_branch, add_detached, dispose
 from tests.activities.git.conftest import ENV, make_repository, run_git
 from tests.depth import cases
-from workflows.policy.observation import Bound, Grade, observe
+from workflows.policy.observation import Grade, PathMatch, observe
 
 pytestmark = pytest.mark.ruling("I1", "I2", "I4")
 EXAMPLES = int(os.environ.get("GIT_HISTORIES") or cases(4, 8))
@@ -167,7 +167,7 @@ def binds_as_told(files: tuple[str, ...]) -> None:
     if "a.py" not in files:
         bare = observation.claims[0].paths[0]
         alike = [name for name in files if name.rpartition("/")[2] == "a.py"]
-        assert (bare.bound is Bound.BASENAME) == (len(alike) == 1)
+        assert (bare.bound is PathMatch.BASENAME) == (len(alike) == 1)
 
 
 def together(repo: Path, trees: Path, branches: list[str]) -> None:

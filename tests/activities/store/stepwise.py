@@ -47,7 +47,7 @@ from workflows.temporal.messages import Begun, HostReport, TreeStart
 from workflows.temporal.moving import GiveUp
 from workflows.temporal.runner import runner
 from workflows.temporal.writes import WRITERS
-from workflows.tree.state import TreeInput, TreeState
+from workflows.tree.state import TreeInput, TreeMemory
 
 HOST = "here"
 STOPPED = "stopped on order"
@@ -422,7 +422,7 @@ class Stage:
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, workflow_id=execution.workflow_id, workflow_run_id="run")
         if name == "keep_tree":
-            environment.run(self.recorder.keep_tree, *_CONVERTER.from_payloads(arguments, [TreeState]))
+            environment.run(self.recorder.keep_tree, *_CONVERTER.from_payloads(arguments, [TreeMemory]))
         if name not in WRITERS:
             return None  # it marks a place in the history
         return environment.run(self.recorder.record, *_CONVERTER.from_payloads(arguments, [Records]))

@@ -31,7 +31,7 @@ from workflows.model.spend import Usage
 from workflows.model.states import JobState
 from workflows.model.workers import Worker
 from workflows.pipeline.rows import first_rows, reduced_rows
-from workflows.policy.storable_rows import reduced
+from workflows.policy.storable_rows import reduce_row
 from workflows.temporal.calls import REFUSED
 
 pytestmark = pytest.mark.ruling("B6")
@@ -168,7 +168,7 @@ def test_a_row_that_never_fits_is_refused_once_and_taken_when_it_is_shortened(
     assert refused.value.non_retryable
     assert refused.value.type == REFUSED
     assert job_rows.task_of(store, ROOT) is None, "all of it or nothing of it"
-    record(store, home, reduced(records))
+    record(store, home, reduce_row(records))
     assert job_rows.task_of(store, ROOT) is not None
     found = job_rows.get(store, ROOT)
     assert found is not None
@@ -180,7 +180,7 @@ def test_an_event_that_never_fits_is_taken_when_it_is_shortened(store: Engine, h
     records = Records(events=(told,))
     with pytest.raises(ApplicationError):
         record(store, home, records)
-    record(store, home, reduced(records))
+    record(store, home, reduce_row(records))
     assert [each.event_id for each in event_rows.of_tree(store, ROOT)] == [told.event_id]
 
 

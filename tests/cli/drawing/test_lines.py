@@ -39,7 +39,9 @@ def test_colours_are_those_of_the_theme_and_can_be_read_on_light_and_dark() -> N
 
 @pytest.mark.parametrize("state", JobState)
 def test_a_line_of_a_tree_has_the_look_of_its_state(state: JobState) -> None:
-    top, below = details.nested([job(state=state), job(f"{ROOT}.1", state=state, parent_job_id=ROOT, summary="it: x")])
+    top, below = details.job_lines(
+        [job(state=state), job(f"{ROOT}.1", state=state, parent_job_id=ROOT, summary="it: x")]
+    )
     for line in (top, below):
         looked = tree_line(line)
         assert looked == line

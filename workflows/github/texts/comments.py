@@ -16,7 +16,7 @@ from workflows.model.states import Continuation, TaskState
 from workflows.policy.answers import Verb
 from workflows.policy.bounds import ledger_of
 from workflows.policy.cut_short import task_words
-from workflows.policy.decisions import decided
+from workflows.policy.decisions import decision_label
 from workflows.text.durations import clock
 from workflows.text.inert import address, inert
 from workflows.text.markdown import Lines, bullet, cut
@@ -145,7 +145,7 @@ def _waits(tree: BoundTree) -> Iterator[str]:
 def _legs(tree: BoundTree) -> Lines:
     """Return a table of the legs, in dispatch order."""
     cells = (
-        (_name(job), _worker(job), f"{MARKS[job.state]} {job.state}", decided(job.state, job.decision))
+        (_name(job), _worker(job), f"{MARKS[job.state]} {job.state}", decision_label(job.state, job.decision))
         for job in tree.jobs
     )
     rows = [f"| {' | '.join(row)} |" for row in cells]

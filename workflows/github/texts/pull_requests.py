@@ -53,7 +53,7 @@ class Told:
     @property
     def running(self) -> bool:
         """True while the tree may still add commits to the pull request."""
-        return not self.task.state.closed
+        return not self.task.state.is_closed
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from workflows.model.briefs import BriefLeg, BudgetLine, ContinuationBrief, Corr
 from workflows.model.jobs import JobRun
 from workflows.model.long_texts import RefusedSet, Text
 from workflows.model.states import Continuation
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 from workflows.policy.prices import dollars
 from workflows.policy.prompts.instructions import TITLES, ask, decisions
-from workflows.policy.prompts.short_prompts import shortened
+from workflows.policy.prompts.short_prompts import shorten
 from workflows.policy.prompts.surroundings import HASH, Surroundings, render_surroundings
 from workflows.text.fences import Fences, excerpt, inline, write_fenced
 from workflows.text.invisible import one_line
@@ -56,9 +56,9 @@ Inlined = dict[tuple[str, str], str]
 def wanted_digests(brief: ContinuationBrief) -> tuple[str, ...]:
     """Return the digests of the stored texts that `render_continuation` needs."""
     bodies = [leg.artifact_digest for leg in brief.legs] if brief.inline_artifact_bodies else []
-    told = [brief.goal.digest, brief.assignment.digest if brief.assignment else None]
-    told += [digest for each in brief.refused for digest in each.long_prompts.values()]
-    return tuple(dict.fromkeys(each for each in [*told, *bodies] if each))
+    digests = [brief.goal.digest, brief.assignment.digest if brief.assignment else None]
+    digests += [digest for each in brief.refused for digest in each.long_prompts.values()]
+    return tuple(dict.fromkeys(each for each in [*digests, *bodies] if each))
 
 
 def render_continuation(
@@ -109,7 +109,7 @@ def _sections(
 ) -> tuple[tuple[str, str], ...]:
     """Return the sections; people's answers come first."""
     goal = fences.block(text_of(brief.goal, bodies), STARTER)
-    related = (belonging(run, surroundings, about, fences) if run else "") or belongs_to.sentence(brief.belongs_to)
+    related = (belonging(run, surroundings, about, fences) if run else "") or binding_words.sentence(brief.belongs_to)
     goal = f"The task's original instructions, which this job still serves:\n\n{goal}"
     last = brief.flavour is Continuation.FINALIZE
     decide = ""
@@ -123,7 +123,7 @@ def _sections(
         ("Your assignment within it", _assignment(brief, bodies, fences)),
         ("Budget", _budget(brief.budget, last=last)),
         ("Outcomes", _outcomes(brief, _bodies(brief, bodies, artifact_root, fences), fences)),
-        ("Skipped or refused, and why", _refused(brief, bodies, fences)),
+        ("Skipped or refused, and why", _refused_sets(brief, bodies, fences)),
         ("What to do now", f"{ask(brief)}{decide}"),
     )
 
@@ -144,8 +144,8 @@ def _answers(brief: ContinuationBrief, fences: Fences) -> str:
         by = f", asked by leg {inline(answer.leg)}" if answer.leg else ""
         asker = f"leg {answer.leg}" if answer.leg else "you, in an earlier run"
         parts.append(f"**Question {inline(answer.id)}**{by}\n\n{fences.block(answer.question, asker)}")
-        said = answer.text
-        parts.append("Left unanswered." if said is None else f"Answer:\n\n{fences.block(said, PERSON)}")
+        text = answer.text
+        parts.append("Left unanswered." if text is None else f"Answer:\n\n{fences.block(text, PERSON)}")
     if brief.unmatched:
         names = ", ".join(inline(name) for name in brief.unmatched)
         parts.append(f"No question has the id {names}: take what stands beside it as additional guidance.")
@@ -233,34 +233,34 @@ def _facts(leg: BriefLeg) -> Iterator[tuple[str, str]]:
         yield "observed files", ", ".join(inline(name) for name in leg.touched_files) or "none: it changed nothing"
 
 
-def _refused(brief: ContinuationBrief, bodies: Mapping[str, str], fences: Fences) -> str:
+def _refused_sets(brief: ContinuationBrief, bodies: Mapping[str, str], fences: Fences) -> str:
     text = "\n".join(f"- {inline(note)}" for note in brief.notes)
-    for each in brief.refused:
-        if each.left_out:
+    for refused in brief.refused:
+        if refused.left_out:
             text += (
-                f"\n\nThe job {inline(each.job_id)} returned {each.left_out} delegations that were not dispatched and"
-                " are not listed here: with the others that waited they were more than could be kept."
+                f"\n\nThe job {inline(refused.job_id)} returned {refused.left_out} delegations that were not dispatched"
+                " and are not listed here: with the others that waited they were more than could be kept."
             )
             continue
         short = brief.correction is Correction.PREFLIGHT
-        delegations = [_delegation(leg, each, bodies, short=short) for leg in each.delegations]
+        delegations = [_delegation(leg, refused, bodies, short=short) for leg in refused.delegations]
         shown = (json.dumps(delegation, ensure_ascii=False) for delegation in delegations)
-        by = f" (returned by {inline(each.job_id)})" if len(brief.refused) > 1 else ""
+        by = f" (returned by {inline(refused.job_id)})" if len(brief.refused) > 1 else ""
         text += f"\n\nThe delegations that were not dispatched{by}, {'' if short else 'complete, '}one a line:\n\n"
-        text += fences.block("\n".join(shown), f"job {each.job_id}")
+        text += fences.block("\n".join(shown), f"job {refused.job_id}")
     return text.strip()
 
 
-def _delegation(each: Delegation, of: RefusedSet, bodies: Mapping[str, str], *, short: bool) -> dict[str, object]:
-    shown: dict[str, object] = each.model_dump(mode="json", exclude_defaults=True)
-    prompt = whole_prompt(each, of, bodies)
-    return shown | {"prompt": shortened(prompt) if short else prompt}
+def _delegation(leg: Delegation, of: RefusedSet, bodies: Mapping[str, str], *, short: bool) -> dict[str, object]:
+    shown: dict[str, object] = leg.model_dump(mode="json", exclude_defaults=True)
+    prompt = whole_prompt(leg, of, bodies)
+    return shown | {"prompt": shorten(prompt) if short else prompt}
 
 
-def whole_prompt(each: Delegation, of: RefusedSet, bodies: Mapping[str, str]) -> str:
+def whole_prompt(leg: Delegation, of: RefusedSet, bodies: Mapping[str, str]) -> str:
     """Return the whole prompt of a delegation that was not dispatched."""
-    digest = of.long_prompts.get(each.id)
-    return each.prompt if digest is None else text_of(Text(digest=digest), bodies)
+    digest = of.long_prompts.get(leg.id)
+    return leg.prompt if digest is None else text_of(Text(digest=digest), bodies)
 
 
 def _bodies(brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: str, fences: Fences) -> Inlined:
@@ -292,7 +292,7 @@ def belonging(run: JobRun, surroundings: Surroundings | None, about: str, fences
     reviews = asked.action is Action.REVIEW and asked.pull_request is not None
     if not reviews and (run.delegation_id or not about):
         return ""
-    what = belongs_to.in_words(asked.pull_request, asked.issue, asked.github)
+    what = binding_words.in_words(asked.pull_request, asked.issue, asked.github)
     author = f"the author of {what}, on GitHub"
     quoted = f"Its title and text, as data:\n\n{fences.block(about.strip(), author)}" if about else UNREAD
     if reviews:
@@ -304,7 +304,7 @@ def _changes(run: JobRun, surroundings: Surroundings | None) -> str:
     head = run.assignment.head[:HASH]
     target = surroundings.target if surroundings else ""
     into = target if target == shlex.quote(target) else "BRANCH"  # never a command that contains a branch's name
-    since = surroundings.named("base", surroundings.base) if surroundings else "HEAD"
+    since = surroundings.git_name("base", surroundings.base) if surroundings else "HEAD"
     command = inline(f"git diff {into}...{head or since}")
     which = "" if into == target else ", with the branch that it goes into: `git branch -a` lists them"
     at = f"commit `{head}`, and the task begins from another one" if head else "the task's base"
@@ -318,10 +318,10 @@ def answer_to(question: str, answer: str) -> str:
     return f"{_ASKED}{one_line(question)}{_ANSWER}{answer}"
 
 
-def said_block(said: str, fences: Fences) -> str:
+def said_block(words: str, fences: Fences) -> str:
     """Return fenced blocks, each under its author's name: the question is the leg's."""
-    question, found, answer = said.removeprefix(_ASKED).partition(_ANSWER)
-    if not (found and said.startswith(_ASKED)) or "\n" in question:
-        return fences.block(said, PERSON)
+    question, mark, answer = words.removeprefix(_ASKED).partition(_ANSWER)
+    if not (mark and words.startswith(_ASKED)) or "\n" in question:
+        return fences.block(words, PERSON)
     asked = fences.block(question, "you, in an earlier attempt")
     return f"The question:\n\n{asked}\n\nThe answer:\n\n{fences.block(answer, PERSON)}"

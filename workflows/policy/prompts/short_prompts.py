@@ -8,13 +8,13 @@ SHOWN = 300
 """Characters of a long prompt that are shown."""
 
 
-def shortened(prompt: str) -> str:
+def shorten(prompt: str) -> str:
     """Return the beginning of a long prompt, and the mark that stands for the rest of it."""
     shown, mark, _ = _parts(prompt)
     return shown + mark if mark else prompt
 
 
-def restored(text: str, prompts: Iterable[str]) -> str:
+def restore(text: str, prompts: Iterable[str]) -> str:
     """Put the rest of each prompt in place of its mark."""
     for _, mark, rest in map(_parts, prompts):
         text = text.replace(mark, rest) if mark else text

@@ -78,7 +78,7 @@ class Surroundings:
     references: tuple[str, ...] = ()
     """Local branches that name the commits: `base`, `line`, `leg/<id>`."""
 
-    def named(self, reference: str, commit: str) -> str:
+    def git_name(self, reference: str, commit: str) -> str:
         """Return git's name of a commit: the reference, if the job's repository has it."""
         return reference if reference in self.references else commit[:HASH]
 
@@ -91,7 +91,7 @@ def render_surroundings(surroundings: Surroundings) -> str:
             "# Where you are",
             "",
             *where,
-            _allowed(surroundings.allowed, stays=surroundings.branch is not None),
+            _permissions(surroundings.allowed, stays=surroundings.branch is not None),
             _tools(surroundings.allowed),
         ]
     )
@@ -113,16 +113,16 @@ def _commits(surroundings: Surroundings) -> str:
     )
     made = f"its base, commit {base}, with {' and '.join(works) or 'the work so far'}"
     if any(each.branch == LINE for each in surroundings.left_out):
-        said = f"- You begin from what your branch has; the line is not merged into it: commit {line}, {made}."
+        sentence = f"- You begin from what your branch has; the line is not merged into it: commit {line}, {made}."
     elif surroundings.at_base:
-        said = f"- You begin from the task's base, commit {base}, on purpose: the work of other jobs is not here."
+        sentence = f"- You begin from the task's base, commit {base}, on purpose: the work of other jobs is not here."
     elif surroundings.base == surroundings.line:
-        said = f"- You begin from the task's base, commit {base}; no other job's work is merged yet."
+        sentence = f"- You begin from the task's base, commit {base}; no other job's work is merged yet."
     else:
-        said = f"- You begin from the task's line, commit {line}: {made}."
+        sentence = f"- You begin from the task's line, commit {line}: {made}."
     if surroundings.given:
-        said += f" Merged on top of it for you: {_names(surroundings.given)}."
-    return "\n".join([said, *map(_merging, surroundings.merging), *map(_left_out, surroundings.left_out)])
+        sentence += f" Merged on top of it for you: {_names(surroundings.given)}."
+    return "\n".join([sentence, *map(_merging, surroundings.merging), *map(_left_out, surroundings.left_out)])
 
 
 def _merging(leg: LeftOut) -> str:
@@ -150,7 +150,7 @@ def _left_out(leg: LeftOut) -> str:
 def _references(surroundings: Surroundings) -> str:
     listed = ", ".join(map(_reference, surroundings.references[:MOST_NAMES]))
     names = f"Local branches: {listed}. " if listed else ""
-    since = inline(f"git diff {surroundings.named('base', surroundings.base)}...HEAD")
+    since = inline(f"git diff {surroundings.git_name('base', surroundings.base)}...HEAD")
     return f"- {names}{since} shows what was done since the task began."
 
 
@@ -159,7 +159,7 @@ def _reference(name: str) -> str:
     return f"{inline(name)}{meaning.get(name, '')}"
 
 
-def _allowed(allowed: Allowed, *, stays: bool) -> str:
+def _permissions(allowed: Allowed, *, stays: bool) -> str:
     parts = [
         _writing(allowed, stays=stays),
         *((f"you may write in {_names(allowed.write)}",) if allowed.write else ()),

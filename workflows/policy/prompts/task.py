@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from workflows.contract.models import Action
 from workflows.model.briefs import BriefLeg
 from workflows.model.jobs import JobRun
-from workflows.policy import belongs_to
+from workflows.policy import binding_words
 from workflows.policy.prompts.instructions import decisions
 from workflows.policy.prompts.render import STARTER, belonging, leg_outcome, rule, said_block, standing, who
 from workflows.policy.prompts.surroundings import Surroundings, render_surroundings
@@ -74,7 +74,9 @@ def _asker(run: JobRun) -> str:
 def _job(run: JobRun, *, named: bool) -> str:
     """Name worker and job, and the pull request or issue unless a section does."""
     asked = run.assignment
-    related = "" if named else belongs_to.sentence(belongs_to.in_words(asked.pull_request, asked.issue, asked.github))
+    related = (
+        "" if named else binding_words.sentence(binding_words.in_words(asked.pull_request, asked.issue, asked.github))
+    )
     return "\n".join(["# Job", "", *filter(None, (who(run), related, rule(run)))])
 
 
@@ -82,10 +84,10 @@ def _goal(goal: str, instructions: str, run: JobRun, fences: Fences) -> str:
     """Return the tree's goal for a leg's prompt, unless the instructions contain it or the job is the root."""
     if not goal or goal.strip() in instructions:
         return ""
-    said = excerpt(goal.strip(), GOAL_LIMIT, f"the prompt of the job {run.root_job_id}")
+    words = excerpt(goal.strip(), GOAL_LIMIT, f"the prompt of the job {run.root_job_id}")
     return (
         "# Goal\n\nYour job is one part of a larger task; its starter's words, so that you know what your part is for."
-        f" Do your part, not the rest:\n\n{fences.block(said, STARTER)}"
+        f" Do your part, not the rest:\n\n{fences.block(words, STARTER)}"
     )
 
 
@@ -102,7 +104,7 @@ def _looked_at(run: JobRun, surroundings: Surroundings | None, fences: Fences) -
 
 
 def _diffs(legs: tuple[BriefLeg, ...], surroundings: Surroundings) -> Iterator[str]:
-    base, line = surroundings.named("base", surroundings.base), surroundings.named("line", surroundings.line)
+    base, line = surroundings.git_name("base", surroundings.base), surroundings.git_name("line", surroundings.line)
     yield f"{inline(f'git diff {base}...HEAD')} (all of the task so far)"
     for leg in [each for each in legs if each.branch][:MOST_DIFFS]:
         branch = f"leg/{leg.id}" if f"leg/{leg.id}" in surroundings.references else leg.branch
@@ -125,10 +127,10 @@ def _guidance(run: JobRun, fences: Fences) -> str:
     """Return people's instructions for this attempt (ruling F3): fenced as data, but the agent follows them."""
     if not run.guidance:
         return ""
-    said = "\n\n".join(said_block(each, fences) for each in run.guidance)
+    words = "\n\n".join(said_block(each, fences) for each in run.guidance)
     return (
         "# From a person\n\nA person with a say in this task said for this attempt, and it takes precedence over the"
-        f" task's own words where the two differ:\n\n{said}"
+        f" task's own words where the two differ:\n\n{words}"
     )
 
 

@@ -117,7 +117,8 @@ def _abilities(worker: Worker, builds_with: AutonomyPolicy | None) -> str:
     return "runs builds and tests" if builds else "runs no builds or tests"
 
 
-def _runtime(each: Installed) -> str:
-    model = f", model {inline(each.model)}" if each.model else ""
-    tiers = ", ".join(f"{tier} {inline(name)}" for tier, name in each.tiers.items())
-    return f"- `{each.runtime}` ({each.program}{model}): `{each.builds_with}`{f'; models: {tiers}' if tiers else ''}"
+def _runtime(installed: Installed) -> str:
+    model = f", model {inline(installed.model)}" if installed.model else ""
+    tiers = ", ".join(f"{tier} {inline(name)}" for tier, name in installed.tiers.items())
+    models = f"; models: {tiers}" if tiers else ""
+    return f"- `{installed.runtime}` ({installed.program}{model}): `{installed.builds_with}`{models}"

@@ -14,7 +14,7 @@ from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import TooLargeError
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError
-from workflows.model.orders import signed
+from workflows.model.orders import signature
 
 CHANNEL = "dashboard"
 """The channel of orders from a page."""
@@ -68,7 +68,7 @@ class Form:
     @property
     def signed(self) -> str:
         """The actor with the channel, for records that store both as one text."""
-        return signed(self.actor, CHANNEL)
+        return signature(self.actor, CHANNEL)
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return the only value of a field."""

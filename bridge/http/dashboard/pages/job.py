@@ -15,7 +15,7 @@ from bridge.operations.orders import revising, trees
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
 from workflows.model.states import Continuation, JobState
-from workflows.policy.decisions import decided
+from workflows.policy.decisions import decision_label
 
 PROMPT_LETTERS = 30_000
 PROMPT_BYTES = 4 * PROMPT_LETTERS + 64_000
@@ -51,7 +51,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "job": job,
         "name": job.name,
         "seconds": grid.seconds_of(job),
-        "decision": decided(job.state, job.decision),
+        "decision": decision_label(job.state, job.decision),
         "tree": tree,
         "came_from": next((each for each in tree.jobs if each.job_id == job.parent_job_id), None),
         "handed_out": tuple(each for each in tree.jobs if each.parent_job_id == job.job_id),

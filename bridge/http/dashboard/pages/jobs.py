@@ -10,7 +10,7 @@ from bridge.operations.jobs import jobs
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from workflows.model.states import JobState
-from workflows.policy.decisions import decided
+from workflows.policy.decisions import decision_label
 
 FIELDS = ("q", "repo", "agent", "state", "pr", "issue", "roots", "preflight_failed")
 
@@ -42,7 +42,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "titles": jobs.titles(service, shown),
         "states": list(JobState),
         "repos": [repo.name for repo in repos.every(service)],
-        "decided": decided,
+        "decided": decision_label,
         "ways": lists.ways(asked, said, next_cursor),
     }
 

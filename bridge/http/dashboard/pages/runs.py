@@ -11,7 +11,7 @@ from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import OPEN_RUNS, RunState, StageState
-from workflows.policy.decisions import decided
+from workflows.policy.decisions import decision_label
 
 FIELDS = ("pipeline", "repo", "state")
 
@@ -48,7 +48,7 @@ def _one(service: Service, asked: Asked) -> Mapping[str, object]:
         "waits": [stage.job_id for stage in run.stages if stage.job_id and stage.state is StageState.RUNNING],
         "definition": runs.definition_of_run(service, run.id),
         "registered": any(each.name == run.pipeline for each in definitions.every(service)),
-        "decided": decided,
+        "decided": decision_label,
         "log": chosen and _printed(service, run, chosen, int(attempt) if re.fullmatch("[0-9]{1,9}", attempt) else None),
         "chosen": chosen,
     }

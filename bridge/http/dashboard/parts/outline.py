@@ -8,7 +8,7 @@ from typing import ClassVar
 from bridge.http.dashboard.parts.grid import seconds_of
 from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.states import FAILING, JobState
-from workflows.policy.decisions import decided, state_label
+from workflows.policy.decisions import decision_label, state_label
 
 LARGE = 20
 """Trees with more jobs than this fold their finished batches."""
@@ -36,7 +36,7 @@ class Line:
 
     @property
     def decision(self) -> str:
-        return decided(self.job.state, self.job.decision)
+        return decision_label(self.job.state, self.job.decision)
 
     @property
     def says(self) -> str:
@@ -136,7 +136,7 @@ class Chain:
 
     @property
     def decision(self) -> str:
-        return decided(self.outcome.state, self.outcome.decision)
+        return decision_label(self.outcome.state, self.outcome.decision)
 
     @property
     def own(self) -> Iterator[JobRecord]:
@@ -215,7 +215,7 @@ class _Making:
     ) -> Batch:
         key = (of.job_id.removeprefix(of.root_job_id).lstrip(".") or "0") + (f"-{at}" if at > 1 else "")
         chains = tuple(self.chain(leg, level + 1) for leg in legs)
-        ended = all(chain.state.ended and all(job.state.ended for job in chain.jobs) for chain in chains)
+        ended = all(chain.state.has_ended and all(job.state.has_ended for job in chain.jobs) for chain in chains)
         finished = ended and (gone_on or self.over)
         folded = self.folds and finished and key not in self.unfolded
         return Batch(key, number, chains, level + 1, finished, folded)

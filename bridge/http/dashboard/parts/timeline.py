@@ -205,7 +205,7 @@ def _attempts(job: JobRecord, rounds: Sequence[RoundRecord], events: Iterable[Ev
                 pass
     first, last = found[min(found)], found[job.attempt]
     first.queued = job.queued_at
-    last.state, last.ended = state_label(job, rounds), job.ended_at if job.state.ended else None
+    last.state, last.ended = state_label(job, rounds), job.ended_at if job.state.has_ended else None
     if job.state is JobState.QUEUED:
         last.begun = None
     elif job.started_at is not None:

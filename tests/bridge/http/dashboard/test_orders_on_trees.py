@@ -28,7 +28,7 @@ from tests.waiting import soon, until
 from workflows.model.rows import Records
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.temporal.delegation_tree import DelegationTree
-from workflows.tree.state import TreeState
+from workflows.tree.state import TreeMemory
 
 pytestmark = pytest.mark.ruling("M3")
 
@@ -114,7 +114,7 @@ async def test_a_blocked_tree_is_opened_again_by_a_retry(real: Service, client: 
     host = Host(script({"root": (delegation("a", failure_policy="block_parent"),), "a": ["failed", "approved"]}))
     async with playing(real, client, host) as (root, ann):
         await blocked(client, root)
-        tree_rows.keep(real.store, TreeState.model_validate(host.kept[-1]), "h")
+        tree_rows.keep(real.store, TreeMemory.model_validate(host.kept[-1]), "h")
         retry = f"/ui/jobs/{root}.1/retry"
         for page in (f"/ui/trees/{root}", f"/ui/jobs/{root}.1"):
             assert (await ann.open(page)).form(retry)

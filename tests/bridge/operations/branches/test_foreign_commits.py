@@ -63,7 +63,7 @@ def refused(tree: Reviewed, *job_ids: str, anyway: bool = False) -> RefusedError
 
 def typed(hint: str) -> list[list[str]]:
     """Return a hint's commands as typed, in order."""
-    each = hint.each if isinstance(hint, Commands) else (hint,)
+    each = hint.commands if isinstance(hint, Commands) else (hint,)
     return [shlex.split(command, comments=True) for command in each]
 
 

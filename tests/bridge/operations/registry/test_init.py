@@ -88,8 +88,8 @@ def test_without_a_program_it_says_which_can_be_installed(service: Service, mach
     with pytest.raises(RefusedError, match="nothing was registered") as refused:
         init.usable(runtimes.check(service))
     assert isinstance(refused.value.hint, Commands)
-    assert refused.value.hint.each[0] == "npm install -g @openai/codex"
-    assert refused.value.hint.each[-2:] == ("service init", "service demo")
+    assert refused.value.hint.commands[0] == "npm install -g @openai/codex"
+    assert refused.value.hint.commands[-2:] == ("service init", "service demo")
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 
 from tests.tree.simulator import tree_input
 from workflows.model.errors import RefusedError, UsageError
-from workflows.policy import belongs_to
-from workflows.policy.storable_rows import LARGEST, reduced
+from workflows.policy import binding_words
+from workflows.policy.storable_rows import LARGEST, reduce_row
 from workflows.tree.reducer import new_tree
 
 pytestmark = pytest.mark.ruling("L1")
@@ -13,28 +13,28 @@ pytestmark = pytest.mark.ruling("L1")
 
 def test_it_is_one_or_the_other() -> None:
     with pytest.raises(UsageError, match="to a pull request or to an issue, not to both"):
-        belongs_to.check_numbers(7, 7)
+        binding_words.check_numbers(7, 7)
 
 
 @pytest.mark.parametrize("number", [0, -1, LARGEST + 1])
 def test_a_number_is_from_one_to_what_a_column_takes(number: int) -> None:
     with pytest.raises(UsageError, match=f"^{number} is not the number of a pull request"):
-        belongs_to.check_numbers(number, None)
+        binding_words.check_numbers(number, None)
     with pytest.raises(UsageError, match=f"^{number} is not the number of an issue"):
-        belongs_to.check_numbers(None, number)
+        binding_words.check_numbers(None, number)
 
 
 def test_what_fits_is_taken() -> None:
     for number in (1, LARGEST):
-        belongs_to.check_numbers(number, None)
-        belongs_to.check_numbers(None, number)
-    belongs_to.check_numbers(None, None)
+        binding_words.check_numbers(number, None)
+        binding_words.check_numbers(None, number)
+    binding_words.check_numbers(None, None)
 
 
 def test_without_a_name_on_github_it_is_said_how_to_give_one() -> None:
-    belongs_to.check_github("acme/shop", "/srv/shop", "acme/shop")
+    binding_words.check_github("acme/shop", "/srv/shop", "acme/shop")
     with pytest.raises(RefusedError, match="the repository acme/shop has no GitHub name") as refused:
-        belongs_to.check_github("acme/shop", "/srv/shop", "")
+        binding_words.check_github("acme/shop", "/srv/shop", "")
     assert refused.value.hint == "service repo add acme/shop /srv/shop --github OWNER/NAME"
 
 
@@ -50,17 +50,17 @@ def test_without_a_name_on_github_it_is_said_how_to_give_one() -> None:
 def test_how_it_is_said_and_where_it_is_seen(
     numbers: tuple[int | None, int | None], github: str, words: str, page: str
 ) -> None:
-    assert belongs_to.in_words(*numbers, github) == words
-    assert belongs_to.address(github, *numbers) == page
-    assert belongs_to.sentence(words) == (f"This work belongs to {words}." if words else "")
+    assert binding_words.in_words(*numbers, github) == words
+    assert binding_words.address(github, *numbers) == page
+    assert binding_words.sentence(words) == (f"This work belongs to {words}." if words else "")
 
 
 def test_another_web_address_is_taken() -> None:
-    assert belongs_to.address("a/b", None, 3, "https://git.acme.example/") == "https://git.acme.example/a/b/issues/3"
+    assert binding_words.address("a/b", None, 3, "https://git.acme.example/") == "https://git.acme.example/a/b/issues/3"
 
 
 def test_how_it_is_typed() -> None:
-    assert (belongs_to.options(7, None), belongs_to.options(None, 3), belongs_to.options(None, None)) == (
+    assert (binding_words.options(7, None), binding_words.options(None, 3), binding_words.options(None, None)) == (
         " --pr 7",
         " --issue 3",
         "",
@@ -68,11 +68,11 @@ def test_how_it_is_typed() -> None:
 
 
 def test_programs_see_the_number_or_nothing() -> None:
-    assert belongs_to.variables(7, None) == {"SERVICE_PULL_REQUEST": "7", "SERVICE_ISSUE": ""}
-    assert belongs_to.variables(None, 3) == {"SERVICE_PULL_REQUEST": "", "SERVICE_ISSUE": "3"}
+    assert binding_words.variables(7, None) == {"SERVICE_PULL_REQUEST": "7", "SERVICE_ISSUE": ""}
+    assert binding_words.variables(None, 3) == {"SERVICE_PULL_REQUEST": "", "SERVICE_ISSUE": "3"}
 
 
 def test_a_row_that_must_fit_keeps_a_number_that_fits() -> None:
     [row] = new_tree(tree_input()).jobs.values()
-    kept = reduced(row.model_copy(update={"pull_request": 7, "issue": LARGEST + 1}))
+    kept = reduce_row(row.model_copy(update={"pull_request": 7, "issue": LARGEST + 1}))
     assert (kept.pull_request, kept.issue) == (7, None)
