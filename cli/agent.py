@@ -68,7 +68,7 @@ def add(
     if warning := arguments.label_caveat(service, agent.require):
         tell(f"warning: {warning}")
     if json:
-        say_json(agents.shown(agent))
+        say_json(agents.view(agent))
         return
     say(f"{name} is registered ({service.settings.program_name(runtime)})")
     if not agent.repos:
@@ -86,7 +86,7 @@ def list_(json: Json = False) -> None:
     service = service_here()
     known = agents.every(service)
     if json:
-        say_json([agents.shown(agent) for agent in known])
+        say_json([agents.view(agent) for agent in known])
         return
     rows = [
         (
@@ -117,7 +117,7 @@ def show(name: Name, json: Json = False) -> None:
     from bridge.operations.registry import agents
     from cli.drawing.words import readable
 
-    value = agents.shown(agents.get(service_here(), name))
+    value = agents.view(agents.get(service_here(), name))
     if json:
         say_json(value)
     else:
@@ -140,7 +140,7 @@ def allow(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], j
 
     service = service_here()
     agents.allow(service, name, repo)
-    say_json(agents.shown(agents.get(service, name))) if json else say(f"{name} may work on {repo}")
+    say_json(agents.view(agents.get(service, name))) if json else say(f"{name} may work on {repo}")
 
 
 @app.command()
@@ -150,7 +150,7 @@ def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], js
 
     service = service_here()
     agents.deny(service, name, repo)
-    say_json(agents.shown(agents.get(service, name))) if json else say(f"{name} may not work on {repo}")
+    say_json(agents.view(agents.get(service, name))) if json else say(f"{name} may not work on {repo}")
 
 
 Who = Annotated[str | None, typer.Argument(help="The agent; may be left out if only one is able and allowed.")]

@@ -14,7 +14,7 @@ from cli.invocation.faults import left_alone
 from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
-    from bridge.operations.orders.attention import Attention, WaitingRound
+    from bridge.operations.orders.attention import AttentionReport, WaitingRound
     from bridge.operations.service import Service
     from workflows.model.rows import TaskRecord
 
@@ -71,7 +71,7 @@ def _print_changes(service: "Service", *, json: bool) -> None:
         time.sleep(INTERVAL)
 
 
-def _lines(found: "Attention") -> list[str]:
+def _lines(found: "AttentionReport") -> list[str]:
     lines = [line for each in found.waiting for line in _waiting(each)]
     for host in found.hosts:
         jobs_wait = "1 job waits" if len(host.waiting) == 1 else f"{len(host.waiting)} jobs wait"

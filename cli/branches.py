@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bridge.operations.branches.branches import LegBranch
     from bridge.operations.branches.publish import PublishAnswer
     from bridge.operations.orders.follow_ups import Resolving, ReviewAnswer
-    from bridge.operations.orders.revising import Comment, ReviseAnswer
+    from bridge.operations.orders.revising import DiffComment, ReviseAnswer
     from bridge.operations.service import Service
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
@@ -146,22 +146,22 @@ def revise(
     from cli.invocation.options import text_of
 
     service = service_here()
-    said = revising.Said(tuple(map(comment_of, on or ())), text_of(text), whole=tree)
+    said = revising.Feedback(tuple(map(comment_of, on or ())), text_of(text), whole=tree)
     made = asyncio.run(revising.revise(service, job_id, said, actor=actor(), channel="cli", agent=agent))
     does = "runs again with your comments" if made.again else f"{made.agent} works on your comments"
     _started(service, made, does, f"service job merge {made.job_id}", wait=wait, json=json)
 
 
-def comment_of(typed: str) -> "Comment":
+def comment_of(typed: str) -> "DiffComment":
     """Read a comment as it is typed: `PATH:LINE=TEXT`, or `PATH:old:LINE=TEXT`."""
-    from bridge.operations.orders.revising import Comment
+    from bridge.operations.orders.revising import DiffComment
     from workflows.model.errors import UsageError
 
     found = _ON.fullmatch(typed)
     if found is None:
         example = "--on 'src/app.py:12=Use a set.'"
         raise UsageError(f"{typed!r} is not a comment: it has the form PATH:LINE=TEXT", example)
-    return Comment(found["path"], int(found["line"]), found["text"], old=found["side"] == "old:")
+    return DiffComment(found["path"], int(found["line"]), found["text"], old=found["side"] == "old:")
 
 
 def review(

@@ -11,8 +11,8 @@ from cli.drawing.words import one_line
 from cli.invocation.options import Json, service_here
 
 if TYPE_CHECKING:
-    from bridge.operations.health.doctor import Finding
-    from bridge.operations.health.runtimes import Runtime
+    from bridge.operations.health.findings import Finding
+    from bridge.operations.health.runtimes import RuntimeStatus
 
 doctor_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -59,7 +59,7 @@ def list_(json: Json = False) -> None:
     """List every runtime, the program behind it, and whether it works."""
     from bridge.operations.health import runtimes
 
-    found = runtimes.check(service_here())
+    found = runtimes.check_runtimes(service_here())
     rows = [(r.name, r.program, r.version or "-", "yes" if r.works else "no", r.says) for r in found]
     if json:
         say_json({"any_works": runtimes.any_works(found), "runtimes": found})
@@ -78,7 +78,7 @@ def check(
     """
     from bridge.operations.health import runtimes
 
-    found = runtimes.check(service_here(), runtime, build=True)
+    found = runtimes.check_runtimes(service_here(), runtime, build=True)
     say_json({"any_works": runtimes.any_works(found), "runtimes": found}) if json else say(
         *(line for each in found for line in _lines(each))
     )
@@ -86,7 +86,7 @@ def check(
         raise typer.Exit(1)
 
 
-def _lines(runtime: "Runtime") -> list[str]:
+def _lines(runtime: "RuntimeStatus") -> list[str]:
     version = f" {runtime.version}" if runtime.version else ""
     state = "works" if runtime.works else "does not work"
     fix = [Line(f"{'':11}", Piece("fix:", Look.STRONG), f" {runtime.fix}")] if runtime.fix else []
@@ -95,7 +95,7 @@ def _lines(runtime: "Runtime") -> list[str]:
     return [Line(f"{runtime.name:10} ", works, said, below=f"{'':9}{FOLDED}"), *fix, *_checks(runtime)]
 
 
-def _checks(runtime: "Runtime") -> list[Line]:
+def _checks(runtime: "RuntimeStatus") -> list[Line]:
     checks = runtime.checks
     if checks is None:
         return []

@@ -15,7 +15,7 @@ from workflows.model.errors import UsageError
 from workflows.text.durations import format_duration
 
 if TYPE_CHECKING:
-    from bridge.operations.registry.hosts import Drained, Lost
+    from bridge.operations.registry.hosts import Drained, LostHost
 
 app = typer.Typer(help="The hosts that share the work.", no_args_is_help=True, rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(help="The host's name.")]
@@ -184,11 +184,11 @@ def lost(
     from bridge.operations.registry import hosts
     from cli.drawing.words import signed
 
-    given_up = asyncio.run(hosts.lost(service_here(), name, actor=signed(), now=now))
+    given_up = asyncio.run(hosts.give_up(service_here(), name, actor=signed(), now=now))
     say_json(given_up) if json else _say_lost(given_up)
 
 
-def _say_lost(given_up: "Lost") -> None:
+def _say_lost(given_up: "LostHost") -> None:
     moving = len(given_up.moving)
     moves = f"{moving} job{'s go' if moving > 1 else ' goes'} on elsewhere" if moving else "no job has to move"
     say(f"{named(given_up.host)} counts as lost; {moves}")
@@ -220,7 +220,7 @@ def drain(
             while drained.left:
                 step(f"{len(drained.left)} left")
                 sleep(LOOK_SECONDS)
-                drained = hosts.left(service, drained.host)
+                drained = hosts.drain_status(service, drained.host)
     say_json(drained) if json else _say_drained(drained)
 
 

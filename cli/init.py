@@ -20,8 +20,8 @@ from cli.invocation.options import service_here
 from workflows.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from bridge.operations.health.runtimes import Runtime
-    from bridge.operations.registry.init import Plan
+    from bridge.operations.health.runtimes import RuntimeStatus
+    from bridge.operations.registry.init import InitPlan
     from bridge.operations.service import Service
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -69,7 +69,7 @@ def init(
     service = service_here()
     found = initiation.checkout(service, Path())
     with progress("looking at the agents' programs") as step:
-        seen = runtimes.check(service)
+        seen = runtimes.check_runtimes(service)
         usable = initiation.usable(seen)
         step("looking at the Temporal server")
         lacks = cluster.lacking(service)
@@ -84,7 +84,7 @@ def init(
     with progress("registering"):
         repo, plan = initiation.carry_out(service, wanted.plan)
     if not json:
-        say(*in_words(service, plan), *(() if plan.is_known else repos.what_is_pushed(service, repo)))
+        say(*in_words(service, plan), *(() if plan.is_known else repos.push_notice(service, repo)))
     started = _started(service) if wanted.start else False
     checked, code = _checked(service, repo.name, json=json) if wanted.check else (None, 0)
     following = initiation.next_commands(service, plan, usable)
@@ -145,7 +145,7 @@ def _checked(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, An
     return what, code
 
 
-def _lacking(plan: "Plan", seen: "Sequence[Runtime]") -> list[str]:
+def _lacking(plan: "InitPlan", seen: "Sequence[RuntimeStatus]") -> list[str]:
     """Name the team's programs that lack something, and the command to type."""
     used = {each.runtime for each in plan.members}
     return [f"{each.program}: {each.says}; {each.fix}" for each in seen if each.name in used and each.fix]

@@ -108,8 +108,8 @@ def _list_trees(service: "Service", wanted: "TreeFilter", *, json: bool) -> None
 def _check_names(service: "Service", repo: str | None, agent: str | None) -> None:
     from bridge.operations.registry import agents, repos
 
-    repos.check_used(service, repo)
-    agents.check_used(service, agent)
+    repos.refuse_unknown(service, repo)
+    agents.refuse_unknown(service, agent)
 
 
 def _list_jobs(service: "Service", wanted: "JobFilter", *, json: bool) -> None:
@@ -144,7 +144,7 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
         open_page(service, links.REVIEWS if is_review else links.page_of_job(service, job_id))
         return
     if job_id.startswith("review-"):
-        review = reviews.shown(reviews.get(service, job_id))
+        review = reviews.view(reviews.get(service, job_id))
         say_json(review) if json else say(*review_in_words(review))
         return
     detail = jobs.detail(service, job_id)
@@ -330,7 +330,7 @@ def open_(
     review = reviews.open_review(
         service_here(), kind=type_, pull_request=pr, head_sha=head_sha, workflow=workflow, repo=repo
     )
-    say_json(reviews.shown(review)) if json else say(review.review_id)
+    say_json(reviews.view(review)) if json else say(review.review_id)
 
 
 @app.command()
@@ -345,7 +345,7 @@ def reviews(
     from bridge.operations.registry import reviews as recorded
     from cli.drawing.words import review_row
 
-    found = [recorded.shown(each) for each in recorded.find(service_here(), ReviewFilter(repo, pr, limit))]
+    found = [recorded.view(each) for each in recorded.find(service_here(), ReviewFilter(repo, pr, limit))]
     if json:
         say_json(found)
         return
@@ -365,7 +365,7 @@ def note(
     from cli.drawing.words import actor
 
     review = reviews.note(service_here(), review_id, text, author or actor())
-    say_json(reviews.shown(review)) if json else say(f"{review_id}: {len(review.notes)} notes")
+    say_json(reviews.view(review)) if json else say(f"{review_id}: {len(review.notes)} notes")
 
 
 @app.command()
@@ -378,7 +378,7 @@ def close(
     from bridge.operations.registry import reviews
 
     review = reviews.close(service_here(), review_id, verdict)
-    say_json(reviews.shown(review)) if json else say(f"{review_id} is closed")
+    say_json(reviews.view(review)) if json else say(f"{review_id} is closed")
 
 
 NOTHING = 'no jobs; start one: service agent ask NAME "MESSAGE" --repo OWNER/NAME'

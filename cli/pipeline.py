@@ -53,7 +53,7 @@ def add(
 
     service = service_here()
     pipeline = asyncio.run(definitions.add(service, *definitions.read_file(file)))
-    if warning := arguments.label_caveat(service, definitions.required(pipeline)):
+    if warning := arguments.label_caveat(service, definitions.required_labels(pipeline)):
         tell(f"warning: {warning}")
     if json:
         say_json(pipeline)

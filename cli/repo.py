@@ -76,7 +76,7 @@ def add(
     on_hosts = f"; its hosts must have {', '.join(repo.require)}" if repo.require else ""
     say(f"{repo.name} is {repo.path or 'registered'}{f'; {remotely}' if remotely else ''}{on_github}{on_hosts}")
     if remote:
-        say(*repos.what_is_pushed(service, repo))
+        say(*repos.push_notice(service, repo))
 
 
 @app.command(name="list")
@@ -130,7 +130,7 @@ def sweep(
     from bridge.operations.branches.drops import Choice
 
     choice = Choice(name, tuple(tree or ()), older_than, state)
-    if unmerged or choice.made:
+    if unmerged or choice.is_made:
         _sweep_unmerged(choice, yes=yes, json=json)
     else:
         _sweep_leftovers(name, yes=bool(yes), json=json)

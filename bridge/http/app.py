@@ -59,7 +59,7 @@ def _add_gates(app: FastAPI, service: Service, webhook_secret: str, pages: ASGIA
     app.add_middleware(SizeGate)
     app.add_middleware(RateGate, rate=Rate(settings.requests_per_minute))
     strangers = Rate(settings.requests_per_minute)
-    own, named = token.Token(token.ensure(service.home)), tokens.known(service)
+    own, named = token.Token(token.ensure(service.home)), tokens.lookup(service)
     app.add_middleware(AuthGate, token=own, named=named, rate=strangers)
     app.add_middleware(JoinGate, service=service, strangers=strangers)
     app.add_middleware(HostGate, service=service, answers=hosts.answering(service), strangers=strangers)

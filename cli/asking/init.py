@@ -11,8 +11,8 @@ import typer
 from cli.drawing.output import asked, confirmed, tell, tell_error
 
 if TYPE_CHECKING:
-    from bridge.operations.health.runtimes import Runtime
-    from bridge.operations.registry.init import Checkout, Plan, Programs
+    from bridge.operations.health.runtimes import RuntimeStatus
+    from bridge.operations.registry.init import Checkout, InitPlan, Programs
     from bridge.operations.service import Service
 
 
@@ -40,7 +40,7 @@ class Answers:
 class Wanted:
     """The decisions of `service init`."""
 
-    plan: "Plan"
+    plan: "InitPlan"
     start: bool
     check: bool
     unboxed: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Wanted:
 
 
 def decide(
-    service: "Service", found: "Checkout", usable: "Sequence[Runtime]", lacks: "Sequence[str]", answers: Answers
+    service: "Service", found: "Checkout", usable: "Sequence[RuntimeStatus]", lacks: "Sequence[str]", answers: Answers
 ) -> Wanted:
     """Ask one question after the other; change nothing. `lacks` is what the Temporal server lacks."""
     from bridge.operations.registry import init
@@ -60,7 +60,7 @@ def decide(
     if (plan.changes or lacks) and not answers.yes:
         if lacks:
             tell("the Temporal server would be made ready, as by service cluster init:", *(f"  {one}" for one in lacks))
-        boxed = ", each agent in a box" if init.boxed(service, plan) else ""
+        boxed = ", each agent in a box" if init.is_boxed(service, plan) else ""
         tell(f"this would be registered{boxed}:", *(f"  {line}" for line in in_words(service, plan)))
         if not answers.agree("do it?" if lacks else "register it?"):
             tell("nothing was changed")
@@ -76,7 +76,7 @@ def decide(
     return Wanted(plan, start, offered and answers.agree(costs, answers.check), unboxed)
 
 
-def _unboxed(service: "Service", plan: "Plan", answers: Answers) -> tuple[str, ...]:
+def _unboxed(service: "Service", plan: "InitPlan", answers: Answers) -> tuple[str, ...]:
     """Report runtimes whose agents no box can confine, with the remedy. They run only if a person agrees; `--yes` does
     not.
     """
@@ -112,7 +112,7 @@ def _name(service: "Service", found: "Checkout", answers: Answers) -> str:
 
 
 def _programs(
-    service: "Service", found: "Checkout", name: str, usable: "Sequence[Runtime]", answers: Answers
+    service: "Service", found: "Checkout", name: str, usable: "Sequence[RuntimeStatus]", answers: Answers
 ) -> "Programs":
     """Choose the team's runtimes; ask if there is a choice and an agent to register."""
     from bridge.operations.registry import init
@@ -139,7 +139,7 @@ def _require_terminal() -> None:
         raise UsageError(why, Commands("service init --yes", "service init --yes --no-check"))
 
 
-def in_words(service: "Service", plan: "Plan") -> list[str]:
+def in_words(service: "Service", plan: "InitPlan") -> list[str]:
     """Describe, one line each, what the plan does with the repository and with every agent."""
     from bridge.operations.registry.init import Standing
 
@@ -156,7 +156,7 @@ def in_words(service: "Service", plan: "Plan") -> list[str]:
     return lines
 
 
-def _repository(plan: "Plan") -> Iterator[str]:
+def _repository(plan: "InitPlan") -> Iterator[str]:
     """Yield what becomes of the repository, and of its remote where hosts share a store."""
     from workflows.model.errors import Commands
 
@@ -178,6 +178,6 @@ def _repository(plan: "Plan") -> Iterator[str]:
         yield f"  then, so that other hosts work on it too: service repo add {plan.repo} --remote {address}"
 
 
-def _program(runtime: "Runtime") -> str:
+def _program(runtime: "RuntimeStatus") -> str:
     named = " ".join(word for word in (runtime.program, runtime.version) if word)
     return ", ".join(word for word in (named, runtime.says) if word)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridge.operations.orders.revising import Comment
+from bridge.operations.orders.revising import DiffComment
 from cli.branches import comment_of
 from workflows.model.errors import UsageError
 
@@ -12,13 +12,13 @@ pytestmark = pytest.mark.ruling("O6")
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("src/a.py:12=Use a set.", Comment("src/a.py", 12, "Use a set.")),
-        ("src/a.py:new:12=a=b:3=c", Comment("src/a.py", 12, "a=b:3=c")),
-        ("src/a.py:old:7=Why?\nSay it.", Comment("src/a.py", 7, "Why?\nSay it.", old=True)),
-        ("odd:name=x.py:1=", Comment("odd:name=x.py", 1, "")),
+        ("src/a.py:12=Use a set.", DiffComment("src/a.py", 12, "Use a set.")),
+        ("src/a.py:new:12=a=b:3=c", DiffComment("src/a.py", 12, "a=b:3=c")),
+        ("src/a.py:old:7=Why?\nSay it.", DiffComment("src/a.py", 7, "Why?\nSay it.", old=True)),
+        ("odd:name=x.py:1=", DiffComment("odd:name=x.py", 1, "")),
     ],
 )
-def test_a_comment_names_a_line_and_says_something(typed: str, meant: Comment) -> None:
+def test_a_comment_names_a_line_and_says_something(typed: str, meant: DiffComment) -> None:
     assert comment_of(typed) == meant
 
 

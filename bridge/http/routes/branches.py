@@ -33,7 +33,7 @@ from bridge.operations.branches.publish import PublishAnswer
 from bridge.operations.idempotency import Answer
 from bridge.operations.orders import follow_ups, revising
 from bridge.operations.orders.follow_ups import ReviewAnswer
-from bridge.operations.orders.revising import Comment, ReviseAnswer, Said
+from bridge.operations.orders.revising import DiffComment, Feedback, ReviseAnswer
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError
 
@@ -86,7 +86,7 @@ async def revise_job(
 ) -> ReviseAnswer:
     """Send comments on a job's diff back, as the next instructions for the work."""
     actor, comments = call.actor, [_comment(each) for each in body.comments]
-    said = Said(comments, body.text, body.head, body.whole_tree)
+    said = Feedback(comments, body.text, body.head, body.whole_tree)
 
     async def send(root: str | None) -> Answer:
         agent = body.agent or ""
@@ -111,8 +111,8 @@ async def review_job(
     return ReviewAnswer.model_validate(await once.start(wanted, start))
 
 
-def _comment(said: LineComment) -> Comment:
-    return Comment(said.path, said.line, said.text, old=said.side == "old")
+def _comment(said: LineComment) -> DiffComment:
+    return DiffComment(said.path, said.line, said.text, old=said.side == "old")
 
 
 def _published(service: Service, job_id: str, actor: str, base: str | None) -> PublishAnswer:

@@ -33,4 +33,4 @@ async def list_reviews(
 
 def _page(service: Service, wanted: ReviewFilter) -> ReviewList:
     found, more = page(reviews.find(service, wanted), wanted.limit, lambda last: (last.opened_at, last.review_id))
-    return hidden(service, ReviewList(reviews=[reviews.shown(each) for each in found], next_cursor=more))
+    return hidden(service, ReviewList(reviews=[reviews.view(each) for each in found], next_cursor=more))

@@ -65,7 +65,7 @@ class Choice:
     state: str | None = None
 
     @property
-    def made(self) -> bool:
+    def is_made(self) -> bool:
         """Return whether it names trees, an age or a state."""
         return bool(self.trees or self.older_than or self.state)
 

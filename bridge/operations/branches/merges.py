@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git import command as program
-from activities.git import git_branches, hub
+from activities.git import command, git_branches, hub
 from activities.git.hub import Hub, HubRefusesError
 from activities.git.merges.commits import Conflict, commit_merge, merged_tree
 from activities.git.merges.task_branch import TRIES, Contribution, Merged, TaskBranchConflict, merge_all
@@ -348,7 +347,7 @@ def _refuse_unfit(path: Path, again: str) -> None:
     if not (git_directory(path) / "HEAD").read_text().startswith("ref: "):
         named = f"git -C {where} switch -c NAME   # or to a branch that you have"
         raise RefusedError(f"{path} has no branch checked out; nothing was merged", Commands(named, again))
-    if changed := program.git(path, "status", "--porcelain", "--untracked-files=no").splitlines():
+    if changed := command.git(path, "status", "--porcelain", "--untracked-files=no").splitlines():
         raise RefusedError(
             f"{path} has {len(changed)} changed file(s) that are not committed; nothing was merged",
             Commands(f"git -C {where} stash", again, f"git -C {where} stash pop"),
@@ -360,13 +359,13 @@ def _into_checkout(path: Path, tree: Branches, again: str) -> str:
 
     A conflict leaves the checkout as it was.
     """
-    before, where = program.line(path, "rev-parse", "HEAD"), shlex.quote(str(path))
+    before, where = command.line(path, "rev-parse", "HEAD"), shlex.quote(str(path))
     try:
-        program.in_operators_checkout(path, "merge", "--no-edit", tree.task_branch)
-    except program.GitError as error:
-        files = program.all_printable(program.paths(program.git(path, "diff", "--name-only", "--diff-filter=U", "-z")))
+        command.in_operators_checkout(path, "merge", "--no-edit", tree.task_branch)
+    except command.GitError as error:
+        files = command.all_printable(command.paths(command.git(path, "diff", "--name-only", "--diff-filter=U", "-z")))
         if (git_directory(path) / "MERGE_HEAD").exists():
-            program.in_operators_checkout(path, "merge", "--abort")
+            command.in_operators_checkout(path, "merge", "--abort")
         stash = f"git -C {where} stash --include-untracked   # keeps your own files for later"
         by_hand = f"git -C {where} merge {tree.task_branch}   # resolve the files it names, then: git commit"
         why = f"it conflicts in {', '.join(files)}" if files else str(error)
@@ -374,7 +373,7 @@ def _into_checkout(path: Path, tree: Branches, again: str) -> str:
             f"{tree.task_branch} has the work, and is not merged into {path}: {why}; the checkout is as it was",
             Commands(*((f"service job resolve {tree.root_job_id} --with-mine", by_hand) if files else (stash, again))),
         ) from None
-    after, theirs = program.line(path, "rev-parse", "HEAD"), program.line(path, "rev-parse", tree.task_branch)
+    after, theirs = command.line(path, "rev-parse", "HEAD"), command.line(path, "rev-parse", tree.task_branch)
     return "was there already" if after == before else "fast-forwarded" if after == theirs else "merged"
 
 
@@ -404,7 +403,7 @@ def _on_default(path: Path, tree: Branches, base: str, theirs: str) -> str:
     """Make the merge of the task's branch into the default branch."""
     made = merged_tree(path, base, theirs)
     if isinstance(made, Conflict):
-        files = ", ".join(program.all_printable(made.files))
+        files = ", ".join(command.all_printable(made.files))
         raise RefusedError(
             f"{tree.task_branch} has the work, and is not merged into {tree.default}: it conflicts in {files}",
             Commands(f"service job resolve {tree.root_job_id} --with-mine", f"service job publish {tree.root_job_id}"),

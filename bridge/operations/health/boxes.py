@@ -21,7 +21,7 @@ DELEGATE = (
 )
 
 
-def findings(service: Service) -> Iterator[Finding]:
+def box_findings(service: Service) -> Iterator[Finding]:
     """Yield a line for each box in use, and one for each runtime without a box."""
     settings, root = service.settings, service.home.root
     there = try_boxes.look(settings.worker.agents_uid)
@@ -41,7 +41,7 @@ def findings(service: Service) -> Iterator[Finding]:
         yield _in_use(network, names, there)
 
 
-def bounds(service: Service) -> Iterator[Finding]:
+def limit_findings(service: Service) -> Iterator[Finding]:
     """Check the limits on agents' memory and processes that the running worker, else this process, can set."""
     own, worker = service.settings.worker, ready.read(service.home.worker_ready)
     limits = control_group.limits(own.agents_memory)
@@ -53,12 +53,12 @@ def bounds(service: Service) -> Iterator[Finding]:
         yield Finding("bounds", Level.WARNING, says, DELEGATE)
         return
     job = group.job()
-    each = job.make()
+    of_job = job.make()
     job.remove()
     group.remove()
     together = _may_take(group.folders.keys() & limits.keys(), own.agents_memory, control_group.MOST_PROCESSES)
-    says = f"all agents together may take {together}, each job {_may_take(each, own.job_memory, own.job_pids)}"
-    lacking = (limits.keys() - group.folders.keys()) | (jobs.keys() - each)
+    says = f"all agents together may take {together}, each job {_may_take(of_job, own.job_memory, own.job_pids)}"
+    lacking = (limits.keys() - group.folders.keys()) | (jobs.keys() - of_job)
     if instances := _inotify_instances():
         says += f"; the {instances} inotify instances of an account are shared by all"
     level = Level.WARNING if lacking & {control_group.MEMORY, control_group.PROCESSES} else Level.OK

@@ -24,12 +24,11 @@ from bridge.machine import daemon_state
 from bridge.machine.locks import holder
 from bridge.machine.progress import Step, unheard
 from bridge.machine.writable import require_writable
-from bridge.operations import settings as settings_in_force
-from bridge.operations.health import boxes as box_checks
-from bridge.operations.health import runtimes as installed
-from bridge.operations.health.findings import Finding as Finding
-from bridge.operations.health.findings import Level as Level
+from bridge.operations.health.boxes import box_findings, limit_findings
+from bridge.operations.health.findings import Finding, Level
+from bridge.operations.health.runtimes import any_works, check_runtimes
 from bridge.operations.service import Service
+from bridge.operations.settings import in_words, stale_processes
 from workflows.model.errors import ServiceError, UnreachableError
 from workflows.policy.stalls import WAYS
 
@@ -100,10 +99,12 @@ def git(_: Service) -> Iterator[Finding]:
     if path is None:
         yield Finding("git", Level.WRONG, "there is no git on the PATH", fix)
         return
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout.strip()
-    version = _VERSION.search(said)
+    printed = subprocess.run(
+        [path, "--version"], capture_output=True, text=True, timeout=20, check=False
+    ).stdout.strip()
+    version = _VERSION.search(printed)
     good = version is not None and (int(version[1]), int(version[2])) >= OLDEST_GIT
-    yield Finding("git", Level.OK if good else Level.WRONG, f"{said}, {path}", "" if good else fix)
+    yield Finding("git", Level.OK if good else Level.WRONG, f"{printed}, {path}", "" if good else fix)
 
 
 def libgit2(_: Service) -> Iterator[Finding]:
@@ -139,18 +140,18 @@ def home(service: Service) -> Iterator[Finding]:
     root = service.home.root
     service.home.trust()
     if not root.exists():
-        yield _to_be_made(root)
+        yield _try_to_make(root)
         return
     require_writable(service.home)
     opened = secure_home.every(root, time.time() - OPENED_SECONDS)
-    for each in opened:
-        at = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(each.at))
-        yield Finding("home", Level.WARNING, f"{at}: {each.said}", f"less '{service.home.opened}'")
+    for opening in opened:
+        at = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(opening.at))
+        yield Finding("home", Level.WARNING, f"{at}: {opening.said}", f"less '{service.home.opened}'")
     if not opened:
         yield Finding("home", Level.OK, f"{root}, private")
 
 
-def _to_be_made(root: Path) -> Finding:
+def _try_to_make(root: Path) -> Finding:
     """Try whether a folder can be made where the home would be."""
     place = next(parent for parent in root.parents if parent.exists())
     try:
@@ -267,11 +268,11 @@ def seals(service: Service) -> Iterator[Finding]:
     if near and settings.by_hand:
         says, level, fix = f"{says}: they can answer for people", Level.WARNING, "set by_hand = false in [temporal]"
     if service.home.seal_key_open.exists():
-        says, level, fix = f"{says}; {KEY_OPEN}", Level.WRONG, _replaced(service)
+        says, level, fix = f"{says}; {KEY_OPEN}", Level.WRONG, _ways_to_replace(service)
     yield Finding("seals", level, says, fix)
 
 
-def _replaced(service: Service) -> str:
+def _ways_to_replace(service: Service) -> str:
     """Return the commands that replace a key which other accounts could have read."""
     now = f"service daemon stop; rm '{service.home.seal_key}'; service daemon start"
     if service.settings.store.url:
@@ -324,17 +325,17 @@ def stalls(service: Service) -> Iterator[Finding]:
 
 def stale(service: Service) -> Iterator[Finding]:
     """Find processes that run with outdated settings (ruling K4)."""
-    for process in settings_in_force.stale_processes(service):
-        yield Finding("settings", Level.WARNING, "\n".join(settings_in_force.in_words(process)), process.restart)
+    for process in stale_processes(service):
+        yield Finding("settings", Level.WARNING, "\n".join(in_words(process)), process.restart)
 
 
 def runtimes(service: Service) -> Iterator[Finding]:
     """Check runtimes; none is an error, for the shell runtime's agents work without any."""
-    found = [runtime for runtime in installed.check(service) if runtime.name != "shell"]
-    if not (some := installed.any_works(found)):
+    checked = [runtime for runtime in check_runtimes(service) if runtime.name != "shell"]
+    if not (some := any_works(checked)):
         says = "none works: only agents of the shell runtime can do anything"
         yield Finding("runtimes", Level.WARNING, says, "service runtime check")
-    for runtime in found:
+    for runtime in checked:
         says = " ".join(word for word in (runtime.program, runtime.version, runtime.says) if word)
         needless = some and runtime.path is None
         level = Level.OK if needless or not runtime.fix else Level.WARNING
@@ -343,8 +344,8 @@ def runtimes(service: Service) -> Iterator[Finding]:
 
 def boxes(service: Service) -> Iterator[Finding]:
     """Check the boxes with a program that tries to break out."""
-    yield from box_checks.findings(service)
-    yield from box_checks.bounds(service)
+    yield from box_findings(service)
+    yield from limit_findings(service)
 
 
 def leftovers(service: Service) -> Iterator[Finding]:
@@ -358,17 +359,17 @@ def leftovers(service: Service) -> Iterator[Finding]:
 def github(service: Service) -> Iterator[Finding]:
     """Check the GitHub account; without one, nothing is checked or imported."""
     if service.settings.github.configured:
-        from bridge.operations.health import github as github_doctor
+        from bridge.operations.health.github import findings
 
-        yield from github_doctor.findings(service)
+        yield from findings(service)
 
 
 def releases(service: Service) -> Iterator[Finding]:
     """Compare the releases of the hosts; a single host has none to compare."""
     if service.settings.store.url:
-        from bridge.operations.health import releases as of_hosts
+        from bridge.operations.health.releases import of_releases
 
-        yield from of_hosts.of_releases(service)
+        yield from of_releases(service)
 
 
 CHECKS: tuple[Check, ...] = (

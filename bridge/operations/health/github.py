@@ -38,7 +38,7 @@ LEVELS = ("read", "write", "admin")
 
 
 @dataclass(frozen=True)
-class Allowed:
+class RepoPermissions:
     """The account's permissions in one repository."""
 
     github: str
@@ -50,13 +50,13 @@ class Allowed:
 
 
 @dataclass(frozen=True)
-class Seen:
+class AccountSeen:
     """The account as GitHub sees it."""
 
     login: str
     is_app: bool
     quota: Quota
-    repos: tuple[Allowed, ...]
+    repos: tuple[RepoPermissions, ...]
 
 
 def findings(service: Service) -> Iterator[Finding]:
@@ -76,7 +76,7 @@ def findings(service: Service) -> Iterator[Finding]:
         else:
             yield _finding(Level.WARNING, error.message, error.hint)
         known = None
-    yield from _asked(service, known) if known else _seen_last(service)
+    yield from _ask_now(service, known) if known else _seen_last(service)
     yield from _rows(service)
 
 
@@ -85,14 +85,14 @@ def _finding(level: Level, says: str, fix: str = "") -> Finding:
 
 
 def _process(service: Service) -> Finding:
-    said = ready.read(service.home.github_ready)
-    if said is None or not said.alive:
+    poller = ready.read(service.home.github_ready)
+    if poller is None or not poller.alive:
         fix = RESTART if daemon_state.status(service.home).running else START
         return _finding(Level.WARNING, "its process does not run: nothing is read or written there", fix)
-    return _finding(Level.OK, f"process {said.pid}, speaks to {service.settings.github.api_url}")
+    return _finding(Level.OK, f"process {poller.pid}, speaks to {service.settings.github.api_url}")
 
 
-def _asked(service: Service, known: Credentials) -> Iterator[Finding]:
+def _ask_now(service: Service, known: Credentials) -> Iterator[Finding]:
     """Ask GitHub about the account now."""
     names = sorted({repo.github for repo in served_repos(service)})
     try:
@@ -108,7 +108,7 @@ def _asked(service: Service, known: Credentials) -> Iterator[Finding]:
         yield _finding(Level.WARNING, str(error), "check [github].api_url and the network")
         yield from _seen_last(service)
     else:
-        yield from _told(service, seen)
+        yield from _account(service, seen)
         if not names:
             fix = "service repo add OWNER/NAME PATH --github OWNER/NAME"
             yield _finding(Level.WARNING, "no repository that it serves has a name on GitHub", fix)
@@ -122,7 +122,7 @@ def _renew(service: Service) -> str:
     return f"{what}, then: {RESTART}"
 
 
-def _told(service: Service, seen: Seen) -> Iterator[Finding]:
+def _account(service: Service, seen: AccountSeen) -> Iterator[Finding]:
     kind = "a GitHub App" if seen.is_app else "a user"
     yield _finding(Level.OK, f"{seen.login}, {kind}")
     yield _quota(seen.quota.remaining, seen.quota.limit, seen.quota.reset)
@@ -132,7 +132,7 @@ def _told(service: Service, seen: Seen) -> Iterator[Finding]:
         yield _finding(Level.OK, says)
 
 
-def _permissions(allowed: Allowed) -> Finding:
+def _permissions(allowed: RepoPermissions) -> Finding:
     fix = f"give the account access to {allowed.github} there"
     if allowed.problem:
         return _finding(Level.WRONG, f"{allowed.github}: {allowed.problem}", fix)
@@ -158,9 +158,9 @@ def _seen_last(service: Service) -> Iterator[Finding]:
     yield _finding(Level.OK, f"{known.login}, {kind}, as its process saw it at {clock(known.seen_at)}")
     if known.remaining is not None and known.reset_at:
         yield _quota(known.remaining, known.quota or 0, known.reset_at)
-    for each in account.readings(service.store):
-        if each.error:
-            yield _finding(Level.WRONG, f"{each.github}, as its process saw it: {each.error}", STATUS)
+    for reading in account.readings(service.store):
+        if reading.error:
+            yield _finding(Level.WRONG, f"{reading.github}, as its process saw it: {reading.error}", STATUS)
 
 
 def _rows(service: Service) -> Iterator[Finding]:
@@ -180,37 +180,37 @@ def _rows(service: Service) -> Iterator[Finding]:
         yield _finding(Level.WARNING, says, f"{STATUS}, then: service github sync --retry")
 
 
-def ask(service: Service, known: Credentials, repos: Sequence[str]) -> Seen:
+def ask(service: Service, known: Credentials, repos: Sequence[str]) -> AccountSeen:
     """Ask GitHub for the account's permissions; raise the client's errors."""
 
-    async def look() -> Seen:
+    async def look() -> AccountSeen:
         settings = service.settings.github
         try:
             async with asyncio.timeout(SECONDS), Client(service.store, known, settings.api_url) as client:
                 who, quota = await api.whoami(client), await api.quota(client)
-                allowed = [await _allowed(client, settings, each) for each in repos[:MOST]]
-                return Seen(who.login, client.is_app, quota, tuple(allowed))
+                allowed = [await _permissions_in(client, settings, each) for each in repos[:MOST]]
+                return AccountSeen(who.login, client.is_app, quota, tuple(allowed))
         except TimeoutError:
             raise AwayError(f"GitHub has not answered everything within {SECONDS:g} s") from None
 
     return asyncio.run(look())
 
 
-async def _allowed(client: Client, settings: Github, github: str) -> Allowed:
+async def _permissions_in(client: Client, settings: Github, github: str) -> RepoPermissions:
     try:
         if client.is_app:
             granted = (await client.installation(github)).get("permissions") or {}
-            return Allowed(github, _listed(granted), tuple(_app_lacks(settings, granted)))
-        found = (await api.repository(client, github)).permissions
-        may = tuple(name for name in ("pull", "triage", "push", "maintain", "admin") if found.get(name))
-        return Allowed(github, may, tuple(_user_lacks(settings, may)))
+            return RepoPermissions(github, _in_words(granted), tuple(_app_lacks(settings, granted)))
+        permissions = (await api.repository(client, github)).permissions
+        may = tuple(name for name in ("pull", "triage", "push", "maintain", "admin") if permissions.get(name))
+        return RepoPermissions(github, may, tuple(_user_lacks(settings, may)))
     except DeclinedError as error:
         if error.status == 404:
-            return Allowed(github, problem="the account cannot see it")
-        return Allowed(github, problem=str(error))
+            return RepoPermissions(github, problem="the account cannot see it")
+        return RepoPermissions(github, problem=str(error))
 
 
-def _listed(granted: Mapping[str, str]) -> tuple[str, ...]:
+def _in_words(granted: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{name}: {level}" for name, level in sorted(granted.items()))
 
 

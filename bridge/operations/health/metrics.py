@@ -66,17 +66,17 @@ class _Families(Collector):
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        found, (used, repaired) = self._metrics.now()
+        snapshot, (usages, repairs) = self._metrics.now()
         yield InfoMetricFamily("service_build", "The release of this bridge.", {"version": release()})
-        yield from _hosts(found)
-        yield from _jobs(found)
-        yield from _waiting(found)
-        yield from _used(used)
-        yield _repaired(repaired)
-        yield from _github(found)
+        yield from _hosts(snapshot)
+        yield from _jobs(snapshot)
+        yield from _waiting(snapshot)
+        yield from _usage(usages)
+        yield _repairs(repairs)
+        yield from _github(snapshot)
 
 
-def _hosts(found: Figures) -> Iterator[Metric]:
+def _hosts(snapshot: Figures) -> Iterator[Metric]:
     slots = GaugeMetricFamily("service_host_slots", "Agents that a host runs at once, at most.", labels=["host"])
     used = GaugeMetricFamily("service_host_slots_used", "Agents that a host runs now.", labels=["host"])
     free = GaugeMetricFamily("service_host_slots_free", "Agents that a host could start now.", labels=["host"])
@@ -86,8 +86,8 @@ def _hosts(found: Figures) -> Iterator[Metric]:
     holds = GaugeMetricFamily(
         "service_host_holding", "1 if the host starts nothing: its disk is full, or it is drained.", labels=["host"]
     )
-    in_use = _slots_used(found)
-    for host in found.hosts:
+    in_use = _used_slots(snapshot)
+    for host in snapshot.hosts:
         name, works, taken = [host.seen.name], not lacks_worker(host.seen), in_use[host.seen.name]
         held = bool(host.seen.held) or host.draining or host.lost
         slots.add_metric(name, host.slots)
@@ -97,26 +97,26 @@ def _hosts(found: Figures) -> Iterator[Metric]:
         stopped.add_metric(name, host.seen.stopped_at is not None)
         holds.add_metric(name, held)
         if host.seen.seen_at is not None:
-            age.add_metric(name, max(0.0, found.now - host.seen.seen_at))
+            age.add_metric(name, max(0.0, snapshot.now - host.seen.seen_at))
     yield from (slots, used, free, up, stopped, age, holds)
-    away = sum(unseen(host.seen) and host.seen.stopped_at is None for host in found.hosts)
+    away = sum(unseen(host.seen) and host.seen.stopped_at is None for host in snapshot.hosts)
     yield GaugeMetricFamily("service_hosts_unseen", "Hosts that were not stopped and are not seen.", value=away)
 
 
-def _slots_used(found: Figures) -> dict[str, int]:
+def _used_slots(snapshot: Figures) -> dict[str, int]:
     """Return the slots that hosts use. A host's own count has what only it knows, the stages of pipelines; but also the
     jobs that wait for a slot, and it is some seconds old.
     """
     running, queued = Counter[str](), Counter[str]()
-    for each in found.jobs:
-        (running if each.state == JobState.RUNNING else queued)[each.host] += each.count
+    for group in snapshot.jobs:
+        (running if group.state == JobState.RUNNING else queued)[group.host] += group.count
     return {
         host.seen.name: min(host.slots, max(running[host.seen.name], host.taken - queued[host.seen.name]))
-        for host in found.hosts
+        for host in snapshot.hosts
     }
 
 
-def _jobs(found: Figures) -> Iterator[Metric]:
+def _jobs(snapshot: Figures) -> Iterator[Metric]:
     labels = ["host", "runtime", "labels"]
     running = GaugeMetricFamily("service_jobs_running", "Jobs that run, by what they require.", labels=labels)
     queued = GaugeMetricFamily("service_jobs_queued", "Jobs that wait for a slot, by what they require.", labels=labels)
@@ -124,56 +124,56 @@ def _jobs(found: Figures) -> Iterator[Metric]:
         "service_jobs_queued_oldest_seconds", "Time that the oldest queued job has waited.", labels=labels
     )
     counts, since = Counter[tuple[str, ...]](), dict[tuple[str, ...], float]()
-    for each in found.jobs:
-        key = (each.state, each.host, each.runtime, ",".join(each.labels))
-        counts[key] += each.count
-        since[key] = min(each.oldest_at, since.get(key, each.oldest_at))
+    for group in snapshot.jobs:
+        key = (group.state, group.host, group.runtime, ",".join(group.labels))
+        counts[key] += group.count
+        since[key] = min(group.oldest_at, since.get(key, group.oldest_at))
     for (state, *names), count in counts.items():
         if state == JobState.RUNNING:
             running.add_metric(names, count)
             continue
         queued.add_metric(names, count)
-        oldest.add_metric(names, max(0.0, found.now - since[state, *names]))
+        oldest.add_metric(names, max(0.0, snapshot.now - since[state, *names]))
     yield from (running, queued, oldest)
     trees = GaugeMetricFamily("service_trees", "Trees by state.", labels=["state"])
     for state in TaskState:
-        trees.add_metric([state.value], found.trees.get(state, 0))
+        trees.add_metric([state.value], snapshot.trees.get(state, 0))
     yield trees
     bounds = CounterMetricFamily("service_bounds_tripped", "Bounds of trees that were reached.", labels=["bound"])
     for kind in figures.BOUNDS:
-        bounds.add_metric([kind.value], found.bounds.get(kind, 0))
+        bounds.add_metric([kind.value], snapshot.bounds.get(kind, 0))
     yield bounds
 
 
-def _waiting(found: Figures) -> Iterator[Metric]:
+def _waiting(snapshot: Figures) -> Iterator[Metric]:
     rounds = GaugeMetricFamily("service_rounds_open", "Rounds that wait for a person.", labels=["kind"])
     oldest = GaugeMetricFamily("service_rounds_open_oldest_seconds", "Time that the oldest waits.", labels=["kind"])
-    for each in found.rounds:
-        rounds.add_metric([each.kind], each.count)
-        oldest.add_metric([each.kind], max(0.0, found.now - each.oldest_at))
+    for group in snapshot.rounds:
+        rounds.add_metric([group.kind], group.count)
+        oldest.add_metric([group.kind], max(0.0, snapshot.now - group.oldest_at))
     failing = GaugeMetricFamily(
         "service_deliveries_failed", "Notifications that could not be delivered yet.", labels=["channel"]
     )
-    for channel, count in found.failing.items():
+    for channel, count in snapshot.failing.items():
         failing.add_metric([channel], count)
     stalled = GaugeMetricFamily(
         "service_stalled", "Ends that are not recorded, and steps of trees that never succeed.", labels=["kind"]
     )
     for kind in StallKind:
-        stalled.add_metric([kind.value], found.stalled.get(kind, 0))
+        stalled.add_metric([kind.value], snapshot.stalled.get(kind, 0))
     yield from (rounds, oldest, failing, stalled)
 
 
-def _used(used: list[ModelUsage]) -> Iterator[Metric]:
+def _usage(usages: list[ModelUsage]) -> Iterator[Metric]:
     tokens = CounterMetricFamily("service_tokens", "Tokens that jobs used.", labels=["model", "direction"])
     dollars = CounterMetricFamily("service_cost_dollars", "Dollars that jobs cost.", labels=["model"])
-    ranked = sorted(used, key=lambda each: each.input_tokens + each.output_tokens, reverse=True)
+    ranked = sorted(usages, key=lambda usage: usage.input_tokens + usage.output_tokens, reverse=True)
     read, written, spent = Counter[str](), Counter[str](), defaultdict[str, float](float)
-    for number, each in enumerate(ranked):
-        model = (each.model or "unknown") if number < MOST_MODELS else "other"
-        read[model] += each.input_tokens
-        written[model] += each.output_tokens
-        spent[model] += each.cost_usd
+    for number, usage in enumerate(ranked):
+        model = (usage.model or "unknown") if number < MOST_MODELS else "other"
+        read[model] += usage.input_tokens
+        written[model] += usage.output_tokens
+        spent[model] += usage.cost_usd
     for model, cost in spent.items():
         tokens.add_metric([model, "input"], read[model])
         tokens.add_metric([model, "output"], written[model])
@@ -181,7 +181,7 @@ def _used(used: list[ModelUsage]) -> Iterator[Metric]:
     yield from (tokens, dollars)
 
 
-def _repaired(counts: dict[tuple[str, str], int]) -> Metric:
+def _repairs(counts: dict[tuple[str, str], int]) -> Metric:
     family = CounterMetricFamily(
         "service_results_repaired", "Results that agents were asked to correct.", labels=["model", "runtime"]
     )
@@ -193,12 +193,12 @@ def _repaired(counts: dict[tuple[str, str], int]) -> Metric:
     return family
 
 
-def _github(found: Figures) -> Iterator[Metric]:
+def _github(snapshot: Figures) -> Iterator[Metric]:
     limit = GaugeMetricFamily("service_github_quota", "Requests an hour that GitHub allows.", labels=[])
     left = GaugeMetricFamily("service_github_quota_remaining", "Requests left of the quota.", labels=[])
     whole = GaugeMetricFamily("service_github_quota_reset_seconds", "Time until the quota is whole.", labels=[])
-    if quota := found.quota:
+    if quota := snapshot.quota:
         limit.add_metric([], quota.limit)
         left.add_metric([], quota.remaining)
-        whole.add_metric([], max(0.0, quota.reset_at - found.now))
+        whole.add_metric([], max(0.0, quota.reset_at - snapshot.now))
     yield from (limit, left, whole)

@@ -24,7 +24,7 @@ SAID = 200
 
 
 @dataclass(frozen=True)
-class Runtime:
+class RuntimeStatus:
     """The state of one runtime on this host."""
 
     name: str
@@ -40,7 +40,7 @@ class Runtime:
     """A build under the sandbox policy of checks, where one was tried."""
 
 
-def check(service: Service, name: str | None = None, *, build: bool = False) -> list[Runtime]:
+def check_runtimes(service: Service, name: str | None = None, *, build: bool = False) -> list[RuntimeStatus]:
     """Check every runtime, or the named one; their versions are read in parallel.
 
     With `build`, each working runtime also builds something as a check would, one after the other.
@@ -52,15 +52,15 @@ def check(service: Service, name: str | None = None, *, build: bool = False) -> 
     sections = service.settings.runtimes
     wanted = [name] if name else [*RUNTIMES]
     with ThreadPoolExecutor(len(RUNTIMES)) as pool:
-        found = list(pool.map(lambda each: look(each, sections.get(each, RuntimeSection())), wanted))
-    return [_built(service, each) for each in found] if build else found
+        runtimes = list(pool.map(lambda each: look(each, sections.get(each, RuntimeSection())), wanted))
+    return [_with_trial(service, each) for each in runtimes] if build else runtimes
 
 
-def _built(service: Service, runtime: Runtime) -> Runtime:
+def _with_trial(service: Service, runtime: RuntimeStatus) -> RuntimeStatus:
     return replace(runtime, checks=build_trial(service.settings, os.environ, runtime.name)) if runtime.path else runtime
 
 
-def any_works(runtimes: list[Runtime]) -> bool:
+def any_works(runtimes: list[RuntimeStatus]) -> bool:
     """Return whether any runtime works. `shell` counts only if it is the one asked about: its agents bring their own
     command.
     """
@@ -80,30 +80,32 @@ def lacks(service: Service, name: str) -> str:
     return ""
 
 
-def look(name: str, section: RuntimeSection, environ: Mapping[str, str] = os.environ) -> Runtime:
+def look(name: str, section: RuntimeSection, environ: Mapping[str, str] = os.environ) -> RuntimeStatus:
     """Return the state of a runtime: its program, and whether that would work."""
     program = program_of(name, section.adapter)
     if name == SHELL:
-        return Runtime(name, "the command of each agent", works=True, says="needs nothing")
+        return RuntimeStatus(name, "the command of each agent", works=True, says="needs nothing")
     if program is None:
         script = shutil.which(section.command[0], path=environ.get("PATH"))
         if script is None:
             fix = f"set [runtimes.{name}].command to a program that is there"
-            return Runtime(name, "script", works=False, says=f"there is no {section.command[0]}", fix=fix)
-        return Runtime(name, "script", works=True, says="speaks the shell protocol", path=script)
+            return RuntimeStatus(name, "script", works=False, says=f"there is no {section.command[0]}", fix=fix)
+        return RuntimeStatus(name, "script", works=True, says="speaks the shell protocol", path=script)
     path = programs.find(program, section.command, environ)
     if path is None:
         where = f"there is no {section.command[0]}" if section.command else "not found on the PATH"
-        return Runtime(name, program.name, works=False, says=where, fix=program.install)
+        return RuntimeStatus(name, program.name, works=False, says=where, fix=program.install)
     return _program(name, program, section, path, environ)
 
 
-def _program(name: str, program: Program, section: RuntimeSection, path: str, environ: Mapping[str, str]) -> Runtime:
+def _program(
+    name: str, program: Program, section: RuntimeSection, path: str, environ: Mapping[str, str]
+) -> RuntimeStatus:
     printed, trouble = _version(program, section, environ)
     version = programs.version_in(printed)
     if version is None:
         says = f"{path} does not tell its version: {trouble}"
-        return Runtime(name, program.name, works=False, says=says, path=path, fix=program.install)
+        return RuntimeStatus(name, program.name, works=False, says=says, path=path, fix=program.install)
     started_as = (*section.command, *section.arguments)
     logged_in = programs.logged_in(program, section.env, environ, started_as=started_as)
     login = {True: "logged in", False: "not logged in", None: "whether it is logged in cannot be told from here"}
@@ -116,7 +118,7 @@ def _program(name: str, program: Program, section: RuntimeSection, path: str, en
     if version < program.minimum:
         says += f"; older than {'.'.join(map(str, program.minimum))}, with which it is known to work"
         fix = "; ".join(filter(None, (program.update(path), fix)))
-    return Runtime(
+    return RuntimeStatus(
         name=name,
         program=program.name,
         works=logged_in is not False,
@@ -147,5 +149,5 @@ def _version(program: Program, section: RuntimeSection, environ: Mapping[str, st
     except OSError as error:
         return "", error.strerror or str(error)
     lines = redacted(done.stderr.decode(errors="replace")).strip().splitlines()
-    said = lines[-1][:SAID] if lines else f"exit status {done.returncode}"
-    return (done.stdout.decode(errors="replace"), said) if done.returncode == 0 else ("", said)
+    last = lines[-1][:SAID] if lines else f"exit status {done.returncode}"
+    return (done.stdout.decode(errors="replace"), last) if done.returncode == 0 else ("", last)

@@ -100,7 +100,7 @@ def make(service: Service, folder: Path, step: Step = unheard) -> Backup:
         part.replace(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return _told(folder, home, manifest, notes)
+    return _answer(folder, home, manifest, notes)
 
 
 def restore(home: Home, folder: Path, step: Step = unheard) -> Backup:
@@ -128,7 +128,7 @@ def restore(home: Home, folder: Path, step: Step = unheard) -> Backup:
             f"its repositories are checked out on {manifest.host}, and this is {here}: bring them here to the same "
             f'places, and set host = "{manifest.host}" in [worker] of {home.config}'
         )
-    return _told(folder, home, manifest, notes)
+    return _answer(folder, home, manifest, notes)
 
 
 def _put_in_place(home: Home, folder: Path, manifest: Manifest, step: Step) -> list[Path]:
@@ -193,7 +193,7 @@ def _databases(paths: list[Path], into: Path, step: Step) -> None:
                     still.enter_context(_nobody_writes(path))
                 readers = [stack.enter_context(_reading(path)) for path in paths]
             for path, reader in zip(paths, readers, strict=True):
-                _drawn(reader, into / path.name, step)
+                _copy_database(reader, into / path.name, step)
         except sqlite3.Error as error:
             raise BackupError(f"the databases cannot be copied: {error}", "service backup FOLDER  (again)") from None
 
@@ -214,19 +214,19 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _drawn(reader: sqlite3.Connection, target: Path, step: Step) -> None:
+def _copy_database(reader: sqlite3.Connection, target: Path, step: Step) -> None:
     page = reader.execute("PRAGMA page_size").fetchone()[0]
 
-    def copied(_: int, left: int, pages: int) -> None:
+    def report(_: int, left: int, pages: int) -> None:
         step(f"copying {target.name}, {megabytes((pages - left) * page, pages * page)}")
 
     with closing(sqlite3.connect(os.fspath(target), isolation_level=None)) as copy:
         target.chmod(0o600)
-        reader.backup(copy, pages=_PAGES, progress=copied)
+        reader.backup(copy, pages=_PAGES, progress=report)
         step(f"checking the copy of {target.name}")
-        said = copy.execute("PRAGMA quick_check").fetchone()[0]
-        if said != "ok":
-            raise BackupError(f"the copy of {target.name} is damaged: {said}", "service doctor")
+        fault = copy.execute("PRAGMA quick_check").fetchone()[0]
+        if fault != "ok":
+            raise BackupError(f"the copy of {target.name} is damaged: {fault}", "service doctor")
         copy.execute("PRAGMA journal_mode=DELETE")  # one file, without journals beside it
 
 
@@ -260,13 +260,13 @@ def _digests(folder: Path) -> Iterator[tuple[str, str]]:
 def _refuse_links(folder: Path) -> None:
     """Raise if a backup contains anything but folders and plain files, since a link would lead out of the backup."""
     for path in folder.rglob("*"):
-        found = path.lstat()
-        if stat.S_ISDIR(found.st_mode):
+        status = path.lstat()
+        if stat.S_ISDIR(status.st_mode):
             continue
-        if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+        if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
             continue
-        what = "is a link" if stat.S_ISLNK(found.st_mode) else "is not a plain file"
-        if stat.S_ISREG(found.st_mode):
+        what = "is a link" if stat.S_ISLNK(status.st_mode) else "is not a plain file"
+        if stat.S_ISREG(status.st_mode):
             again = f"cp -r {folder} {folder}.copy; service restore {folder}.copy"
             raise BackupError(f"{path} has more than one name (a hard link); nothing of {folder} is restored", again)
         raise BackupError(f"{path} {what}; nothing of {folder} is restored", "service restore ANOTHER_BACKUP")
@@ -287,13 +287,13 @@ def _read(folder: Path) -> Manifest:
 
 def _check(folder: Path, manifest: Manifest) -> None:
     """Compare every file with its digest, before anything is restored."""
-    found = dict(_digests(folder))
-    found.pop(MANIFEST)
-    for name in sorted({*found, *manifest.files}):
-        if found.get(name) != manifest.files.get(name):
+    digests = dict(_digests(folder))
+    digests.pop(MANIFEST)
+    for name in sorted({*digests, *manifest.files}):
+        if digests.get(name) != manifest.files.get(name):
             what = (
                 "is missing"
-                if name not in found
+                if name not in digests
                 else "does not belong to it"
                 if name not in manifest.files
                 else "was changed"
@@ -301,7 +301,7 @@ def _check(folder: Path, manifest: Manifest) -> None:
             raise BackupError(f"{folder} is incomplete: {name} {what}", "service restore ANOTHER_BACKUP")
 
 
-def _told(folder: Path, home: Home, manifest: Manifest, notes: list[str]) -> Backup:
+def _answer(folder: Path, home: Home, manifest: Manifest, notes: list[str]) -> Backup:
     return Backup(
         folder=str(folder),
         home=str(home.root),

@@ -15,8 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from activities.git import hub
-from activities.git.work_folder import delete_later
-from activities.git.work_folder import leftovers as git
+from activities.git.work_folder import delete_later, leftovers
 from activities.git.work_folder.leftovers import Busy, Ground, Kind, Leftover
 from activities.git.work_folder.service_git_dir import side_of
 from activities.git.work_folder.worktrees import worktree_prefix
@@ -89,7 +88,7 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class Room:
+class KindSize:
     """The disk space of all things of a kind."""
 
     what: What
@@ -105,7 +104,7 @@ class Reclaimed:
     """The moment before which it ended, in ISO 8601."""
     older_than: str
     removed: bool
-    rooms: tuple[Room, ...]
+    rooms: tuple[KindSize, ...]
     kept: tuple[str, ...]
     """Things that stay, with the reason."""
     problems: tuple[str, ...]
@@ -129,7 +128,7 @@ def reclaim(service: Service, older_than: str, *, yes: bool) -> Reclaimed:
         *_logs(service, before),
     ]
     things += [*_mirrors(service, before), *_references(service, ended), *_artifacts(service, ended, before)]
-    gone, problems = _removed(things) if yes else (things, ())
+    gone, problems = _remove(things) if yes else (things, ())
     rooms = tuple(room for what in What if (room := _room(what, gone)).count or what not in OF_REMOTES)
     return Reclaimed(
         before=datetime.fromtimestamp(before, UTC).isoformat(timespec="seconds"),
@@ -194,16 +193,16 @@ def _worktrees(service: Service, ended: Over) -> Iterator[Thing]:
 
     for repo in checkouts.every_here(service):
         ground = _ground(service, repo, busy)
-        found = []
+        unneeded = []
         with suppress(ServiceError):  # a missing checkout: `service doctor` reports it
-            found = [each for each in git.leftovers(ground) if each.kind is Kind.WORKTREE and not each.keep]
-        for left in found:
+            unneeded = [each for each in leftovers.leftovers(ground) if each.kind is Kind.WORKTREE and not each.keep]
+        for left in unneeded:
             path = Path(left.name)
             yield Thing(What.WORKTREES, path, _size(path) + _size(side_of(path)), partial(_sweep, ground, left))
 
 
 def _sweep(ground: Ground, left: Leftover) -> None:
-    if why := git.remove(ground, left).keep:
+    if why := leftovers.remove(ground, left).keep:
         raise ServiceError(why)
 
 
@@ -227,7 +226,7 @@ def _references(service: Service, ended: Over) -> Iterator[Thing]:
                 yield Thing(What.REFERENCES, name, 0, partial(hub_work.remove, service, repo, [name]))
 
 
-def _removed(things: list[Thing]) -> tuple[list[Thing], tuple[str, ...]]:
+def _remove(things: list[Thing]) -> tuple[list[Thing], tuple[str, ...]]:
     gone, problems = [], []
     for thing in things:
         try:
@@ -240,9 +239,9 @@ def _removed(things: list[Thing]) -> tuple[list[Thing], tuple[str, ...]]:
     return gone, tuple(problems)
 
 
-def _room(what: What, things: list[Thing]) -> Room:
+def _room(what: What, things: list[Thing]) -> KindSize:
     sizes = [thing.bytes for thing in things if thing.what is what]
-    return Room(what, len(sizes), sum(sizes))
+    return KindSize(what, len(sizes), sum(sizes))
 
 
 def _size(path: Path) -> int:
@@ -264,18 +263,18 @@ def _sweep_repository(service: Service, repo: Repo, *, yes: bool) -> Swept:
         there = f"it is on the host {repo.host}; there: ssh {repo.host} service repo sweep {repo.name}"
         return Swept(repo.name, (), removed=False, problem=there)
     ground = _ground(service, repo, lambda name: is_busy(service, name))
-    found = list[Leftover]()
+    remains = list[Leftover]()
     try:
-        found = git.leftovers(ground)
+        remains = leftovers.leftovers(ground)
         if yes:
-            found = [git.remove(ground, leftover) for leftover in found]
+            remains = [leftovers.remove(ground, leftover) for leftover in remains]
         at_hub = hub_leftovers(service, repo, ground.busy)
         if yes:
-            merged = [each.name for each in found if each.kind is Kind.BRANCH and not each.keep]
+            merged = [each.name for each in remains if each.kind is Kind.BRANCH and not each.keep]
             hub_work.remove(service, repo, [*merged, *at_hub])
     except ServiceError as fault:
-        return Swept(repo.name, tuple(found), removed=yes, problem=fault.message)
-    return Swept(repo.name, (*found, *(Leftover(Kind.REFERENCE, each) for each in at_hub)), removed=yes)
+        return Swept(repo.name, tuple(remains), removed=yes, problem=fault.message)
+    return Swept(repo.name, (*remains, *(Leftover(Kind.REFERENCE, each) for each in at_hub)), removed=yes)
 
 
 def _ground(service: Service, repo: Repo, busy: Busy) -> Ground:
@@ -304,8 +303,8 @@ def hub_leftovers(service: Service, repo: Repo, busy: Busy) -> list[str]:
 
 def root_in(name: str) -> str:
     """Return the tree whose id is in the name of a worktree or branch; empty if the name has none."""
-    found = _ROOT.search(name)
-    return found[0] if found else ""
+    match = _ROOT.search(name)
+    return match[0] if match else ""
 
 
 def is_busy(service: Service, name: str) -> bool:

@@ -66,7 +66,7 @@ _SAID = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\Z", re.MULTILINE | re.DOTALL
 
 
 @dataclass(frozen=True)
-class Given:
+class FleetSettings:
     """The settings and seal keys of the fleet."""
 
     settings: dict[toml.Path, object]
@@ -92,7 +92,7 @@ def join(service: Service, token: str, source: str = "", host: str = "", step: S
     _refuse_used_home(service.home, invitation)
     name = _name(service, host)
     step("asking for the settings")
-    given = _given(invitation, _fetched(invitation, source or invitation.address, name))
+    given = _open_answer(invitation, _fetch(invitation, source or invitation.address, name))
     with _as_before(service.home):
         _write(service.home, given, host)
         step("checking whether this host can work with them")
@@ -131,7 +131,7 @@ def _name(service: Service, host: str) -> str:
     return host or service.settings.host
 
 
-def _fetched(invitation: Invitation, source: str, host: str) -> bytes:
+def _fetch(invitation: Invitation, source: str, host: str) -> bytes:
     """Return the answer of a host of the fleet, which only this invitation's token opens."""
     scheme = urlsplit(source).scheme
     if not source:
@@ -193,7 +193,7 @@ def _by_ssh(source: str, shown: str) -> bytes:
     raise UnreachableError(f"service cannot be run by {source}: {short_line(last, 200)}", " ".join(command[:-1]))
 
 
-def _given(invitation: Invitation, answer: bytes) -> Given:
+def _open_answer(invitation: Invitation, answer: bytes) -> FleetSettings:
     data = invitation.opened(answer)
     if data is None:
         raise RefusedError("the answer is not encrypted for this invitation", INVITE)
@@ -202,7 +202,7 @@ def _given(invitation: Invitation, answer: bytes) -> Given:
     kept = {
         path: value for path, value in wanted.items() if path in LISTENING or (path[0] in SHARED and path not in OWN)
     }
-    return Given(kept, tuple(bytes.fromhex(key) for key in content["keys"]))
+    return FleetSettings(kept, tuple(bytes.fromhex(key) for key in content["keys"]))
 
 
 @contextmanager
@@ -224,7 +224,7 @@ def _as_before(home: Home) -> Iterator[None]:
         raise
 
 
-def _write(home: Home, given: Given, host: str) -> None:
+def _write(home: Home, given: FleetSettings, host: str) -> None:
     home.ensure()
     there = Service(home).reading.typed
     own = there.keys() & {("bridge", "addr"), ("bridge", "url")}
@@ -242,7 +242,7 @@ def _write(home: Home, given: Given, host: str) -> None:
     seal_key.take(home.root, first, others)
 
 
-def _remove_withdrawn_keys(home: Home, given: Given) -> None:
+def _remove_withdrawn_keys(home: Home, given: FleetSettings) -> None:
     """Remove former keys that the fleet no longer accepts: others may have read them before they were replaced."""
     accepted = {seal_key.fingerprint(key) for key in given.keys}
     for path in seal_key.files(home.root):
@@ -282,23 +282,23 @@ def answer(service: Service, shown: str) -> bytes:
     """Return settings and seal keys, encrypted for the holder of the invitation, and use the invitation up."""
     number, _, rest = shown.partition(" ")
     proof, _, host = rest.partition(" ")
-    invitation, name = _known(service, number, proof), unquote(host)
+    invitation, name = _invitation(service, number, proof), unquote(host)
     _refuse_used_name(service, name)
     if not invite_rows.use(service.store, invitation.digest, name):
         raise RefusedError(_why_not(service, invitation), INVITE)
     keys = [key.hex() for key in seal_key.every(service.home.root)]
-    return invitation.closed(json.dumps({"settings": [*_shared(service).items()], "keys": keys}).encode())
+    return invitation.closed(json.dumps({"settings": [*_settings_to_share(service).items()], "keys": keys}).encode())
 
 
-def _known(service: Service, number: str, proof: str) -> Invitation:
+def _invitation(service: Service, number: str, proof: str) -> Invitation:
     """Return the invitation that the caller has proved to have."""
     try:
         made = [Invitation.of(key, bytes.fromhex(number)) for key in seal_key.every(service.home.root)]
     except ValueError:
         made = []
-    for each in made:
-        if hmac.compare_digest(each.proof.encode(), proof.encode()):
-            return each
+    for invitation in made:
+        if hmac.compare_digest(invitation.proof.encode(), proof.encode()):
+            return invitation
     raise NotFoundError(f"the host {service.settings.host} knows no such invitation: it is of another fleet", INVITE)
 
 
@@ -324,7 +324,7 @@ def _why_not(service: Service, invitation: Invitation) -> str:
     return f"the invitation expired at {clock(known.expires_at)}"
 
 
-def _shared(service: Service) -> dict[tuple[str, ...], object]:
+def _settings_to_share(service: Service) -> dict[tuple[str, ...], object]:
     """Return those settings that a person gave here, the address and namespace of Temporal, and that the bridge listens
     for other hosts if this one's does.
     """

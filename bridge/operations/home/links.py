@@ -46,15 +46,15 @@ def page_of_record(job: "JobRecord") -> str:
 
 def page_of_jobs(service: Service, tree: str | None, **narrowed: object) -> str:
     """Return the list of jobs, with its filters; for the jobs of one tree, the page of that tree."""
-    return page_of_tree(service, tree) if tree is not None else _narrowed("/ui/jobs", narrowed)
+    return page_of_tree(service, tree) if tree is not None else _with_query("/ui/jobs", narrowed)
 
 
 def page_of_trees(**narrowed: object) -> str:
     """Return the list of trees, with its filters."""
-    return _narrowed("/ui/trees", narrowed)
+    return _with_query("/ui/trees", narrowed)
 
 
-def _narrowed(path: str, by: Mapping[str, object]) -> str:
+def _with_query(path: str, by: Mapping[str, object]) -> str:
     query = urlencode({name: str(value) for name, value in by.items() if value})
     return f"{path}?{query}" if query else path
 
@@ -80,7 +80,7 @@ def page_of_run(service: Service, run_id: str) -> str:
 
 def web_ui(service: Service, workflow_id: str) -> str | None:
     """Return the page of a workflow in Temporal's web UI, beside the dashboard's; None if the daemon has no web UI."""
-    said = daemon_state.status(service.home)
-    if not said.running or said.state is None or not said.state.ui_url:
+    daemon = daemon_state.status(service.home)
+    if not daemon.running or daemon.state is None or not daemon.state.ui_url:
         return None
-    return f"{PATH}/namespaces/{said.state.namespace}/workflows/{workflow_id}"
+    return f"{PATH}/namespaces/{daemon.state.namespace}/workflows/{workflow_id}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR
 
-from activities.git.work_folder.service_git_dir import FOLDER as OWN_SIDES
+from activities.git.work_folder import service_git_dir
 from activities.settings.home import Home
 from activities.store import waiting_rows
 from activities.store.registry import host_rows
@@ -35,7 +35,7 @@ class HostNow:
 
 
 @dataclass(frozen=True)
-class Part:
+class HomePart:
     """A part of the home, and its size."""
 
     name: str
@@ -50,7 +50,7 @@ class Disk:
 
     bytes: int
     whole: bool
-    parts: tuple[Part, ...]
+    parts: tuple[HomePart, ...]
     free: int
 
 
@@ -66,7 +66,7 @@ class Overview:
 
 def find(service: Service, seconds: float = GLANCE_SECONDS) -> Overview:
     """Compute the overview's figures now."""
-    disk = measured(service.home, seconds)
+    disk = measure(service.home, seconds)
     if not service.settings.store.url and not service.home.store.exists():
         return Overview(None, None, None, disk)
     hosts = tuple(
@@ -76,7 +76,7 @@ def find(service: Service, seconds: float = GLANCE_SECONDS) -> Overview:
     return Overview(waiting_rows.counts(service.store), hosts, spend.find(service, days=1).total, disk)
 
 
-def measured(home: Home, seconds: float) -> Disk:
+def measure(home: Home, seconds: float) -> Disk:
     """Measure the parts of the home, as far as the time allows."""
     until = time.monotonic() + seconds
     parts = tuple(_part(name, paths, until) for name, paths in _places(home).items())
@@ -94,7 +94,7 @@ def _places(home: Home) -> dict[str, tuple[Path, ...]]:
         "logs": (home.logs, home.audit.parent),
         "artifacts": (home.artifacts,),
         "transcripts": (home.runs, home.programs),
-        "worktrees": (home.worktrees, home.root / OWN_SIDES, home.mirrors),
+        "worktrees": (home.worktrees, home.root / service_git_dir.FOLDER, home.mirrors),
     }
 
 
@@ -103,14 +103,14 @@ def _database(path: Path) -> tuple[Path, ...]:
     return (path, *(path.with_name(f"{path.name}-{more}") for more in ("wal", "shm")))
 
 
-def _part(name: str, paths: tuple[Path, ...], until: float) -> Part:
+def _part(name: str, paths: tuple[Path, ...], until: float) -> HomePart:
     total = 0
     for path in paths:
         for size in sizes(path):
             total += size
             if time.monotonic() > until:
-                return Part(name, total, whole=False)
-    return Part(name, total, whole=True)
+                return HomePart(name, total, whole=False)
+    return HomePart(name, total, whole=True)
 
 
 def sizes(path: Path) -> Iterator[int]:
@@ -118,11 +118,11 @@ def sizes(path: Path) -> Iterator[int]:
     skipped.
     """
     with suppress(OSError):
-        found = path.lstat()
-        if S_ISDIR(found.st_mode):
+        status = path.lstat()
+        if S_ISDIR(status.st_mode):
             yield from _in_folders(path)
         else:
-            yield found.st_size
+            yield status.st_size
 
 
 def _in_folders(path: Path) -> Iterator[int]:

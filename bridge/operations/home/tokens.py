@@ -3,7 +3,6 @@
 import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as Late
 from dataclasses import asdict
 from hashlib import sha256
 from typing import Protocol
@@ -31,7 +30,7 @@ class Tokens(Protocol):
     def find(self, shown: bytes) -> NamedToken | None: ...
 
 
-def known(service: Service) -> Tokens:
+def lookup(service: Service) -> Tokens:
     """Return the tokens as a running bridge looks them up."""
     if not service.settings.store.url:
         return NamedTokens(service.home)
@@ -94,7 +93,7 @@ class StoredTokens:
     def _wait(self, reading: "Future[None]") -> None:
         try:
             reading.result(WAIT_SECONDS)
-        except (SQLAlchemyError, Late):
+        except (SQLAlchemyError, TimeoutError):
             raise UnreachableError("the tokens cannot be read from the store now", "service doctor") from None
 
 

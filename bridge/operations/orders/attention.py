@@ -60,7 +60,7 @@ class Stalled(Stall):
 
 
 @dataclass(frozen=True)
-class Attention:
+class AttentionReport:
     """The content of `service attention`, each kind with the oldest first."""
 
     waiting: tuple[WaitingRound, ...]
@@ -104,7 +104,7 @@ class Item:
     """The job whose retry opens a blocked task again."""
     knots: tuple[Knot, ...] = ()
     job: JobRecord | None = None
-    told: tuple[outbox.Notification, outbox.Delivery] | None = None
+    undelivered: tuple[outbox.Notification, outbox.Delivery] | None = None
     host: AbsentHost | None = None
     github: Trouble | None = None
     stall: Stall | None = None
@@ -121,7 +121,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingPage:
     """A page of waiting items, the oldest first, and their number in all."""
 
     total: int
@@ -134,7 +134,7 @@ class Waiting:
     """The newest item, in a few words."""
 
 
-def page(service: Service, first: int, most: int) -> Waiting:
+def page(service: Service, first: int, most: int) -> WaitingPage:
     """Return a page of items, from a position on."""
     places = waiting_rows.places(service.store)
     first = min(first, max(0, len(places) - 1) // most * most)
@@ -144,20 +144,20 @@ def page(service: Service, first: int, most: int) -> Waiting:
     roots = {item.root_job_id for item in (*items, *last) if item.root_job_id}
     tasks, spent = job_rows.tasks_of(service.store, roots), waiting_rows.spent(service.store, roots)
     words = "".join(_title(item, tasks) for item in last)
-    return Waiting(len(places), first, tuple(items), tasks, spent, words)
+    return WaitingPage(len(places), first, tuple(items), tasks, spent, words)
 
 
-def every(service: Service) -> Waiting:
+def every(service: Service) -> WaitingPage:
     """Return all items."""
     places = waiting_rows.places(service.store)
     items, tasks, spent = list[Item](), dict[str, TaskRecord](), dict[str, Spent]()
     for first in range(0, len(places), AT_ONCE):
-        found = _items(service, places[first : first + AT_ONCE])
-        roots = {item.root_job_id for item in found if item.root_job_id}
+        page_items = _items(service, places[first : first + AT_ONCE])
+        roots = {item.root_job_id for item in page_items if item.root_job_id}
         tasks |= job_rows.tasks_of(service.store, roots)
         spent |= waiting_rows.spent(service.store, roots)
-        items += found
-    return Waiting(len(items), 0, tuple(items), tasks, spent)
+        items += page_items
+    return WaitingPage(len(items), 0, tuple(items), tasks, spent)
 
 
 def number(service: Service) -> int:
@@ -172,12 +172,12 @@ def lately(service: Service) -> list[Did]:
 
 def running(service: Service) -> list[Running]:
     """Return the running trees, newest first."""
-    found, now = waiting_rows.running(service.store, RUNNING), time.time()
-    roots = [root for root, _ in found]
+    rows, now = waiting_rows.running(service.store, RUNNING), time.time()
+    roots = [root for root, _ in rows]
     tasks, spent = job_rows.tasks_of(service.store, roots), waiting_rows.spent(service.store, roots)
     return [
         Running(tasks[root], tuple(agents), spent.get(root, Spent()), tasks[root].elapsed_seconds(now))
-        for root, agents in found
+        for root, agents in rows
         if root in tasks
     ]
 
@@ -211,12 +211,12 @@ def _items(service: Service, places: Sequence[Place]) -> list[Item]:
     """Return the items of these places in their order, without those that no longer wait."""
     readers: dict[Kind, Callable[[Service, Places], list[Item]]] = {
         Kind.PAUSE: _pauses,
-        Kind.BLOCKED: _blocked,
+        Kind.BLOCKED: _blocked_tasks,
         Kind.PREFLIGHT: _preflight,
-        Kind.UNDELIVERED: _undelivered,
+        Kind.UNDELIVERED: _failed_notifications,
         Kind.HOST: _hosts,
         Kind.GITHUB: _github,
-        Kind.STALLED: _stalled,
+        Kind.STALLED: _stalls,
     }
     made: dict[Place, Item] = {}
     for kind, read in readers.items():
@@ -226,11 +226,11 @@ def _items(service: Service, places: Sequence[Place]) -> list[Item]:
 
 
 def _pauses(service: Service, places: Places) -> list[Item]:
-    found = round_rows.some(service.store, places)
-    return [Item(places[each.round_id], each.root_job_id, round=each) for each in found]
+    rounds = round_rows.some(service.store, places)
+    return [Item(places[each.round_id], each.root_job_id, round=each) for each in rounds]
 
 
-def _blocked(service: Service, places: Places) -> list[Item]:
+def _blocked_tasks(service: Service, places: Places) -> list[Item]:
     tasks, jobs = job_rows.tasks_of(service.store, places), job_rows.stuck(service.store, places)
     knots = _knots(service, tasks, jobs)
     return [
@@ -246,30 +246,32 @@ def _blocked(service: Service, places: Places) -> list[Item]:
 
 
 def _knots(service: Service, tasks: Mapping[str, TaskRecord], jobs: Sequence[JobRecord]) -> list[Knot]:
-    found = branch_rows.conflicts(service.store, list(tasks))
-    roots = {each.root_job_id for each in found}
-    over = {event.branch for _, _, event in branch_rows.recorded(service.store, *roots)} if found else set()
+    conflicts = branch_rows.conflicts(service.store, list(tasks))
+    roots = {each.root_job_id for each in conflicts}
+    over = {event.branch for _, _, event in branch_rows.recorded(service.store, *roots)} if conflicts else set()
     known = (repo_rows.get(service.store, tasks[root].repo) for root in roots)
     paths = {repo.name: checkouts.seen_here(service, repo) for repo in known if repo}
     made = []
-    for each in found:
-        mine = {job.branch: job for job in jobs if job.root_job_id == each.root_job_id and job.branch}
-        legs = tuple(mine[name] for name in (*each.against, each.branch) if name in mine and name not in over)
-        repo, name = paths.get(tasks[each.root_job_id].repo), f"service/{tasks[each.root_job_id].task_id}"
+    for conflict in conflicts:
+        mine = {job.branch: job for job in jobs if job.root_job_id == conflict.root_job_id and job.branch}
+        legs = tuple(mine[name] for name in (*conflict.against, conflict.branch) if name in mine and name not in over)
+        repo, name = paths.get(tasks[conflict.root_job_id].repo), f"service/{tasks[conflict.root_job_id].task_id}"
         by_hand = branches.by_hand(repo.path, name, legs[-1].branch or "") if repo and legs else ()
-        made.append(Knot(each, legs, by_hand))
+        made.append(Knot(conflict, legs, by_hand))
     return made
 
 
 def _preflight(service: Service, places: Places) -> list[Item]:
-    found = job_rows.some(service.store, places)
-    return [Item(places[job.job_id], job.root_job_id, job=job) for job in found]
+    jobs = job_rows.some(service.store, places)
+    return [Item(places[job.job_id], job.root_job_id, job=job) for job in jobs]
 
 
-def _undelivered(service: Service, places: Places) -> list[Item]:
-    found = outbox.undelivered(service.store, {key.rpartition(" ")[0] for key in places})
-    named = {f"{how.notification_id} {how.channel}": (told, how) for told, how in found}
-    return [Item(place, named[key][0].root_job_id, told=named[key]) for key, place in places.items() if key in named]
+def _failed_notifications(service: Service, places: Places) -> list[Item]:
+    failures = outbox.undelivered(service.store, {key.rpartition(" ")[0] for key in places})
+    named = {f"{how.notification_id} {how.channel}": (note, how) for note, how in failures}
+    return [
+        Item(place, named[key][0].root_job_id, undelivered=named[key]) for key, place in places.items() if key in named
+    ]
 
 
 def _hosts(service: Service, places: Places) -> list[Item]:
@@ -286,37 +288,39 @@ def _hosts(service: Service, places: Places) -> list[Item]:
     return made
 
 
-def _stalled(service: Service, places: Places) -> list[Item]:
-    found = {f"{stall.kind} {stall.what}": stall for stall in stall_rows.every(service.store)}
+def _stalls(service: Service, places: Places) -> list[Item]:
+    stalls = {f"{stall.kind} {stall.what}": stall for stall in stall_rows.every(service.store)}
     return [
-        Item(place, root_of(found[key].what) or "", stall=found[key]) for key, place in places.items() if key in found
+        Item(place, root_of(stalls[key].what) or "", stall=stalls[key])
+        for key, place in places.items()
+        if key in stalls
     ]
 
 
 def _github(service: Service, places: Places) -> list[Item]:
-    found = troubles(service, places)
-    return [Item(places[key], trouble.root_job_id, github=trouble) for key, trouble in found.items()]
+    by_key = troubles(service, places)
+    return [Item(places[key], trouble.root_job_id, github=trouble) for key, trouble in by_key.items()]
 
 
-def find(service: Service) -> Attention:
+def find(service: Service) -> AttentionReport:
     """Return what the dashboard's page lists, sorted by why it waits."""
-    found = every(service)
-    tasks, used = found.tasks, found.spent
-    blocked = [tasks[item.root_job_id] for item in found.items if item.place.kind is Kind.BLOCKED]
+    waiting = every(service)
+    tasks, used = waiting.tasks, waiting.spent
+    blocked = [tasks[item.root_job_id] for item in waiting.items if item.place.kind is Kind.BLOCKED]
     conflicts = tuple(branches.ways_out(service, [task.root_job_id for task in blocked]))
     shown = {way.root_job_id for way in conflicts}
-    return Attention(
+    return AttentionReport(
         waiting=tuple(
             _waiting_round(item.round, tasks.get(item.root_job_id), used.get(item.root_job_id, Spent()))
-            for item in found.items
+            for item in waiting.items
             if item.round
         ),
-        preflight_failed=tuple(JobSummary.of(item.job) for item in found.items if item.job),
-        undelivered=tuple(_undelivered_note(*item.told) for item in found.items if item.told),
+        preflight_failed=tuple(JobSummary.of(item.job) for item in waiting.items if item.job),
+        undelivered=tuple(_undelivered_note(*item.undelivered) for item in waiting.items if item.undelivered),
         conflicts=conflicts,
-        hosts=tuple(item.host for item in found.items if item.host),
-        github=tuple(item.github for item in found.items if item.github),
-        stalled=tuple(Stalled(**vars(item.stall), message=item.stall.says) for item in found.items if item.stall),
+        hosts=tuple(item.host for item in waiting.items if item.host),
+        github=tuple(item.github for item in waiting.items if item.github),
+        stalled=tuple(Stalled(**vars(item.stall), message=item.stall.says) for item in waiting.items if item.stall),
         blocked=tuple(Task.of(task) for task in blocked[-MOST_LISTED:] if task.root_job_id not in shown),
     )
 
@@ -325,7 +329,13 @@ def _waiting_round(record: RoundRecord, task: TaskRecord | None, spent: Spent) -
     return WaitingRound(**dict(record), title=task.title if task else "", **asdict(spent))
 
 
-def _undelivered_note(told: outbox.Notification, how: outbox.Delivery) -> Undelivered:
+def _undelivered_note(notification: outbox.Notification, how: outbox.Delivery) -> Undelivered:
     return Undelivered(
-        told.notification_id, told.job_id, how.channel, how.attempts, how.error, told.message, since=told.at
+        notification.notification_id,
+        notification.job_id,
+        how.channel,
+        how.attempts,
+        how.error,
+        notification.message,
+        since=notification.at,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from activities.git import command as program
+from activities.git import command
 from activities.git.merges.task_line import LeftOut, Part, draw, name_of
 from activities.git.reviewed_commits import Unseen, unseen
 from activities.host import checkouts
@@ -73,7 +73,7 @@ def possible(service: Service, action: Action, repo: str) -> bool:
     return next(able(service, action, repo), None) is not None
 
 
-def chosen(service: Service, action: Action, repo: str, wanted: str, first: Sequence[str]) -> Agent | None:
+def choose(service: Service, action: Action, repo: str, wanted: str, first: Sequence[str]) -> Agent | None:
     """Return the wanted agent, which must be able; else the first able one, those named first before all others."""
     if wanted:
         agent = agents.get(service, wanted)
@@ -117,7 +117,7 @@ def belonging(service: Service, root: str, start: TreeInput, **assigned: str | N
     return start.model_copy(update={"assignment": start.assignment.model_copy(update=means)})
 
 
-def titled(doing: str, whole: Tree) -> str:
+def follow_up_title(doing: str, whole: Tree) -> str:
     """Return the title of a job that goes on from a tree's work."""
     return f"{doing} {whole.task.title}"[: new_jobs.TITLE_LENGTH]
 
@@ -143,7 +143,7 @@ async def resolve(
         message = "\n".join(_to_resolve(whole, conflicts))
         start = going_on(service, tree, chosen.worker, message, parts, root)
         names = tuple(dict.fromkeys(part.leg for part in conflicts))
-        start = start.model_copy(update={"title": titled("Resolve the conflicts of", whole), "merges": names})
+        start = start.model_copy(update={"title": follow_up_title("Resolve the conflicts of", whole), "merges": names})
         if with_mine:
             hub_work.share(service, repo, start.root_job_id, parts[-1].commit)
         root = await trees.start(service, start, repo.host)
@@ -163,7 +163,7 @@ def _conflicts(service: Service, tree: Branches, repo: Path, *, with_mine: bool)
             refuse_foreign(service, tree, leg, "; nothing was started")
     parts = task_line.parts_of(service, tree)
     if with_mine:
-        parts.append(Part(MINE, MINE, _checked_out(repo), program.line(repo, "rev-parse", "HEAD")))
+        parts.append(Part(MINE, MINE, _checked_out(repo), command.line(repo, "rev-parse", "HEAD")))
     conflicts = [each for each in draw(repo, tree.base, tree.head or tree.base, parts).left_out if each.files]
     if not conflicts:
         into = " --into-mine" if with_mine else ""
@@ -173,14 +173,14 @@ def _conflicts(service: Service, tree: Branches, repo: Path, *, with_mine: bool)
 
 
 def _checked_out(repo: Path) -> str:
-    return program.line(repo, "rev-parse", "--abbrev-ref", "HEAD")
+    return command.line(repo, "rev-parse", "--abbrev-ref", "HEAD")
 
 
 def _resolver(service: Service, whole: Tree, conflicts: Sequence[LeftOut], repo: Repo, wanted: str) -> Agent:
     """Return the wanted agent, else an able one: of a leg that conflicts, of the tree, of the repository."""
     left_out = {part.branch for part in conflicts}
     first = [job.agent for job in whole.jobs if job.branch in left_out] + [job.agent for job in whole.jobs]
-    agent = chosen(service, Action.IMPLEMENT, repo.name, wanted, first)
+    agent = choose(service, Action.IMPLEMENT, repo.name, wanted, first)
     if agent is None:
         raise UsageError(
             f"no agent can resolve conflicts on {repo.name}: it takes the capability implement",
@@ -195,10 +195,10 @@ def _to_resolve(whole: Tree, conflicts: Sequence[LeftOut]) -> Iterator[str]:
     yield f"Bring together the work of the task {inline(whole.task.title)}."
     yield "You begin from all of it that goes together. The rest conflicts with that, and its merge is begun for you:"
     yield ""
-    for each in conflicts:
-        against = f" with {', '.join(map(inline, each.against))}" if each.against else ""
-        files = ", ".join(map(inline, each.files))
-        yield f"- {inline(name_of(each.leg))} conflicts{against} in {files}"
+    for part in conflicts:
+        against = f" with {', '.join(map(inline, part.against))}" if part.against else ""
+        files = ", ".join(map(inline, part.files))
+        yield f"- {inline(name_of(part.leg))} conflicts{against} in {files}"
     yield ""
     yield "Resolve the conflicts so that what both sides are for is kept, and change nothing else. Run the tests."
 
@@ -228,7 +228,7 @@ async def review(
     message = "\n".join(_to_review(whole, new, seen))
     start = new_jobs.tree_of(service, chosen.worker, Action.REVIEW, message, repo, root=root)
     start = belonging(service, tree.root_job_id, start, base=verdict.head)
-    start = start.model_copy(update={"title": titled("Review what is new in", whole)})
+    start = start.model_copy(update={"title": follow_up_title("Review what is new in", whole)})
     started = await trees.start(service, start, repo.host)
     _tell(service, tree, verdict.head, started, chosen.worker.name, actor)
     return _answer(started, tree, chosen.worker.name, verdict.head, new)
@@ -242,7 +242,7 @@ def _answer(job_id: str, tree: Branches, agent: str, head: str, new: Unseen) -> 
 def _reviewer(service: Service, whole: Tree, verdict: Verdict, wanted: str) -> Agent:
     """Return the wanted agent, else the first able one: who has reviewed before, then others of the repository."""
     repo, before = whole.task.repo, [job.agent for job in whole.jobs if job.job_id in verdict.unseen]
-    agent = chosen(service, Action.REVIEW, repo, wanted, before)
+    agent = choose(service, Action.REVIEW, repo, wanted, before)
     if agent is None:
         raise UsageError(f"no agent that may work on {repo} has the capability review", "service agent list")
     return agent
@@ -250,9 +250,9 @@ def _reviewer(service: Service, whole: Tree, verdict: Verdict, wanted: str) -> A
 
 def _unseen(repo: Path, head: str, seen: Sequence[tuple[str, ...]]) -> Unseen:
     """Return what at least one of the reviews has not seen; nothing if what they saw is unknown."""
-    each = [unseen(repo, head, commits) for commits in seen if commits]
-    commits = dict.fromkeys(commit for one in each for commit in one.commits)
-    return Unseen(tuple(commits), tuple(sorted({file for one in each for file in one.files})))
+    by_review = [unseen(repo, head, commits) for commits in seen if commits]
+    commits = dict.fromkeys(commit for one in by_review for commit in one.commits)
+    return Unseen(tuple(commits), tuple(sorted({file for one in by_review for file in one.files})))
 
 
 def _to_review(whole: Tree, new: Unseen, seen: Sequence[tuple[str, ...]]) -> Iterator[str]:

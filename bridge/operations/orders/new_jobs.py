@@ -12,7 +12,7 @@ from activities.store.registry.repo_rows import Repo
 from bridge.operations.jobs import binding_view
 from bridge.operations.orders import trees
 from bridge.operations.registry import agents, repos
-from bridge.operations.registry.arguments import bounded_or_none, limit
+from bridge.operations.registry.arguments import limit, within_bound_or_none
 from bridge.operations.service import Service
 from workflows.contract.models import Action, AutonomyPolicy, Delegation
 from workflows.contract.storable import storable
@@ -85,7 +85,7 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
     if root and job_rows.get(service.store, root):
         return root
     with argument("message"):
-        message = checked(service, new.message)
+        message = storable_message(service, new.message)
     with argument("agent"):
         agent = agents.get(service, new.agent)
     with argument("repo"):
@@ -95,9 +95,9 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
     with argument("runtime"):
         worker = _on_runtime(service, agent.worker, new.runtime)
     tree = tree_of(service, worker, Action(new.action), message, repo, root=root)
-    model, effort = _named("model", new.model), _named("effort", new.effort)
+    model, effort = _option("model", new.model), _option("effort", new.effort)
     seconds, settings = _seconds(new.timeout), _within(tree.settings, new.budget)
-    binding = await _bound(service, repo, new, token)
+    binding = await _bind(service, repo, new, token)
     means = {"model": model, "effort": effort, "timeout_seconds": seconds} | binding.fields
     update = {
         "assignment": tree.assignment.model_copy(update=means),
@@ -107,7 +107,7 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
         "caveat": new.caveat,
     }
     if goal := visible(new.goal).strip():
-        update["title"] = titled(checked(service, goal))
+        update["title"] = title_of(storable_message(service, goal))
     return await trees.start(service, tree.model_copy(update=update), repo.host)
 
 
@@ -123,7 +123,7 @@ def options(new: NewJob | NewRecipe) -> str:
     return " ".join(f"--{name} {shlex.quote(value)}" for name, value in typed.items() if value)
 
 
-async def _bound(service: Service, repo: Repo, new: NewWork, token: str | None) -> "Bound":
+async def _bind(service: Service, repo: Repo, new: NewWork, token: str | None) -> "Bound":
     with argument("base" if new.base else "pull_request" if new.pull_request else "issue" if new.issue else ""):
         return await binding_view.bind(service, repo, new.pull_request, new.issue, token, new.base)
 
@@ -150,14 +150,14 @@ def _within(settings: TreeSettings, budget: float | None) -> TreeSettings:
     return settings.model_copy(update={"bounds": bounds})
 
 
-def _named(option: str, text: str | None) -> str | None:
+def _option(option: str, text: str | None) -> str | None:
     """Return an option's text, checked against its bound; refuse an empty text, such as from an unset shell
     variable.
     """
     with argument(option):
         if text is not None and not text.strip():
             raise UsageError(f"--{option} is empty: name one, or leave --{option} out")
-        return bounded_or_none(option, option, text)
+        return within_bound_or_none(option, option, text)
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ async def orchestrate(
     if root and (kept := tree_rows.get(service.store, root)):
         return Orchestrated(root, kept.start.caveat)
     with argument("goal"):
-        goal = checked(service, new.goal)
+        goal = storable_message(service, new.goal)
     seconds = _seconds(new.timeout)
     with argument("runtimes"):
         runtimes = _runtimes(service, new.runtimes)
@@ -192,7 +192,7 @@ async def orchestrate(
         capabilities=(Action.ASK, Action.REVIEW),
         autonomy_policy=AutonomyPolicy.READ_ONLY,
     )
-    binding = await _bound(service, repo, new, token)
+    binding = await _bind(service, repo, new, token)
     tree = tree_of(service, worker, Action.ASK, goal, repo, legs, root)
     asked = tree.assignment.model_copy(update=binding.fields | {"timeout_seconds": seconds})
     update = {"assignment": asked, "settings": _within(tree.settings, new.budget), "options": options(new)}
@@ -214,7 +214,7 @@ def tree_of(
     return TreeInput(
         root_job_id=root,
         task_id=ids.task_id(root),
-        title=titled(message),
+        title=title_of(message),
         repo=repo.name,
         assignment=Assignment(
             worker=service.artifacts.travelling(worker), action=action, prompt=service.artifacts.text(message)
@@ -240,13 +240,13 @@ def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker
     return worker.model_copy(update={"runtime": runtime, "command": (), "model": None, "effort": None})
 
 
-def titled(text: str) -> str:
+def title_of(text: str) -> str:
     """Return the first line of a text, cut to the length of a title."""
     title = text.strip().splitlines()[0].strip()
     return title if len(title) <= TITLE_LENGTH else title[: TITLE_LENGTH - 1] + "…"
 
 
-def checked(service: Service, message: str) -> str:
+def storable_message(service: Service, message: str) -> str:
     """Return the message in the form in which it is stored and read by agents (rulings B6, N7); refuse an empty one."""
     message = service.kept.hide(storable(message))
     if not message.strip():

@@ -49,7 +49,7 @@ CATCHES_UP = 15.0
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ResumeOutcome:
     """The outcome of an order."""
 
     message: str
@@ -57,7 +57,7 @@ class Verdict:
     """False if no worker took it in time: Temporal keeps the order, and it takes effect when a worker takes it."""
 
 
-async def resume(service: Service, order: ResumeOrder) -> Verdict:
+async def resume(service: Service, order: ResumeOrder) -> ResumeOutcome:
     """Send an order to a pause; return the verdict at once if a worker can give it."""
     if order.verb not in list(Verb):
         near = nearest(order.verb, list(Verb))
@@ -73,7 +73,7 @@ async def resume(service: Service, order: ResumeOrder) -> Verdict:
     if not rounds.open_of(service, root) and (task := job_rows.task_of(service.store, root)) and task.state.has_ended:
         raise _too_late(service, root, order)
     by = order.request_id or f"{order.channel}-{int(time.time())}-{uuid4().hex[:12]}"
-    return await _carried(service, root, order.model_copy(update={"request_id": by, "text": clean(order.text)}))
+    return await _carry_out(service, root, order.model_copy(update={"request_id": by, "text": clean(order.text)}))
 
 
 def _words(order: ResumeOrder) -> str:
@@ -82,16 +82,18 @@ def _words(order: ResumeOrder) -> str:
     return lines[0] if order.channel == COMMENT and len(lines) == 1 else shlex.join(lines)
 
 
-def _taken_before(service: Service, root: str, order: ResumeOrder) -> Verdict | None:
+def _taken_before(service: Service, root: str, order: ResumeOrder) -> ResumeOutcome | None:
     """Return the verdict of an earlier order with this request id, whose sender may not have received it."""
     if not order.request_id:
         return None
     accepted = event_rows.of_tree(service.store, root, kind=EventKind.RESUME_ACCEPTED)
     request = cut_to_bound("request", order.request_id)
-    return next((Verdict(row.message, applied=True) for row in accepted if row.data.get("request") == request), None)
+    return next(
+        (ResumeOutcome(row.message, applied=True) for row in accepted if row.data.get("request") == request), None
+    )
 
 
-def _check_kept(order: ResumeOrder, waiting: list[RoundRecord]) -> None:
+def _refuse_by_rows(order: ResumeOrder, waiting: list[RoundRecord]) -> None:
     """Refuse by the rows what the tree will refuse: without a worker it can't say so before the order is kept (F4)."""
     mine = rounds.meant_by(order.job_id, waiting)
     if len(mine) != 1:
@@ -109,44 +111,46 @@ def _check_kept(order: ResumeOrder, waiting: list[RoundRecord]) -> None:
         asks = {question.id: question.choices for question in meant.questions}
         whole = order.channel in SHOWS_REFUSALS
         if refusal := refuse_order(order, meant.kind, asks, meant.coordinator_id, name, whole=whole):
-            raise _refused(refusal.message, refusal.data, order.job_id)
+            raise _refusal(refusal.message, refusal.data, order.job_id)
 
 
-async def _carried(service: Service, root: str, order: ResumeOrder) -> Verdict:
+async def _carry_out(service: Service, root: str, order: ResumeOrder) -> ResumeOutcome:
     """Send the order and return the tree's verdict; without a worker, return that the order is kept."""
     client, until = await client_of(service), time.monotonic() + CATCHES_UP
     while True:
         try:
-            return await _asked(client.get_workflow_handle(root), order, lambda: rounds.open_of(service, root))
+            return await _send(client.get_workflow_handle(root), order, lambda: rounds.open_of(service, root))
         except OrderDeclinedError as no:
             if no.kind == ResumeFault.NO_OPEN_ROUND and rounds.open_of(service, root) and time.monotonic() < until:
                 await asyncio.sleep(0.2)
                 continue
             if no.kind == ResumeFault.UNKNOWN_JOB:
                 raise NotFoundError(no.message, f"service job tree {order.job_id}") from None
-            raise _refused(no.message, no.data, order.job_id) from None
+            raise _refusal(no.message, no.data, order.job_id) from None
         except NoWorkflowError:
             await settle(service, client, root)
             raise _too_late(service, root, order) from None
 
 
-async def _asked(
+async def _send(
     handle: WorkflowHandle[DelegationTree, CloseTree], order: ResumeOrder, waiting: Callable[[], list[RoundRecord]]
-) -> Verdict:
+) -> ResumeOutcome:
     """Send the order as an update; as a signal if no worker answers and the rows don't speak against it."""
     try:
         with translate_errors():
             answer: Any = await handle.execute_update(
                 "resume", order, id=order.request_id, result_type=str, rpc_timeout=PATIENCE
             )
-        return Verdict(str(answer), applied=True)
+        return ResumeOutcome(str(answer), applied=True)
     except NoWorkerError:
-        _check_kept(order, waiting())
+        _refuse_by_rows(order, waiting())
         # Both carry one request id: the tree acts once, whichever arrives.
         with translate_errors():
             await handle.signal("resume", order, rpc_timeout=RPC_TIMEOUT)
     kept = f"{order.verb} {short_line(redacted(order.text), 300)}".strip()
-    return Verdict(f"no worker has taken it yet; it is kept, and takes effect when one does: {kept}", applied=False)
+    return ResumeOutcome(
+        f"no worker has taken it yet; it is kept, and takes effect when one does: {kept}", applied=False
+    )
 
 
 def _too_late(service: Service, root: str, order: ResumeOrder) -> RefusedError:
@@ -158,7 +162,7 @@ def _too_late(service: Service, root: str, order: ResumeOrder) -> RefusedError:
     return RefusedError(f"{ended}; {over or 'nothing in it waits'}", way_on)
 
 
-def _refused(message: str, data: Mapping[str, object], job_id: str) -> RefusedError:
+def _refusal(message: str, data: Mapping[str, object], job_id: str) -> RefusedError:
     """Return a refusal without secrets, with the commands that its data suggests, else the one that shows the tree."""
     commands = data.get("commands")
     lines = commands if isinstance(commands, list) and commands else [f"service job tree {job_id}"]

@@ -42,7 +42,7 @@ MOST_RECORDED = 50
 
 
 @dataclass(frozen=True)
-class Comment:
+class DiffComment:
     """A person's comment on a line of a diff."""
 
     path: str
@@ -57,10 +57,10 @@ class Comment:
 
 
 @dataclass(frozen=True)
-class Said:
+class Feedback:
     """All that a person says about a diff."""
 
-    comments: Sequence[Comment] = ()
+    comments: Sequence[DiffComment] = ()
     text: str = ""
     """About the whole of it."""
     head: str = ""
@@ -82,7 +82,7 @@ class ReviseAnswer(BaseModel, frozen=True):
 async def revise(
     service: Service,
     job_id: str,
-    said: Said,
+    feedback: Feedback,
     *,
     actor: str,
     channel: str,
@@ -97,19 +97,21 @@ async def revise(
     tree = branches.of_tree(service, whole.task.root_job_id, typed=f"service job revise {job_id}", fresh=True)
     if root and (started := job_rows.get(service.store, root)):
         return _answer(root, tree, started.agent)
-    _refuse_early(job, whole, tree, said)
-    diff = diffs.of_tree(service, job_id) if said.whole else diffs.of_job(service, job_id)
-    _refuse_stale(job_id, diff, said)
-    message = new_jobs.checked(service, "\n".join(_message(job, whole, said, _quoted(job_id, diff, said))))
-    waits = None if said.whole or agent else _failure_of(service, job)
+    _refuse_early(job, whole, tree, feedback)
+    diff = diffs.of_tree(service, job_id) if feedback.whole else diffs.of_job(service, job_id)
+    _refuse_stale(job_id, diff, feedback)
+    message = new_jobs.storable_message(
+        service, "\n".join(_message(job, whole, feedback, _quote_lines(job_id, diff, feedback)))
+    )
+    waits = None if feedback.whole or agent else _failure_of(service, job)
     if waits:
         order = ResumeOrder(actor=actor, channel=channel, job_id=waits.coordinator_id, verb=Verb.RETRY, text=message)
         exact = {"round": waits.number, "digest": waits.digest, "request_id": root or ""}
         await resume.resume(service, order.model_copy(update=exact))
         made = _answer(job_id, tree, job.agent, again=True)
     else:
-        made = await _go_on(service, job, whole, tree, said, message, agent, root)
-    _record(service, tree, job, diff, said, made, signature(actor, channel))
+        made = await _go_on(service, job, whole, tree, feedback, message, agent, root)
+    _record(service, tree, job, diff, feedback, made, signature(actor, channel))
     return made
 
 
@@ -120,18 +122,18 @@ def receiver(service: Service, job: JobRecord) -> str:
     return ""
 
 
-def sent(service: Service, job: JobRecord) -> list[EventRecord]:
+def sent_comments(service: Service, job: JobRecord) -> list[EventRecord]:
     """Return the events of comments on a job's diff, oldest first."""
-    found = event_rows.of_tree(service.store, job.root_job_id, kind=BranchEventKind.REVISED)
-    return [each for each in found if each.job_id == job.job_id]
+    events = event_rows.of_tree(service.store, job.root_job_id, kind=BranchEventKind.REVISED)
+    return [each for each in events if each.job_id == job.job_id]
 
 
-def received(service: Service, job: JobRecord) -> list[EventRecord]:
+def received_comments(service: Service, job: JobRecord) -> list[EventRecord]:
     """Return the events of comments that a job works on, oldest first."""
     kept = tree_rows.get(service.store, job.root_job_id) if _is_root(job) else None
     roots = {root_of(each.job_id) for each in kept.start.line} if kept else {job.root_job_id}
-    found = [event_rows.of_tree(service.store, root, kind=BranchEventKind.REVISED) for root in roots if root]
-    return [each for of_tree in found for each in of_tree if each.data.get("by") == job.job_id]
+    events = [event_rows.of_tree(service.store, root, kind=BranchEventKind.REVISED) for root in roots if root]
+    return [each for of_tree in events for each in of_tree if each.data.get("by") == job.job_id]
 
 
 def refusal(job: JobRecord, tree: Tree, *, whole: bool) -> str:
@@ -145,69 +147,69 @@ def _is_root(job: JobRecord) -> bool:
     return job.job_id == job.root_job_id
 
 
-def _refuse_early(job: JobRecord, whole: Tree, tree: Branches, said: Said) -> None:
-    if not said.text.strip() and not said.comments:
+def _refuse_early(job: JobRecord, whole: Tree, tree: Branches, feedback: Feedback) -> None:
+    if not feedback.text.strip() and not feedback.comments:
         raise UsageError("there is nothing to send: no comment and no text", f"service job diff {job.job_id}")
-    if len(said.comments) > MOST_COMMENTS:
-        raise UsageError(f"{len(said.comments)} comments are more than {MOST_COMMENTS}; send them in parts")
-    if empty := next((each for each in said.comments if not each.text.strip()), None):
+    if len(feedback.comments) > MOST_COMMENTS:
+        raise UsageError(f"{len(feedback.comments)} comments are more than {MOST_COMMENTS}; send them in parts")
+    if empty := next((each for each in feedback.comments if not each.text.strip()), None):
         raise UsageError(f"the comment on {empty.place} is empty")
-    if why_not := refusal(job, whole, whole=said.whole):
+    if why_not := refusal(job, whole, whole=feedback.whole):
         raise RefusedError(f"{why_not}; nothing was sent", f"service job tree {job.root_job_id} --watch")
     follow_ups.refuse_without_base(tree)
 
 
-def _refuse_stale(job_id: str, diff: JobDiff, said: Said) -> None:
+def _refuse_stale(job_id: str, diff: JobDiff, feedback: Feedback) -> None:
     if not diff.head or diff.head == diff.base:
         raise RefusedError(f"{job_id} left no commits that a job could go on from", f"service job show {job_id}")
-    if said.head and said.head != diff.head:
+    if feedback.head and feedback.head != diff.head:
         raise RefusedError(
-            f"the diff of {job_id} has changed since it was read: it ended at {said.head[:10]}, and ends at"
+            f"the diff of {job_id} has changed since it was read: it ended at {feedback.head[:10]}, and ends at"
             f" {diff.head[:10]} now; nothing was sent",
             f"service job diff {job_id}",
         )
 
 
-def _quoted(job_id: str, diff: JobDiff, said: Said) -> dict[Comment, str]:
+def _quote_lines(job_id: str, diff: JobDiff, feedback: Feedback) -> dict[DiffComment, str]:
     """Return the line that each comment is about; raise if the diff does not show it."""
-    if not said.comments:
+    if not feedback.comments:
         return {}
     text, _ = diffs.beginning(diff.pieces(), READ_BYTES)
     files: Mapping[str, FilePatch] = {each.path: each for each in diffs.files(text)}
-    found = dict[Comment, str]()
+    lines = dict[DiffComment, str]()
     show = f"service job diff {job_id}{' --tree' if diff.source == 'tree' else ''}"
-    for each in said.comments:
-        if each.path not in files:
-            raise UsageError(f"the diff of {job_id} has no file {each.path!r}", f"{show} --name-only")
-        line = diffs.find_line(files[each.path], each.line, old=each.old)
+    for comment in feedback.comments:
+        if comment.path not in files:
+            raise UsageError(f"the diff of {job_id} has no file {comment.path!r}", f"{show} --name-only")
+        line = diffs.find_line(files[comment.path], comment.line, old=comment.old)
         if line is None:
-            side = "old" if each.old else "new"
+            side = "old" if comment.old else "new"
             raise UsageError(
-                f"the diff of {job_id} does not show line {each.line} of the {side} {each.path}: comment on a line that"
-                " it shows, or say it in the text",
+                f"the diff of {job_id} does not show line {comment.line} of the {side} {comment.path}:"
+                " comment on a line that it shows, or say it in the text",
                 show,
             )
-        found[each] = line.text
-    return found
+        lines[comment] = line.text
+    return lines
 
 
-def _message(job: JobRecord, whole: Tree, said: Said, quoted: Mapping[Comment, str]) -> Iterator[str]:
+def _message(job: JobRecord, whole: Tree, feedback: Feedback, quoted: Mapping[DiffComment, str]) -> Iterator[str]:
     """Yield the instructions. Lines of the diff are quoted, since an agent wrote them."""
-    name = "all work" if said.whole else f"the work of {inline(job.delegation_id or job.job_id)} ({job.job_id})"
+    name = "all work" if feedback.whole else f"the work of {inline(job.delegation_id or job.job_id)} ({job.job_id})"
     yield f"Revise {name} in the task {inline(whole.task.title)}: a person has read its diff, and says what to change."
-    if said.text.strip():
-        yield f"\n{said.text.strip()}"
-    for each in said.comments:
-        side, line = "old" if each.old else "new", quoted[each].strip()
-        yield f"\n- {inline(f'{each.path}:{each.line}')} ({side}): > {inline(line) if line else 'an empty line'}"
-        yield f"\n{textwrap.indent(each.text.strip(), '  ')}"
+    if feedback.text.strip():
+        yield f"\n{feedback.text.strip()}"
+    for comment in feedback.comments:
+        side, line = "old" if comment.old else "new", quoted[comment].strip()
+        yield f"\n- {inline(f'{comment.path}:{comment.line}')} ({side}): > {inline(line) if line else 'an empty line'}"
+        yield f"\n{textwrap.indent(comment.text.strip(), '  ')}"
     yield "\nDo what each comment asks, and change nothing else. Run the tests."
 
 
 def _failure_of(service: Service, job: JobRecord) -> RoundRecord | None:
     """Return the open round that asks what to do about this leg's failure."""
-    found = (each for each in rounds.open_of(service, job.root_job_id) if each.kind is RoundKind.FAILURE)
-    return next((each for each in found if job.job_id in {leg.job_id for leg in each.failing}), None)
+    failures = (each for each in rounds.open_of(service, job.root_job_id) if each.kind is RoundKind.FAILURE)
+    return next((each for each in failures if job.job_id in {leg.job_id for leg in each.failing}), None)
 
 
 async def _go_on(
@@ -215,14 +217,14 @@ async def _go_on(
     job: JobRecord,
     whole: Tree,
     tree: Branches,
-    said: Said,
+    feedback: Feedback,
     message: str,
     agent: str,
     root: str | None,
 ) -> ReviseAnswer:
     repo = branches.checkout(service, tree.repo, f"service job revise {job.job_id}")
     worker = _worker(service, job, whole, agent)
-    if said.whole:
+    if feedback.whole:
         task_line.refuse_foreign_on(service, tree, "; nothing was started")
         parts = task_line.parts_of(service, tree)
     else:
@@ -231,7 +233,7 @@ async def _go_on(
             refuse_foreign(service, tree, leg, "; nothing was started")
         parts = [Part(leg.leg, leg.job_id, leg.branch, leg.head_sha or "")]
     start = follow_ups.going_on(service, tree, worker, message, parts, root)
-    start = start.model_copy(update={"title": follow_ups.titled("Revise", whole)})
+    start = start.model_copy(update={"title": follow_ups.follow_up_title("Revise", whole)})
     started = await trees.start(service, start, repo.host)
     return _answer(started, tree, worker.name)
 
@@ -248,7 +250,7 @@ def _worker(service: Service, job: JobRecord, whole: Tree, wanted: str) -> Worke
         return own
     writers = [each.agent for each in whole.jobs if each.action is Action.IMPLEMENT and not each.ephemeral]
     first = [job.agent, *writers, *(each.agent for each in whole.jobs)]
-    agent = follow_ups.chosen(service, Action.IMPLEMENT, whole.task.repo, wanted, first)
+    agent = follow_ups.choose(service, Action.IMPLEMENT, whole.task.repo, wanted, first)
     if agent is None:
         raise UsageError(f"no agent may implement on {whole.task.repo}", "service agent list")
     return agent.worker
@@ -263,17 +265,17 @@ def _ephemeral(service: Service, job: JobRecord) -> Worker | None:
     legs = [*(kept.start.legs if kept else ())]
     with suppress(ValidationError):
         legs += map(Delegation.model_validate, given.delegations if given else ())
-    found = next((each.ephemeral for each in legs if each.id == job.delegation_id and each.ephemeral), None)
-    return ephemeral_worker(job.delegation_id or "", found) if found else None
+    ephemeral = next((each.ephemeral for each in legs if each.id == job.delegation_id and each.ephemeral), None)
+    return ephemeral_worker(job.delegation_id or "", ephemeral) if ephemeral else None
 
 
 def _record(
-    service: Service, tree: Branches, job: JobRecord, diff: JobDiff, said: Said, made: ReviseAnswer, actor: str
+    service: Service, tree: Branches, job: JobRecord, diff: JobDiff, feedback: Feedback, made: ReviseAnswer, actor: str
 ) -> None:
     """Record on the job that was commented on who said what, and which job works on it."""
     hide = service.kept.hide
-    texts = [said.text.strip()] if said.text.strip() else []
-    texts += [f"{each.place}: {each.text.strip()}" for each in said.comments]
+    texts = [feedback.text.strip()] if feedback.text.strip() else []
+    texts += [f"{each.place}: {each.text.strip()}" for each in feedback.comments]
     event = BranchEvent(
         actor=actor,
         branch=job.branch or "",

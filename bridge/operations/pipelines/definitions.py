@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from activities.pipelines import plan as planning
+from activities.pipelines import plan
 from activities.store import run_rows
 from activities.store.registry import pipeline_rows
 from activities.store.registry.pipeline_rows import Pipeline
@@ -42,7 +42,7 @@ async def add(service: Service, text: str, format_: Format) -> Pipeline:
     return pipeline_rows.put(service.store, definition, text, format_)
 
 
-def required(pipeline: Pipeline) -> frozenset[str]:
+def required_labels(pipeline: Pipeline) -> frozenset[str]:
     """Return the labels that stages of a pipeline require of their hosts (ruling Q4)."""
     return frozenset(label for stage in definition_of(pipeline).stages for label in stage.require)
 
@@ -51,9 +51,9 @@ async def schedule_again(service: Service) -> None:
     """Write all schedules again, sealed with the current key; paused ones stay paused."""
     from bridge.operations.pipelines import workflows
 
-    for each in pipeline_rows.every(service.store):
-        if each.scheduled:
-            await workflows.put(service, definition_of(each).model_copy(update={"enabled": each.enabled}))
+    for pipeline in pipeline_rows.every(service.store):
+        if pipeline.scheduled:
+            await workflows.put(service, definition_of(pipeline).model_copy(update={"enabled": pipeline.enabled}))
 
 
 def read_file(path: Path) -> tuple[str, Format]:
@@ -76,7 +76,7 @@ def every(service: Service) -> list[Pipeline]:
 
 def get(service: Service, name: str) -> Pipeline:
     """Return one pipeline; raise an error with the known names if it is not registered."""
-    return planning.get(service.store, name)
+    return plan.get(service.store, name)
 
 
 def definition_of(pipeline: Pipeline) -> Definition:
@@ -112,7 +112,7 @@ async def run(
     if run_id is not None and run_rows.get(service.store, run_id) is not None:
         return run_id
     start = await asyncio.to_thread(  # it waits for git and GitHub
-        planning.plan,
+        plan.plan,
         service.store,
         service.settings,
         service.artifacts,

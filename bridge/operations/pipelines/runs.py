@@ -29,11 +29,11 @@ class ActiveRunError(RefusedError):
     code = "active_run"
 
 
-class _View(BaseModel):
+class _RunModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class StageView(_View):
+class StageView(_RunModel):
     """A stage of a run (ruling J5)."""
 
     id: str
@@ -50,7 +50,7 @@ class StageView(_View):
     tokens: int
 
 
-class RunFields(_View):
+class RunFields(_RunModel):
     """What every view of a run has."""
 
     id: str
@@ -117,20 +117,20 @@ class StageOutput:
 
 def get(service: Service, run_id: str) -> run_rows.StoredRun:
     """Return a stored run; raise `NotFoundError` if it does not exist."""
-    found = run_rows.get(service.store, run_id)
-    if found is None:
+    run = run_rows.get(service.store, run_id)
+    if run is None:
         raise NotFoundError(f"no run {run_id}", "service pipeline runs")
-    return found
+    return run
 
 
 def show_run(service: Service, run_id: str) -> RunView:
     """Return a run with its stages (ruling J5)."""
-    found = get(service, run_id)
+    run = get(service, run_id)
     return RunView(
-        **found.record.model_dump(include=set(RunView.model_fields)),
+        **run.record.model_dump(include=set(RunView.model_fields)),
         id=run_id,
-        belongs_to=belonging(service, found.record),
-        payload=found.begun.payload,
+        belongs_to=belonging(service, run.record),
+        payload=run.begun.payload,
         stages=tuple(_stage(stage) for stage in run_rows.stages_of(service.store, run_id)),
     )
 
@@ -147,7 +147,7 @@ def list_runs(service: Service, wanted: RunFilter) -> RunList:
         raise with_nearest(error, wanted.state, RunState)
     if not 1 <= wanted.limit <= MOST_LISTED:
         raise UsageError(f"limit must be 1 to {MOST_LISTED}, not {wanted.limit}")
-    found = run_rows.find(
+    records = run_rows.find(
         service.store,
         pipeline=wanted.pipeline,
         repo=wanted.repo,
@@ -155,7 +155,7 @@ def list_runs(service: Service, wanted: RunFilter) -> RunList:
         before=paging.place(wanted.cursor),
         limit=wanted.limit + 1,
     )
-    shown, more = paging.page(found, wanted.limit + 1, lambda run: (run.started_at, run.run_id))
+    shown, more = paging.page(records, wanted.limit + 1, lambda run: (run.started_at, run.run_id))
     return RunList(runs=tuple(map(_line, shown)), next_cursor=more)
 
 
@@ -166,8 +166,8 @@ def latest(service: Service) -> dict[str, RunLine]:
 
 def active(service: Service, pipeline: str) -> RunLine | None:
     """Return the active run, which keeps the pipeline's next one from starting."""
-    found = run_rows.active(service.store, pipeline)
-    return _line(found) if found else None
+    run = run_rows.active(service.store, pipeline)
+    return _line(run) if run else None
 
 
 def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | None = None) -> StageOutput:
@@ -177,11 +177,11 @@ def stage_output(service: Service, run_id: str, stage_id: str, attempt: int | No
         hint = f"service job show {stage.job_id}" if stage.job_id else f"service pipeline show {run_id}"
         raise RefusedError(f"stage {stage_id} is an agent's: its output is in its job", hint)
     number = attempt or stage.attempt
-    found = attempt_rows.get(service.store, f"{run_id}.{stage.number}", number)
-    if found is None or found.diagnostics is None:
+    row = attempt_rows.get(service.store, f"{run_id}.{stage.number}", number)
+    if row is None or row.diagnostics is None:
         how = f"has no recorded attempt {number}" if number else f"has not begun ({stage.state})"
         raise NotFoundError(f"stage {stage_id} of {run_id} {how}", f"service pipeline show {run_id}")
-    ended, printed = StageOutcome.model_validate(found.outcome), found.diagnostics
+    ended, printed = StageOutcome.model_validate(row.outcome), row.diagnostics
     return StageOutput(
         run_id=run_id,
         stage=stage_id,
@@ -198,15 +198,15 @@ def stage_so_far(service: Service, run_id: str, stage_id: str) -> StageOutput | 
     stage = _stage_of(service, run_id, stage_id)
     if stage.kind is not StageKind.SHELL or stage.state is not StageState.RUNNING:
         return None
-    found = attempt_rows.get(service.store, f"{run_id}.{stage.number}", stage.attempt)
-    if found is None:
+    row = attempt_rows.get(service.store, f"{run_id}.{stage.number}", stage.attempt)
+    if row is None:
         return None
-    if found.host != service.settings.host:
+    if row.host != service.settings.host:
         with suppress(ServiceError):
-            there = OtherHost(service, found.host, f"stage {stage_id} runs", f"service pipeline show {run_id}")
+            there = OtherHost(service, row.host, f"stage {stage_id} runs", f"service pipeline show {run_id}")
             return TypeAdapter(StageOutput | None).validate_json(there.text(f"runs/{run_id}/{stage_id}/output"))
         return None
-    output, stderr = (last_lines(Path(found.run_dir) / f"{name}.log", MOST_SHOWN) for name in ("stdout", "stderr"))
+    output, stderr = (last_lines(Path(row.run_dir) / f"{name}.log", MOST_SHOWN) for name in ("stdout", "stderr"))
     return StageOutput(run_id, stage_id, stage.state, stage.attempt, "", output, stderr)
 
 

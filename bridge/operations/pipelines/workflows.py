@@ -69,7 +69,7 @@ async def start(service: Service, run: RunInput) -> str:
     """Start a run. Temporal permits one active run per pipeline, however many are started at once (ruling J4)."""
     client = await client_of(service)
     for _ in range(CLOSING_TRIES):
-        if await _started(client, service, run):
+        if await _try_start(client, service, run):
             run_rows.write(service.store, first_rows(run), begun(service.artifacts, run))
             return run.run_id
         active = await _active(client, run.pipeline)
@@ -87,20 +87,20 @@ async def start(service: Service, run: RunInput) -> str:
 async def reopen(service: Service, client: Client, stage: StageRecord, tree: TreeStart) -> bool:
     """Continue a stage's blocked tree in its run, active or ended; return False if Temporal has forgotten the run."""
     run = run_rows.get(service.store, stage.run_id)
-    found = await _workflow_of(client, run.record) if run else None
-    if run is None or found is None:
+    workflow = await _workflow_of(client, run.record) if run else None
+    if run is None or workflow is None:
         return False
     again = Reopened(stage_id=stage.stage_id, tree=tree)
-    if found.status is WorkflowExecutionStatus.RUNNING:
-        handle = client.get_workflow_handle(found.id, run_id=found.run_id)
+    if workflow.status is WorkflowExecutionStatus.RUNNING:
+        handle = client.get_workflow_handle(workflow.id, run_id=workflow.run_id)
         with translate_errors():
             await handle.signal(PipelineRun.reopen, again, rpc_timeout=RPC_TIMEOUT)
         return True
-    handle = client.get_workflow_handle(found.id, run_id=found.run_id)
+    handle = client.get_workflow_handle(workflow.id, run_id=workflow.run_id)
     with translate_errors():
         memory = await handle.query(PipelineRun.memory, rpc_timeout=QUERY_TIMEOUT)
     again = again.model_copy(update={"memory": memory})
-    if await _started(client, service, restored(memory).input, again):
+    if await _try_start(client, service, restored(memory).input, again):
         return True
     active = await _active(client, run.record.pipeline)
     raise ActiveRunError(
@@ -113,11 +113,11 @@ async def _workflow_of(client: Client, run: RunRecord) -> WorkflowExecution | No
     """Return the newest workflow of a run; None once Temporal has forgotten it."""
     query = f"WorkflowId = '{ids.workflow_id(run.pipeline)}' AND {search.ROOT.name} = '{run.run_id}'"
     with translate_errors():
-        found = [each async for each in client.list_workflows(query, limit=100, rpc_timeout=RPC_TIMEOUT)]
-    return max(found, key=lambda each: each.start_time, default=None)
+        executions = [each async for each in client.list_workflows(query, limit=100, rpc_timeout=RPC_TIMEOUT)]
+    return max(executions, key=lambda execution: execution.start_time, default=None)
 
 
-async def _started(client: Client, service: Service, run: RunInput, again: Reopened | None = None) -> bool:
+async def _try_start(client: Client, service: Service, run: RunInput, again: Reopened | None = None) -> bool:
     github = binding_words.address(run.github, run.pull_request, run.issue, service.settings.github.web)
     seen = temporal.web_ui_details(service, f"service pipeline watch {run.run_id}", f"/ui/runs/{run.run_id}", github)
     try:
@@ -150,8 +150,8 @@ async def _active(client: Client, pipeline: str) -> str | None:
 
 def _has_ended(service: Service, run_id: str | None) -> bool:
     """Return whether the rows show the run as ended, which they do shortly before its workflow closes."""
-    found = run_rows.get(service.store, run_id) if run_id else None
-    return found is not None and found.record.state not in OPEN_RUNS
+    run = run_rows.get(service.store, run_id) if run_id else None
+    return run is not None and run.record.state not in OPEN_RUNS
 
 
 async def cancel(service: Service, run: RunRecord, actor: str) -> None:
@@ -198,8 +198,8 @@ async def next_firings(service: Service, names: Iterable[str]) -> dict[str, tupl
 
 async def _firings(client: Client, name: str) -> tuple[float, ...]:
     with suppress(NoWorkflowError), translate_errors("Temporal cannot say when it fires"):
-        found = await client.get_schedule_handle(ids.workflow_id(name)).describe(rpc_timeout=RPC_TIMEOUT)
-        times = () if found.schedule.state.paused else found.info.next_action_times
+        description = await client.get_schedule_handle(ids.workflow_id(name)).describe(rpc_timeout=RPC_TIMEOUT)
+        times = () if description.schedule.state.paused else description.info.next_action_times
         return tuple(at.timestamp() for at in times)
     return ()
 

@@ -12,7 +12,7 @@ from activities.store.job_rows import JobFilter
 from activities.store.registry import agent_rows
 from activities.store.registry.agent_rows import Agent
 from bridge.operations.registry import arguments, repos
-from bridge.operations.registry.arguments import bounded, bounded_or_none
+from bridge.operations.registry.arguments import within_bound, within_bound_or_none
 from bridge.operations.service import Service
 from workflows.contract.models import WRITE_POLICIES, Action, AutonomyPolicy
 from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError, argument, with_nearest
@@ -87,7 +87,7 @@ def only(service: Service, action: Action, repo: str) -> Agent:
     raise RefusedError(f"no agent can {action} on {repo}", ways)
 
 
-def check_used(service: Service, name: str | None) -> None:
+def refuse_unknown(service: Service, name: str | None) -> None:
     """Raise if a list is narrowed to an agent that is not registered and that never had a job."""
     if name is not None and not job_rows.find(service.store, JobFilter(agent=name, limit=1)):
         get(service, name)
@@ -113,7 +113,7 @@ def deny(service: Service, name: str, repo: str) -> None:
     agent_rows.deny(service.store, name, repo)
 
 
-def shown(agent: Agent) -> dict[str, Any]:
+def view(agent: Agent) -> dict[str, Any]:
     """Return an agent's fields for display, without those that only the workers of trees have."""
     row = agent.worker.model_dump(mode="json", exclude={"ephemeral", "template_digest"})
     return row | {
@@ -153,7 +153,7 @@ def _worker(new: NewAgent) -> Worker:
 
 def _text(name: str, of: str, what: str, text: str) -> str | None:
     with argument(name):
-        return bounded_or_none(of, what, text)
+        return within_bound_or_none(of, what, text)
 
 
 def _check_name(name: str) -> None:
@@ -212,7 +212,7 @@ def _command(new: NewAgent) -> tuple[str, ...]:
             raise UsageError(f"--command is for the shell runtime; {new.runtime} brings its own program")
         return ()
     try:
-        words = tuple(shlex.split(bounded("agent_command", "--command", new.command)))
+        words = tuple(shlex.split(within_bound("agent_command", "--command", new.command)))
     except ValueError as error:
         raise UsageError(f"--command cannot be read: {error}") from None
     if not words:

@@ -37,7 +37,7 @@ def label_caveat(service: Service, required: Iterable[str]) -> str:
     return ""
 
 
-def bounded(of: str, what: str, text: str) -> str:
+def within_bound(of: str, what: str, text: str) -> str:
     """Return the text, storable; refuse one over its bound, by the name of its option."""
     clean = storable(text)
     if sentence := too_long(of, clean):
@@ -45,9 +45,9 @@ def bounded(of: str, what: str, text: str) -> str:
     return clean
 
 
-def bounded_or_none(of: str, what: str, text: str | None) -> str | None:
+def within_bound_or_none(of: str, what: str, text: str | None) -> str | None:
     """Return an optional text, storable and within its bound."""
-    return bounded(of, what, text) if text else None
+    return within_bound(of, what, text) if text else None
 
 
 def limit(text: str | None) -> float | None:

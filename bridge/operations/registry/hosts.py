@@ -25,7 +25,7 @@ class HostDetail(HostView):
 
 
 @dataclass(frozen=True)
-class Begun:
+class BegunJob:
     """A job that a host is working on."""
 
     job_id: str
@@ -40,11 +40,11 @@ class Drained:
 
     host: str
     draining: bool
-    left: tuple[Begun, ...]
+    left: tuple[BegunJob, ...]
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostHost:
     """A host that was declared lost, and what becomes of its jobs."""
 
     host: str
@@ -89,17 +89,17 @@ def drain(service: Service, name: str = "", *, undo: bool = False) -> Drained:
     """Have a host take no new jobs, or take them again; by default this host."""
     host = get(service, name or service.settings.host)
     host_rows.drain(service.store, host.name, undo=undo)
-    return left(service, host.name)
+    return drain_status(service, host.name)
 
 
-def left(service: Service, name: str) -> Drained:
+def drain_status(service: Service, name: str) -> Drained:
     """Return what a host is working on."""
     host, held = get(service, name), moves.begun_on(service.store, name)
-    begun = [Begun(each.job_id, each.repo, max(0.0, host.now - (each.begun_at or host.now))) for each in held]
+    begun = [BegunJob(each.job_id, each.repo, max(0.0, host.now - (each.begun_at or host.now))) for each in held]
     return Drained(host.name, host.draining_at is not None, tuple(begun))
 
 
-async def lost(service: Service, name: str, *, actor: str, now: bool = False) -> Lost:
+async def give_up(service: Service, name: str, *, actor: str, now: bool = False) -> LostHost:
     """Move the jobs of a host elsewhere, as a person orders. Refused while it works, unless `now` is given."""
     from activities import moving  # Temporal's library takes long to load
     from bridge.operations.temporal import client_of, translate_errors
@@ -118,4 +118,4 @@ async def lost(service: Service, name: str, *, actor: str, now: bool = False) ->
     with translate_errors():
         going = await moving.move(client, held, move_off_lost_host(host.seen, actor if works else ""))
     staying = tuple(each.job_id for each in held if not each.moves)
-    return Lost(name, tuple(each.job_id for each in going), staying, way_back(name) if staying else "")
+    return LostHost(name, tuple(each.job_id for each in going), staying, way_back(name) if staying else "")

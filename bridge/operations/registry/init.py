@@ -20,7 +20,7 @@ from activities.store.registry.agent_rows import Agent
 from activities.store.registry.repo_rows import Repo
 from bridge.machine import daemon_state
 from bridge.operations import settings
-from bridge.operations.health.runtimes import Runtime
+from bridge.operations.health.runtimes import RuntimeStatus
 from bridge.operations.jobs import hosts
 from bridge.operations.registry import agents, repos
 from bridge.operations.registry.agents import NewAgent
@@ -46,7 +46,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True)
-class Member:
+class TeamMember:
     """One agent of the team."""
 
     new: NewAgent
@@ -105,12 +105,12 @@ class Checkout:
 
 
 @dataclass(frozen=True)
-class Plan:
+class InitPlan:
     """The changes that make a repository ready."""
 
     checkout: Checkout
     repo: str
-    members: tuple[Member, ...]
+    members: tuple[TeamMember, ...]
 
     @property
     def is_known(self) -> bool:
@@ -145,26 +145,26 @@ def _elsewhere(service: Service, every: Iterable[Repo], top: Path, origin: str, 
     url, here = "", service.settings.host
     with contextlib.suppress(ServiceError):
         url = repos.address(origin, top) if origin else ""
-    found = (each for each in every if each.remote and here not in each.checkouts)
-    same = (each.name for each in found if each.remote == url or (github and each.github == github))
+    candidates = (each for each in every if each.remote and here not in each.checkouts)
+    same = (each.name for each in candidates if each.remote == url or (github and each.github == github))
     return next(same, "") if service.settings.is_fleet else ""
 
 
-def reach(service: Service, found: Checkout) -> Checkout:
+def reach(service: Service, checkout: Checkout) -> Checkout:
     """Look whether its remote answers, where hosts share the store and it is not registered yet; change nothing."""
-    if not service.settings.is_fleet or found.known:
-        return found
-    url = remotes(found.top).get(ORIGIN)
+    if not service.settings.is_fleet or checkout.known:
+        return checkout
+    url = remotes(checkout.top).get(ORIGIN)
     if url is None:
-        add = f"git -C {shlex.quote(str(found.top))} remote add {ORIGIN} URL"
-        return replace(found, alone=RefusedError(f"it has no remote {ORIGIN}", add))
+        add = f"git -C {shlex.quote(str(checkout.top))} remote add {ORIGIN} URL"
+        return replace(checkout, alone=RefusedError(f"it has no remote {ORIGIN}", add))
     try:
-        url = repos.address(url, found.top)
+        url = repos.address(url, checkout.top)
         hub.reach(url)
     except ServiceError as why:
         clean = without_credentials(url)
-        return replace(found, remote=clean if clean.isprintable() else "", alone=why)
-    return replace(found, remote=url)
+        return replace(checkout, remote=clean if clean.isprintable() else "", alone=why)
+    return replace(checkout, remote=url)
 
 
 def name_of(service: Service, remote: str) -> str:
@@ -174,31 +174,33 @@ def name_of(service: Service, remote: str) -> str:
     raise UsageError("type a name, OWNER/NAME: the remote's address suggests none")
 
 
-def check_name(service: Service, found: Checkout | None, name: str) -> None:
+def check_name(service: Service, checkout: Checkout | None, name: str) -> None:
     """Raise if the repository cannot have this name, or if another one has it; without a checkout, it is a remote's."""
     repos.check_name(name)
-    if found and found.known and name not in found.known:
-        known = ", ".join(found.known)
-        raise RefusedError(f"{found.top} is registered already, as {known}", f"service init --name {found.known[0]}")
+    if checkout and checkout.known and name not in checkout.known:
+        known = ", ".join(checkout.known)
+        raise RefusedError(
+            f"{checkout.top} is registered already, as {known}", f"service init --name {checkout.known[0]}"
+        )
     taken = next((each for each in repos.every(service) if each.name == name), None)
-    if taken and not (found and (found.known or name == found.elsewhere)):
-        here = shlex.quote(str(found.top)) if found else "--remote URL"
+    if taken and not (checkout and (checkout.known or name == checkout.elsewhere)):
+        here = shlex.quote(str(checkout.top)) if checkout else "--remote URL"
         hint = Commands("service init --name OWNER/NAME", f"service repo add {name} {here}")
         raise RefusedError(f"{name} is registered already, for {taken.path or taken.remote}", hint)
 
 
-def plan(service: Service, found: Checkout, name: str, programs: Programs) -> Plan:
+def plan(service: Service, checkout: Checkout, name: str, programs: Programs) -> InitPlan:
     """List the registrations that are missing, and those that exist. Nothing is changed."""
-    check_name(service, found, name)
-    return Plan(found, name, tuple(members(programs, name, agents.every(service), service.settings.builds_with)))
+    check_name(service, checkout, name)
+    return InitPlan(checkout, name, tuple(members(programs, name, agents.every(service), service.settings.builds_with)))
 
 
-def unheld(service: Service, plan: Plan) -> dict[str, CannotLaunchError]:
+def unheld(service: Service, plan: InitPlan) -> dict[str, CannotLaunchError]:
     """Return the team's runtimes for which this machine has no secure box, each with the reason and the remedy."""
     used = {each.runtime for each in plan.members}
     named = {name for name in used if service.settings.runtime(name).box != "auto"}
-    found = {name: boxing.refused(service.settings, name) for name in sorted(used - named)}
-    return {name: why for name, why in found.items() if why}
+    refusals = {name: boxing.refused(service.settings, name) for name in sorted(used - named)}
+    return {name: why for name, why in refusals.items() if why}
 
 
 def unbox(service: Service, runtimes: Iterable[str]) -> None:
@@ -207,7 +209,7 @@ def unbox(service: Service, runtimes: Iterable[str]) -> None:
         settings.put(service, f"runtimes.{runtime}", 'box = "none"')
 
 
-def carry_out(service: Service, plan: Plan) -> tuple[Repo, Plan]:
+def carry_out(service: Service, plan: InitPlan) -> tuple[Repo, InitPlan]:
     """Register everything that is missing; after an error, undo what was registered. Return the plan as it came out:
     a remote that takes no work is left out.
     """
@@ -227,17 +229,17 @@ def carry_out(service: Service, plan: Plan) -> tuple[Repo, Plan]:
     return repos.get(service, plan.repo), plan
 
 
-def _add(service: Service, plan: Plan) -> Plan:
+def _add(service: Service, plan: InitPlan) -> InitPlan:
     """Register the checkout with its remote, or alone if the remote refuses the work."""
-    found = plan.checkout
-    if found.remote and not found.alone and not plan.is_elsewhere:
+    checkout = plan.checkout
+    if checkout.remote and not checkout.alone and not plan.is_elsewhere:
         try:
-            repos.add(service, plan.repo, found.top, remote=found.remote)
+            repos.add(service, plan.repo, checkout.top, remote=checkout.remote)
         except (HubAwayError, HubRefusesError, UsageError) as why:
-            plan = replace(plan, checkout=replace(found, alone=why))
+            plan = replace(plan, checkout=replace(checkout, alone=why))
         else:
             return plan
-    repos.add(service, plan.repo, found.top)
+    repos.add(service, plan.repo, checkout.top)
     return plan
 
 
@@ -246,7 +248,9 @@ def runs(service: Service) -> bool:
     return daemon_state.status(service.home).running
 
 
-def may_be_tried(service: Service, plan: Plan, usable: Sequence[Runtime], unboxed: Collection[str] = ()) -> bool:
+def may_be_tried(
+    service: Service, plan: InitPlan, usable: Sequence[RuntimeStatus], unboxed: Collection[str] = ()
+) -> bool:
     """Return whether the lead could work after `carry_out`.
 
     It must be allowed here, its program must work, and it must have a box that holds or need none.
@@ -260,12 +264,12 @@ def may_be_tried(service: Service, plan: Plan, usable: Sequence[Runtime], unboxe
     )
 
 
-def able(service: Service, plan: Plan) -> list[tuple[Action, str, str]]:
+def able(service: Service, plan: InitPlan) -> list[tuple[Action, str, str]]:
     """Return the suggested first jobs that an agent is able and allowed to do: action, agent and message."""
     return [each for each in FIRST if _may(service, each[1], each[0], plan.repo)]
 
 
-def next_commands(service: Service, plan: Plan, usable: Sequence[Runtime]) -> list[str]:
+def next_commands(service: Service, plan: InitPlan, usable: Sequence[RuntimeStatus]) -> list[str]:
     """Return the commands to type next, in this order; each can be run without changes."""
     working = {each.name for each in usable if each.works}
     lacking = next((each.runtime for each in plan.members if each.runtime not in {*working, SHELL}), None)
@@ -276,21 +280,22 @@ def next_commands(service: Service, plan: Plan, usable: Sequence[Runtime]) -> li
     return [*look, *start, *jobs[: 2 - len(invite)], *invite, "service attention", "service job list"][:COMMANDS]
 
 
-def boxed(service: Service, plan: Plan) -> bool:
+def is_boxed(service: Service, plan: InitPlan) -> bool:
     """Return whether every agent that would be registered runs in a box."""
     sections = service.settings.runtimes
     new = [each.runtime for each in plan.members if each.standing is Standing.NEW]
     return bool(new) and not any(name in sections and sections[name].box == "none" for name in new)
 
 
-def as_json(repo: Repo, plan: Plan, found: Sequence[Runtime]) -> dict[str, Any]:
+def as_json(repo: Repo, plan: InitPlan, runtimes: Sequence[RuntimeStatus]) -> dict[str, Any]:
     """Return the JSON for `--json`: what was registered."""
     return {
         "repository": asdict(repo) | {"new": not plan.is_known},
         "remote_error": plan.checkout.alone.message if plan.checkout.alone else "",
-        "runtimes": found,
+        "runtimes": runtimes,
         "agents": [
-            {"name": each.new.name, "runtime": each.runtime, "standing": each.standing.value} for each in plan.members
+            {"name": member.new.name, "runtime": member.runtime, "standing": member.standing.value}
+            for member in plan.members
         ],
     }
 
@@ -303,10 +308,10 @@ def _may(service: Service, name: str, action: Action, repo: str) -> bool:
     return True
 
 
-def usable(found: Sequence[Runtime]) -> list[Runtime]:
+def usable(runtimes: Sequence[RuntimeStatus]) -> list[RuntimeStatus]:
     """Return the runtimes that work, known logins first; if none does, those that lack only a login."""
-    programs = [each for each in found if each.name != SHELL]
-    working = sorted((each for each in programs if each.works), key=lambda each: each.logged_in is not True)
+    programs = [each for each in runtimes if each.name != SHELL]
+    working = sorted((each for each in programs if each.works), key=lambda runtime: runtime.logged_in is not True)
     usable = working or [each for each in programs if each.version and each.logged_in is False]
     if not usable:
         why = "; ".join(f"{each.program}: {each.says}" for each in programs)
@@ -318,7 +323,7 @@ def usable(found: Sequence[Runtime]) -> list[Runtime]:
     return usable
 
 
-def choose(usable: Sequence[Runtime], builder: str | None = None, checker: str | None = None) -> Programs:
+def choose(usable: Sequence[RuntimeStatus], builder: str | None = None, checker: str | None = None) -> Programs:
     """Return the chosen runtimes; by default the first one builds, and another one checks if there is one."""
     names, programs = [each.name for each in usable], {each.program: each.name for each in usable}
     builder, checker = programs.get(builder or "", builder), programs.get(checker or "", checker)
@@ -331,7 +336,7 @@ def choose(usable: Sequence[Runtime], builder: str | None = None, checker: str |
 
 def members(
     programs: Programs, repo: str, registered: Sequence[Agent], builds_with: Callable[[str], AutonomyPolicy]
-) -> list[Member]:
+) -> list[TeamMember]:
     """Return the team for a repository, each with the agent that has its name already.
 
     Builder and checker get the policy with which their runtime's program can run builds and tests.
@@ -340,9 +345,9 @@ def members(
     return [_member(new, known.get(new.name)) for new in _team(programs, repo, builds_with)]
 
 
-def _member(new: NewAgent, known: Agent | None) -> Member:
+def _member(new: NewAgent, known: Agent | None) -> TeamMember:
     if known is None:
-        return Member(new, Standing.NEW, new.runtime)
+        return TeamMember(new, Standing.NEW, new.runtime)
     worker = known.worker
     if set(new.repos) <= set(known.repos):
         standing = Standing.THERE
@@ -350,7 +355,7 @@ def _member(new: NewAgent, known: Agent | None) -> Member:
         standing = Standing.ALLOWED
     else:
         standing = Standing.OTHER
-    return Member(new, standing, worker.runtime)
+    return TeamMember(new, standing, worker.runtime)
 
 
 def _has_no_more(policy: AutonomyPolicy, wanted: str) -> bool:

@@ -121,19 +121,19 @@ def find(service: Service, wanted: MemoryFilter) -> list[Entry]:
 
 def get(service: Service, entry_id: str) -> Entry:
     """Return one entry; raise `NotFoundError` if it does not exist."""
-    return _found(entry_id, memory_rows.get(service.store, _number(entry_id)))
+    return _existing(entry_id, memory_rows.get(service.store, _number(entry_id)))
 
 
 def confirm(service: Service, entry_id: str, actor: str) -> Entry:
     """Confirm an entry, so that it can be recalled."""
     _a_person_decides()
-    return _found(entry_id, memory_rows.decide(service.store, _number(entry_id), MemoryState.CONFIRMED, actor))
+    return _existing(entry_id, memory_rows.decide(service.store, _number(entry_id), MemoryState.CONFIRMED, actor))
 
 
 def retire(service: Service, entry_id: str, actor: str) -> Entry:
     """Retire an entry: it is not recalled any more, and stays stored so that it isn't proposed anew."""
     _a_person_decides()
-    return _found(entry_id, memory_rows.decide(service.store, _number(entry_id), MemoryState.RETIRED, actor))
+    return _existing(entry_id, memory_rows.decide(service.store, _number(entry_id), MemoryState.RETIRED, actor))
 
 
 def decide(service: Service, entry_id: str, seen: str, wanted: MemoryState, actor: str) -> Entry:
@@ -207,13 +207,13 @@ def _fit(what: str, text: str, limit: int) -> str:
 
 
 def _number(entry_id: str) -> int:
-    found = _ID.fullmatch(entry_id)
-    if not found:
+    match = _ID.fullmatch(entry_id)
+    if not match:
         raise UsageError(f"{entry_id!r} is not the id of a memory; they look like mem-12", "service memory list")
-    return int(found[1])
+    return int(match[1])
 
 
-def _found(entry_id: str, entry: Entry | None) -> Entry:
+def _existing(entry_id: str, entry: Entry | None) -> Entry:
     if entry is None:
         raise NotFoundError(f"no memory {entry_id}", "service memory list")
     return entry

@@ -16,7 +16,7 @@ from activities.store.job_rows import JobFilter
 from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Remote, Repo
 from bridge.operations.registry import arguments
-from bridge.operations.registry.arguments import bounded
+from bridge.operations.registry.arguments import within_bound
 from bridge.operations.service import Service
 from workflows.contract.storable import storable
 from workflows.github.repository_name import github_of_remotes, host_of, is_github_name
@@ -62,8 +62,8 @@ def add(
     if github is None:
         named = remotes(Path(top)) if top else {}
         named |= {"origin": remote} if remote and not named else {}
-        found = github_of_remotes(named, host_of(service.settings.github.web))
-        github = found or (known.github if known else "")
+        by_remotes = github_of_remotes(named, host_of(service.settings.github.web))
+        github = by_remotes or (known.github if known else "")
     with argument("require"):
         asked = [None if each is None else arguments.labels(each) for each in (require, prefer)]
     here = service.settings.host
@@ -77,7 +77,7 @@ def _checkout(path: Path) -> str:
     return top
 
 
-def what_is_pushed(service: Service, repo: Repo) -> tuple[str, ...]:
+def push_notice(service: Service, repo: Repo) -> tuple[str, ...]:
     """Return sentences for people: what jobs push of a repository with a remote, how often, and who can read it."""
     through = checkouts.hub_of(service, repo)
     if through is None:
@@ -141,7 +141,7 @@ def check_name(name: str) -> None:
     """Raise unless a repository can have this name."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a repository name", "service repo add OWNER/NAME PATH")
-    bounded("repo", "the repository's name", name)
+    within_bound("repo", "the repository's name", name)
 
 
 def every(service: Service) -> list[Repo]:
@@ -176,14 +176,14 @@ def here(service: Service, folder: Path) -> Repo:
         raise UsageError(f"which repository? Registered: {names}", how) from None
     common = common_directory(top)
     paths = {repo.name: repo.checkouts.get(service.settings.host) for repo in known}
-    found = [repo for repo in known if (path := paths[repo.name]) and _shares(Path(path), common)]
-    if not found:
+    matching = [repo for repo in known if (path := paths[repo.name]) and _shares(Path(path), common)]
+    if not matching:
         ways = Commands("service init", "--repo OWNER/NAME, to name another one")
         raise UsageError(f"{top} is not registered; registered: {names}", ways)
-    if len(found) > 1:
-        ways = Commands(*(f"--repo {repo.name}" for repo in found))
+    if len(matching) > 1:
+        ways = Commands(*(f"--repo {repo.name}" for repo in matching))
         raise UsageError(f"{top} is registered under several names", ways)
-    return found[0]
+    return matching[0]
 
 
 def _shares(checkout: Path, common: Path) -> bool:
@@ -194,7 +194,7 @@ def _shares(checkout: Path, common: Path) -> bool:
         return False
 
 
-def check_used(service: Service, name: str | None) -> None:
+def refuse_unknown(service: Service, name: str | None) -> None:
     """Raise if a list is narrowed to a repository that is not registered and that no job ever worked on."""
     if name is not None and not job_rows.find(service.store, JobFilter(repo=name, limit=1)):
         get(service, name)

@@ -12,7 +12,7 @@ from activities.redaction.redact import redacted
 from activities.store.registry import review_rows
 from activities.store.registry.review_rows import Review, ReviewFilter
 from bridge.operations.registry import repos
-from bridge.operations.registry.arguments import bounded
+from bridge.operations.registry.arguments import within_bound
 from bridge.operations.service import Service
 from workflows.contract.storable import storable
 from workflows.model import ids
@@ -21,11 +21,11 @@ from workflows.model.errors import NotFoundError, RefusedError, UsageError
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 
 
-class _View(BaseModel):
+class _ReviewModel(BaseModel):
     model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
 
 
-class ReviewStatus(_View):
+class ReviewStatus(_ReviewModel):
     """The state its author reports; no gate reads it."""
 
     state: Literal["open", "closed"]
@@ -34,7 +34,7 @@ class ReviewStatus(_View):
     verdict: str | None
 
 
-class ReviewNote(_View):
+class ReviewNote(_ReviewModel):
     """A progress note."""
 
     author_asserted: str = Field(description="Who wrote it, as the caller says.")
@@ -42,7 +42,7 @@ class ReviewNote(_View):
     at: float
 
 
-class ReviewView(_View):
+class ReviewView(_ReviewModel):
     """A pull request review that somebody says they are doing (spec: In-session review state)."""
 
     review_id: str
@@ -69,7 +69,7 @@ def open_review(
         raise UsageError("the workflow label is empty", "--workflow LABEL")
     if not 0 < pull_request < 2**31:
         raise UsageError(f"{pull_request} is not the number of a pull request", "--pr NUMBER")
-    workflow = bounded("label", "the workflow label", workflow)
+    workflow = within_bound("label", "the workflow label", workflow)
     if repo:
         repos.get(service, repo)
     root = ids.root_id(time.time_ns() // 1_000_000, secrets.randbits(ids.RANDOM_BITS))
@@ -97,7 +97,7 @@ def note(service: Service, review_id: str, text: str, author: str) -> Review:
         raise RefusedError(f"{review_id} is closed", f"service job show {review_id}")
     if not text.strip():
         raise UsageError("the note is empty", f'service job note {review_id} "TEXT"')
-    review_rows.note(service.store, review_id, bounded("author", "the author", author), storable(redacted(text)))
+    review_rows.note(service.store, review_id, within_bound("author", "the author", author), storable(redacted(text)))
     return get(service, review_id)
 
 
@@ -109,9 +109,9 @@ def close(service: Service, review_id: str, verdict: str) -> Review:
     return get(service, review_id)
 
 
-def shown(review: Review) -> ReviewView:
+def view(review: Review) -> ReviewView:
     """Return the view of a review for every surface."""
     status = ReviewStatus(state="closed" if review.closed_at else "open", verdict=review.verdict)
     notes = [ReviewNote(author_asserted=each.author, text=each.text, at=each.at) for each in review.notes]
-    told = {name: value for name, value in asdict(review).items() if name in ReviewView.model_fields}
-    return ReviewView(**told | {"review_status": status, "notes": notes})
+    fields = {name: value for name, value in asdict(review).items() if name in ReviewView.model_fields}
+    return ReviewView(**fields | {"review_status": status, "notes": notes})

@@ -10,7 +10,7 @@ from activities.settings.home import Home
 from bridge.daemon import replace_seal_key
 from bridge.operations.github import desk
 from bridge.operations.health import doctor
-from bridge.operations.health.doctor import Finding, Level
+from bridge.operations.health.findings import Finding, Level
 from bridge.operations.pipelines import definitions
 from bridge.operations.service import Service
 from tests.bridge import seeds

@@ -17,7 +17,7 @@ from activities.store.registry import repo_rows
 from bridge.github import orders
 from bridge.github.desk import Desk
 from bridge.github.session import Session
-from bridge.operations.orders.resume import Verdict
+from bridge.operations.orders.resume import ResumeOutcome
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.conftest import NO_TEMPORAL
@@ -91,9 +91,9 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[ResumeOrder]:
     """Record the orders that reach the tree; it accepts everything."""
     taken: list[ResumeOrder] = []
 
-    async def resume(_: Service, order: ResumeOrder) -> Verdict:
+    async def resume(_: Service, order: ResumeOrder) -> ResumeOutcome:
         taken.append(order)
-        return Verdict("recorded", applied=True)
+        return ResumeOutcome("recorded", applied=True)
 
     monkeypatch.setattr(orders, "resume", resume)
     return taken

@@ -19,7 +19,7 @@ from activities.store import schema
 from activities.store.github import account
 from bridge.github import orders
 from bridge.operations.github import polling
-from bridge.operations.orders.resume import Verdict
+from bridge.operations.orders.resume import ResumeOutcome
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind, working
@@ -41,10 +41,10 @@ class Tree:
     def __init__(self) -> None:
         self.taken: dict[str, str] = {}
 
-    async def resume(self, _: Service, order: ResumeOrder) -> Verdict:
+    async def resume(self, _: Service, order: ResumeOrder) -> ResumeOutcome:
         assert self.taken.setdefault(order.request_id, order.text) == order.text
         await asyncio.sleep(0)
-        return Verdict("recorded", applied=True)
+        return ResumeOutcome("recorded", applied=True)
 
 
 class Play:

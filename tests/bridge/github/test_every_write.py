@@ -8,7 +8,7 @@ import pytest
 from activities.settings.home import Home
 from activities.store.github import facts, threads
 from bridge.github import orders
-from bridge.operations.orders.resume import Verdict
+from bridge.operations.orders.resume import ResumeOutcome
 from bridge.operations.service import Service
 from tests.bridge.github.life import FINDINGS, ROOT, Kind, live, opened, peopled
 from tests.bridge.published import FACT
@@ -60,9 +60,9 @@ async def test_each_kind_of_write_is_there_once_though_every_answer_was_lost(
 ) -> None:
     said: list[str] = []
 
-    async def resume(_: Service, order: ResumeOrder) -> Verdict:
+    async def resume(_: Service, order: ResumeOrder) -> ResumeOutcome:
         said.append(order.request_id)
-        return Verdict("recorded", applied=True)
+        return ResumeOutcome("recorded", applied=True)
 
     monkeypatch.setattr(orders, "resume", resume)
     once = Once()

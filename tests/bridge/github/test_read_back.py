@@ -8,7 +8,7 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.github import orders
-from bridge.operations.orders.resume import Verdict
+from bridge.operations.orders.resume import ResumeOutcome
 from bridge.operations.service import Service
 from tests.bridge.github.life import FINDINGS, live, opened, peopled
 from tests.bridge.published import FACT, SHOP, TASK_BRANCH
@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.long, pytest.mark.ruling("L3", "L9", "L10")]
 
 
 async def test_gh_reads_what_was_written(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def resume(_: Service, order: ResumeOrder) -> Verdict:
-        return Verdict("recorded", applied=True)
+    async def resume(_: Service, order: ResumeOrder) -> ResumeOutcome:
+        return ResumeOutcome("recorded", applied=True)
 
     monkeypatch.setattr(orders, "resume", resume)
     with peopled(home, tmp_path, "app") as (tree, desks):

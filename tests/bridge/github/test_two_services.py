@@ -12,7 +12,7 @@ import pytest
 from activities.settings.home import Home
 from activities.store.github import account
 from bridge.github import orders
-from bridge.operations.orders.resume import Verdict
+from bridge.operations.orders.resume import ResumeOutcome
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind, working
@@ -31,9 +31,9 @@ class Two:
         self.offices, self.number, self.hub = (first, second), number, first.hub
         self.said: list[tuple[Path, str, str]] = []
 
-    async def resume(self, service: Service, order: ResumeOrder) -> Verdict:
+    async def resume(self, service: Service, order: ResumeOrder) -> ResumeOutcome:
         self.said.append((service.home.root, order.job_id, order.text))
-        return Verdict("recorded", applied=True)
+        return ResumeOutcome("recorded", applied=True)
 
     async def hear(self, times: int = 2) -> None:
         for _ in range(times):

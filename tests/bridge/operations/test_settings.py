@@ -16,6 +16,7 @@ from bridge.machine.daemon_state import ChildState, DaemonState, GroupPhase
 from bridge.machine.locks import FileLock
 from bridge.operations import settings
 from bridge.operations.health import doctor
+from bridge.operations.health.findings import Level
 from bridge.operations.service import Service
 from bridge.operations.settings import DAEMON_READS
 from cli.main import main
@@ -136,4 +137,4 @@ def test_the_files_that_tell_it_are_private_and_the_arguments_of_processes_tell_
 def test_doctor_calls_it_a_warning(running: Home) -> None:
     running.config.write_text("[worker]\nmax_parallel_jobs = 5\n")
     levels = [found.level for found in doctor.stale(Service(running))]
-    assert levels == [doctor.Level.WARNING, doctor.Level.WARNING]
+    assert levels == [Level.WARNING, Level.WARNING]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
 from bridge.http.dashboard.parts.slow_answers import Background
 from bridge.operations.health import runtimes
-from bridge.operations.health.runtimes import Runtime
+from bridge.operations.health.runtimes import RuntimeStatus
 from bridge.operations.jobs import hosts, spend
 from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
@@ -13,7 +13,7 @@ from workflows.contract.models import AutonomyPolicy
 from workflows.model.workers import SessionScope
 from workflows.policy.host_availability import way_back
 
-RUNTIMES: Background[list[Runtime]] = Background(runtimes.check)
+RUNTIMES: Background[list[RuntimeStatus]] = Background(runtimes.check_runtimes)
 REPAIRED_DAYS = 30
 AUTONOMY = {
     AutonomyPolicy.AUTO: "Reads only; its program enforces that without asking",

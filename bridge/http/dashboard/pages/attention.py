@@ -32,7 +32,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     }
 
 
-def _resolvers(service: Service, found: attention.Waiting) -> set[str]:
+def _resolvers(service: Service, found: attention.WaitingPage) -> set[str]:
     """Return the repositories with a conflict that an agent can resolve."""
     conflicting = {found.tasks[item.root_job_id].repo for item in found.items if item.knots}
     return {repo for repo in conflicting if follow_ups.possible(service, models.Action.IMPLEMENT, repo)}

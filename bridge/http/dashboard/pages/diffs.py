@@ -8,7 +8,7 @@ from bridge.http.dashboard.parts.diff_view import DiffView, ReadDiff
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import revising
-from bridge.operations.orders.revising import Comment, Said
+from bridge.operations.orders.revising import DiffComment, Feedback
 from bridge.operations.service import Service
 from workflows.model.rows import JobRecord
 
@@ -47,7 +47,7 @@ def _look(service: Service, asked: Asked, job: JobRecord, tree: Tree, diff: Read
         "elsewhere": diff_view.elsewhere(comments, files),
         "drafts": bool(comments) or bool(asked.typed.get("text")) or asked.typed.get("open") == "all",
         "stale": asked.typed.get("head", diff.head) != diff.head,
-        "earlier": revising.sent(service, job),
+        "earlier": revising.sent_comments(service, job),
     }
 
 
@@ -57,7 +57,7 @@ async def _comment(service: Service, form: Form) -> Done:
     job_id = form.asked.params["root" if whole else "job_id"]
     if not form.text("send", ""):
         return Done((), form.text("go", ""), status=200)
-    said = Said(tuple(_comments(form)), form.text("text", ""), form.text("head"), whole)
+    said = Feedback(tuple(_comments(form)), form.text("text", ""), form.text("head"), whole)
     made = await revising.revise(service, job_id, said, actor=form.actor, channel=CHANNEL)
     if made.again:
         return Done((Note("The leg runs again with your comments.", about=job_id),), f"/ui/jobs/{job_id}")
@@ -65,10 +65,10 @@ async def _comment(service: Service, form: Form) -> Done:
     return Done((Note(note, hint=f"service job merge {made.job_id}", about=made.job_id),), f"/ui/trees/{made.job_id}")
 
 
-def _comments(form: Form) -> list[Comment]:
+def _comments(form: Form) -> list[DiffComment]:
     fields = [name for name in form.fields if diff_view.is_comment(name) and form.text(name).strip()]
     found = [(*diff_view.line_of(name), form.text(name)) for name in fields]
-    return [Comment(path, line, text, old=old) for path, line, old, text in found]
+    return [DiffComment(path, line, text, old=old) for path, line, old, text in found]
 
 
 PAGES = (

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
 from bridge.http.dashboard.parts.slow_answers import Background
 from bridge.operations.health import doctor
-from bridge.operations.health.doctor import Finding, Level
+from bridge.operations.health.findings import Finding, Level
 from bridge.operations.service import Service
 
 FINDINGS: Background[list[Finding]] = Background(doctor.examine)

@@ -60,7 +60,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "branch": found.legs[0] if found else None,
         "conflicts": [each for each in legs.conflicts_of(service, tree, told) if each.job_id == job.job_id],
         "diff": diff_view.of_job(service, job),
-        "comments": revising.received(service, job),
+        "comments": revising.received_comments(service, job),
         "told": _told(service, job.job_id, attempt),
         "talk": conversation.of_job(service, job.job_id, asked),
         "attempts": [run.attempt for run in detail.attempts],

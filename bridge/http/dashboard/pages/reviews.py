@@ -18,7 +18,7 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     shown, older = paging.page(found, lists.PER_PAGE + 1, lambda review: (review.opened_at, review.review_id))
     return {
         "title": "Reviews",
-        "reviews": [reviews.shown(each) for each in shown],
+        "reviews": [reviews.view(each) for each in shown],
         "older": older,
         "later_page": before is not None,
         "repo": repo or "",

@@ -60,7 +60,7 @@ def form_of(shown: RoundRecord) -> str:
     return f"say-{shown.coordinator_id}"
 
 
-def page_of(service: Service, query: Mapping[str, str]) -> attention.Waiting:
+def page_of(service: Service, query: Mapping[str, str]) -> attention.WaitingPage:
     """Return the page of waiting items that starts at the query's `from`."""
     first = query.get("from", "0")
     if not (first.isascii() and first.isdigit() and len(first) < 7):

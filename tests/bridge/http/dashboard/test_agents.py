@@ -10,8 +10,8 @@ from activities.store.registry import agent_rows, host_rows, repo_rows
 from bridge.http.dashboard.pages import agents as agents_page
 from bridge.http.dashboard.pages import doctor as doctor_page
 from bridge.http.dashboard.parts.slow_answers import Background
-from bridge.operations.health.doctor import Finding, Level
-from bridge.operations.health.runtimes import Runtime
+from bridge.operations.health.findings import Finding, Level
+from bridge.operations.health.runtimes import RuntimeStatus
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Surfer
@@ -21,8 +21,8 @@ from workflows.model.workers import Worker
 
 pytestmark = pytest.mark.ruling("M4")
 FOUND = [
-    Runtime("runtime_a", "codex", works=True, says="logged in", path="/bin/codex", version="1.2.3"),
-    Runtime("runtime_b", "claude", works=False, says="not found on the PATH", fix="npm install -g claude"),
+    RuntimeStatus("runtime_a", "codex", works=True, says="logged in", path="/bin/codex", version="1.2.3"),
+    RuntimeStatus("runtime_b", "claude", works=False, says="not found on the PATH", fix="npm install -g claude"),
 ]
 
 
@@ -39,7 +39,7 @@ def looks(monkeypatch: pytest.MonkeyPatch, let: threading.Event) -> list[str]:
     """Replace the checks of programs by known findings, released by the test."""
     looked: list[str] = []
 
-    def runtimes(_: Service) -> list[Runtime]:
+    def runtimes(_: Service) -> list[RuntimeStatus]:
         assert let.wait(60)
         looked.append("runtimes")
         return FOUND

@@ -27,7 +27,7 @@ def proofs(monkeypatch: pytest.MonkeyPatch) -> list[Proof]:
 
 
 def said(home: Home) -> list[tuple[Level, str, str]]:
-    return [(each.level, each.says, each.fix) for each in boxes.findings(Service(home))]
+    return [(each.level, each.says, each.fix) for each in boxes.box_findings(Service(home))]
 
 
 def test_a_box_that_holds_is_well_and_an_open_network_is_told(home: Home, proofs: list[Proof]) -> None:
@@ -95,7 +95,7 @@ def test_what_agents_may_take_is_told_and_is_a_warning_where_that_cannot_be_limi
     monkeypatch.setattr(boxes, "_inotify_instances", lambda: "128" if folders else "")
     monkeypatch.setattr(control_group, "made", lambda *_: group)
     monkeypatch.setattr(JobGroup, "make", lambda _: folders)
-    [found] = boxes.bounds(Service(home))
+    [found] = boxes.limit_findings(Service(home))
     shared = "; the 128 inotify instances of an account are shared by all" if folders else ""
     assert (found.level, found.says) == (level, f"{says}{shared}")
     assert ("Delegate=yes" in found.fix) == (level is Level.WARNING)
@@ -104,7 +104,7 @@ def test_what_agents_may_take_is_told_and_is_a_warning_where_that_cannot_be_limi
 def test_jobs_without_limits_of_their_own_are_a_warning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     group = Group(dict.fromkeys((MEMORY, PROCESSES), home.root / "no-such-group"), {})
     monkeypatch.setattr(control_group, "made", lambda *_: group)
-    [found] = boxes.bounds(Service(home))
+    [found] = boxes.limit_findings(Service(home))
     assert found.level is Level.WARNING
     assert found.says.startswith(f"{ALL} {OF_ALL}, each job {LITTLE}")
 
@@ -114,7 +114,7 @@ def test_no_limit_that_is_wanted_is_no_warning(home: Home, monkeypatch: pytest.M
     group = Group({PROCESSES: home.root / "no-such-group"}, {})
     monkeypatch.setattr(control_group, "made", lambda *_: group)
     monkeypatch.setattr(JobGroup, "make", lambda _: {PROCESSES})
-    assert [each.level for each in boxes.bounds(Service(home))] == [Level.OK]
+    assert [each.level for each in boxes.limit_findings(Service(home))] == [Level.OK]
 
 
 def test_no_box_is_a_warning_when_it_is_wanted_and_wrong_when_there_is_none(

@@ -20,7 +20,7 @@ from activities.settings.home import Home
 from activities.store.database import HEAD, open_store
 from activities.store.registry import host_rows, repo_rows
 from bridge.operations.health import doctor
-from bridge.operations.health.doctor import Finding, Level
+from bridge.operations.health.findings import Finding, Level
 from bridge.operations.service import Service
 from cli.main import main
 from tests.activities.git.conftest import make_repository, run_git

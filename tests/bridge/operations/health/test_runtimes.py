@@ -9,8 +9,8 @@ import pytest
 from activities.runtimes.table import CLAUDE
 from activities.settings.home import Home
 from bridge.operations.health import doctor, runtimes
-from bridge.operations.health.doctor import Level
-from bridge.operations.health.runtimes import Runtime
+from bridge.operations.health.findings import Level
+from bridge.operations.health.runtimes import RuntimeStatus
 from bridge.operations.service import Service
 from cli.main import main
 
@@ -48,8 +48,8 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
     return made_up
 
 
-def seen(home: Home) -> Runtime:
-    (found,) = runtimes.check(Service(home), "runtime_b")
+def seen(home: Home) -> RuntimeStatus:
+    (found,) = runtimes.check_runtimes(Service(home), "runtime_b")
     return found
 
 
@@ -132,7 +132,7 @@ def test_one_is_enough(home: Home, install: Install, key: str, capsys: pytest.Ca
 @pytest.mark.parametrize(("command", "works"), [("sh", True), ("no-such-script", False)])
 def test_a_script_in_a_runtimes_place_only_has_to_be_there(home: Home, command: str, works: bool) -> None:
     home.config.write_text(f'[runtimes.runtime_a]\nadapter = "script"\ncommand = ["{command}"]\n')
-    (found,) = runtimes.check(Service(home), "runtime_a")
+    (found,) = runtimes.check_runtimes(Service(home), "runtime_a")
     assert (found.program, found.works, bool(found.fix)) == ("script", works, not works)
 
 
@@ -154,7 +154,7 @@ def test_a_check_builds_under_the_policy_that_checks_get(home: Home, install: In
     install(GOOD)
     home.config.write_text(f'[runtimes.runtime_b]\nbox = "{box}"\n')
     before = set(home.root.iterdir())
-    (found,) = runtimes.check(Service(home), "runtime_b", build=True)
+    (found,) = runtimes.check_runtimes(Service(home), "runtime_b", build=True)
     assert found.checks
     assert (found.checks.policy, found.checks.problem) == ("danger-full-access", "")
     assert {"git", "python3"} <= set(found.checks.tools)
@@ -170,7 +170,7 @@ def test_codex_is_told_to_run_the_build_in_its_own_sandbox(
 ) -> None:
     install(f'{SANDBOX}[ "$held" ] || exit 4\n{script}').rename(tmp_path / "bin" / "codex")
     home.config.write_text('[runtimes.runtime_a]\nbox = "none"\n')
-    (found,) = runtimes.check(Service(home), "runtime_a", build=True)
+    (found,) = runtimes.check_runtimes(Service(home), "runtime_a", build=True)
     assert found.checks
     assert (found.checks.policy, found.checks.problem) == ("workspace-write", problem)
     main(["runtime", "check", "runtime_a"])

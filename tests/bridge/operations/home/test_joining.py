@@ -18,6 +18,7 @@ from activities.store import schema
 from activities.store.queries import now
 from activities.store.registry import host_rows
 from bridge.operations.health import doctor
+from bridge.operations.health.findings import Finding, Level
 from bridge.operations.home import joining
 from bridge.operations.home.joining import Joined
 from bridge.operations.service import Service
@@ -165,7 +166,7 @@ def test_keys_that_the_fleet_no_longer_has_go_with_the_next_join(scene: Scene, m
     scene.join(scene.token, host="web-2")
     seal_key.add(scene.new.home.root, b"r" * seal_key.BYTES)
     with monkeypatch.context() as broken:
-        broken.setattr(doctor, "foundation", lambda _: [doctor.Finding("store", doctor.Level.WRONG, "away")])
+        broken.setattr(doctor, "foundation", lambda _: [Finding("store", Level.WRONG, "away")])
         scene.refusal(scene.token)
     assert len(seal_key.every(scene.new.home.root)) == 2, "a join that fails changes nothing"
     scene.join(scene.token)
@@ -186,7 +187,7 @@ def test_settings_that_are_there_stay_and_those_that_differ_are_named(scene: Sce
 
 
 def test_a_machine_that_could_not_work_stays_as_it_was(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "foundation", lambda _: [doctor.Finding("store", doctor.Level.WRONG, "away")])
+    monkeypatch.setattr(doctor, "foundation", lambda _: [Finding("store", Level.WRONG, "away")])
     said = scene.refusal(scene.token, host="web-1")
     assert said.message == "this host could not work, so nothing was changed:\nstore: away"
     assert str(said.hint).endswith(AGAIN)
@@ -281,7 +282,7 @@ def test_the_bridge_of_a_new_host_listens_for_the_others_if_that_of_the_fleet_do
     def answered(invitation: Invitation, _source: str, name: str) -> bytes:
         return joining.answer(Service(there), joining.request(invitation, name))
 
-    monkeypatch.setattr(joining, "_fetched", answered)
+    monkeypatch.setattr(joining, "_fetch", answered)
     scene.new.home.ensure().config.write_text(f"[bridge]\n{own}\n")
     scene.join(joining.invite(Service(there)).token)
     typed = Service(scene.new.home).reading.typed

@@ -64,7 +64,7 @@ def test_the_disk_is_told_by_what_it_is_for(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * size)
     (home.runs / "elsewhere").symlink_to("/usr")
-    disk = overview.measured(home, 60.0)
+    disk = overview.measure(home, 60.0)
     sizes = {part.name: part.bytes for part in disk.parts}
     assert sizes["store"] == 7
     assert 50 <= sizes["transcripts"] < 1000, "no link is followed"
@@ -76,7 +76,7 @@ def test_a_home_that_is_too_large_to_be_walked_is_told_as_far_as_it_was(tmp_path
     home.worktrees.mkdir()
     for number in range(50):
         (home.worktrees / str(number)).write_bytes(b"x")
-    disk = overview.measured(home, 0.0)
+    disk = overview.measure(home, 0.0)
     assert not disk.whole
     assert disk.bytes < 50
 

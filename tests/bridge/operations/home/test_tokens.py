@@ -45,14 +45,14 @@ def test_one_host_keeps_them_in_its_home(bare_home: Home) -> None:
     made = tokens.add(service, "ci", "read")
     assert NamedTokens(bare_home).find(made.encode())
     assert stat.S_IMODE(bare_home.bridge_tokens.stat().st_mode) == 0o600
-    assert isinstance(tokens.known(service), NamedTokens)
+    assert isinstance(tokens.lookup(service), NamedTokens)
     assert not bare_home.store.exists()
 
 
 @pytest.mark.usefixtures("at_once")
 def test_a_token_opens_every_bridge_until_it_is_taken_back_anywhere(hosts: tuple[Service, Service]) -> None:
     one, two = hosts
-    made, bridges = tokens.add(one, "ci", "ask"), [tokens.known(each) for each in hosts]
+    made, bridges = tokens.add(one, "ci", "ask"), [tokens.lookup(each) for each in hosts]
     for bridge in bridges:
         found = bridge.find(made.encode())
         assert found is not None
@@ -67,7 +67,7 @@ def test_a_token_opens_every_bridge_until_it_is_taken_back_anywhere(hosts: tuple
 
 
 def test_a_busy_bridge_reads_them_rarely(hosts: tuple[Service, Service]) -> None:
-    made, bridge = tokens.add(hosts[0], "ci", "read"), tokens.known(hosts[0])
+    made, bridge = tokens.add(hosts[0], "ci", "read"), tokens.lookup(hosts[0])
     statements = list[str]()
     event.listen(hosts[0].store, "before_cursor_execute", lambda *args: statements.append(args[2]))
     assert all(bridge.find(made.encode()) for _ in range(1000))
@@ -76,7 +76,7 @@ def test_a_busy_bridge_reads_them_rarely(hosts: tuple[Service, Service]) -> None
 
 @pytest.mark.usefixtures("at_once")
 def test_a_store_that_is_away_opens_nothing(hosts: tuple[Service, Service], tmp_path: Path) -> None:
-    made, bridge = tokens.add(hosts[0], "ci", "read"), tokens.known(hosts[0])
+    made, bridge = tokens.add(hosts[0], "ci", "read"), tokens.lookup(hosts[0])
     assert bridge.find(made.encode())
     hosts[0].store.dispose()
     (tmp_path / "fleet.db").rename(tmp_path / "away.db")
@@ -105,7 +105,7 @@ def test_those_in_the_file_of_a_home_are_moved_into_the_store_once(hosts: tuple[
     assert [each.name for each in tokens.every(one)] == ["ci"]
     assert [each.name for each in tokens.every(two)] == ["ci", "ci-two", "web"]
     assert [each.home.bridge_tokens.exists() for each in hosts] == [False, False]
-    bridge = tokens.known(one)
+    bridge = tokens.lookup(one)
     assert [found and found.name for found in map(bridge.find, map(str.encode, secrets))] == ["ci", "ci-two", "web"]
 
 
@@ -114,6 +114,6 @@ def test_none_is_lost_where_another_host_has_its_second_name_too(hosts: tuple[Se
     for name in ("ci", "ci-two"):
         tokens.add(one, name, "read")
     secret = named_tokens.add(two.home, "ci", "act")
-    found = tokens.known(two).find(secret.encode())
+    found = tokens.lookup(two).find(secret.encode())
     assert found is not None
     assert found.name == f"ci-{found.digest[:8]}"

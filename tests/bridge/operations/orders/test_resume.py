@@ -8,7 +8,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.settings.home import Home
 from bridge.operations.orders import resume
-from bridge.operations.orders.resume import Verdict
+from bridge.operations.orders.resume import ResumeOutcome
 from bridge.operations.service import Service
 from bridge.operations.temporal import OrderDeclinedError
 from tests.bridge import seeds
@@ -26,11 +26,11 @@ class Tree:
     def __init__(self, behind: int) -> None:
         self.behind, self.asked = behind, 0
 
-    async def hear(self, *_: object) -> Verdict:
+    async def hear(self, *_: object) -> ResumeOutcome:
         self.asked += 1
         if self.asked <= self.behind:
             raise OrderDeclinedError(ApplicationError("it has no open round", {}, type=ResumeFault.NO_OPEN_ROUND))
-        return Verdict("extend is accepted", applied=True)
+        return ResumeOutcome("extend is accepted", applied=True)
 
 
 async def connected(_: Service) -> SimpleNamespace:
@@ -87,7 +87,7 @@ async def test_a_request_that_comes_again_was_taken_also_when_its_tree_is_over(
         actor="ann", channel="comment", job_id=seeds.ROOT, verb="answer", text="red", request_id=request_id
     )
     if taken:
-        assert await resume.resume(service, order) == Verdict(says, applied=True)
+        assert await resume.resume(service, order) == ResumeOutcome(says, applied=True)
     else:
         with pytest.raises(RefusedError, match=r"has ended \(done\); round 1 of .* is over: answered by ann"):
             await resume.resume(service, order)
@@ -100,7 +100,7 @@ async def test_a_tree_that_is_about_to_come_to_its_round_again_is_asked_again(
 ) -> None:
     service, tree = Service(home), Tree(behind=2)
     seeds.write(service, seeds.task(), seeds.job(), *([seeds.round_()] if waiting else []))
-    monkeypatch.setattr(resume, "_asked", tree.hear)
+    monkeypatch.setattr(resume, "_send", tree.hear)
     monkeypatch.setattr(resume, "client_of", connected)
     if accepted:
         assert (await resume.resume(service, ORDER)).message == "extend is accepted"

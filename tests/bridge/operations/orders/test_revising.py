@@ -7,7 +7,7 @@ import pytest
 from activities.store.registry import agent_rows
 from bridge.operations.jobs import jobs
 from bridge.operations.orders import resume, revising
-from bridge.operations.orders.revising import Comment, ReviseAnswer, Said, revise
+from bridge.operations.orders.revising import DiffComment, Feedback, ReviseAnswer, revise
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
@@ -25,13 +25,13 @@ from workflows.tree.state import TreeInput
 
 pytestmark = pytest.mark.ruling("O6", "M2")
 
-ON_CODE = Comment(FILE, 1, "Say what it is.\nIn one word.")
+ON_CODE = DiffComment(FILE, 1, "Say what it is.\nIn one word.")
 
 
 async def said(
-    tree: Grown, job_id: str, *comments: Comment, text: str = "", head: str = "", whole: bool = False, **more: Any
+    tree: Grown, job_id: str, *comments: DiffComment, text: str = "", head: str = "", whole: bool = False, **more: Any
 ) -> ReviseAnswer:
-    what = Said(comments, text, head, whole)
+    what = Feedback(comments, text, head, whole)
     return await revise(tree.service, job_id, what, actor="ann", channel="cli", **more)
 
 
@@ -57,7 +57,7 @@ async def test_a_new_job_goes_on_from_the_legs_work_and_gets_the_comments(tree: 
 
 
 async def test_comments_may_be_about_all_work_of_a_tree(tree: Grown, begun: list[TreeInput]) -> None:
-    await said(tree, DOCS, Comment(FILE, 1, "No."), whole=True)
+    await said(tree, DOCS, DiffComment(FILE, 1, "No."), whole=True)
     assert [each.leg for each in begun[0].line] == ["code", "docs", "fix"]
     assert "Revise all work in the task `the app`" in (begun[0].assignment.prompt.inline or "")
     assert "> `code, mended`" in (begun[0].assignment.prompt.inline or "")
@@ -135,7 +135,7 @@ async def test_an_ephemeral_worker_is_used_again(tree: Grown, begun: list[TreeIn
     assert (begun[0].assignment.worker.runtime, begun[0].assignment.worker.ephemeral) == ("runtime_b", True)
 
 
-async def refused(tree: Grown, job_id: str, *comments: Comment, **more: Any) -> ServiceError:
+async def refused(tree: Grown, job_id: str, *comments: DiffComment, **more: Any) -> ServiceError:
     with pytest.raises(ServiceError) as no:
         await said(tree, job_id, *comments, **more)
     hints = of_hint(no.value.hint)
@@ -146,11 +146,11 @@ async def refused(tree: Grown, job_id: str, *comments: Comment, **more: Any) -> 
 
 async def test_what_cannot_be_sent_is_said_before_anything_starts(tree: Grown, begun: list[TreeInput]) -> None:
     assert "nothing to send" in (await refused(tree, CODE)).message
-    assert f"the comment on {FILE}:1 is empty" in (await refused(tree, CODE, Comment(FILE, 1, " \n"))).message
-    assert "has no file 'other.txt'" in (await refused(tree, CODE, Comment("other.txt", 1, "x"))).message
+    assert f"the comment on {FILE}:1 is empty" in (await refused(tree, CODE, DiffComment(FILE, 1, " \n"))).message
+    assert "has no file 'other.txt'" in (await refused(tree, CODE, DiffComment("other.txt", 1, "x"))).message
     assert (
         f"does not show line 9 of the old {FILE}"
-        in (await refused(tree, CODE, Comment(FILE, 9, "x", old=True))).message
+        in (await refused(tree, CODE, DiffComment(FILE, 9, "x", old=True))).message
     )
     assert "more than 200" in (await refused(tree, CODE, *[ON_CODE] * 201)).message
     stale = await refused(tree, CODE, ON_CODE, head=tree.base)

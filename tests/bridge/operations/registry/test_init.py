@@ -12,10 +12,10 @@ from activities.settings.model import Settings
 from activities.store.registry import host_rows
 from activities.store.registry.agent_rows import Agent
 from bridge.operations.health import runtimes
-from bridge.operations.health.runtimes import Runtime
+from bridge.operations.health.runtimes import RuntimeStatus
 from bridge.operations.registry import agents, init, repos
 from bridge.operations.registry.agents import NewAgent
-from bridge.operations.registry.init import Plan, Programs, Standing
+from bridge.operations.registry.init import InitPlan, Programs, Standing
 from bridge.operations.service import Service
 from cli.asking.init import in_words
 from tests.installed import Machine
@@ -50,11 +50,11 @@ def commit(path: Path) -> None:
     git(path, "-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "--allow-empty", "-m", "x")
 
 
-def planned(service: Service, path: Path, name: str = "acme/shop", programs: Programs | None = None) -> Plan:
+def planned(service: Service, path: Path, name: str = "acme/shop", programs: Programs | None = None) -> InitPlan:
     return init.plan(service, init.checkout(service, path), name, programs or Programs(A, B))
 
 
-def standings(plan: Plan) -> dict[str, Standing]:
+def standings(plan: InitPlan) -> dict[str, Standing]:
     return {each.new.name: each.standing for each in plan.members}
 
 
@@ -62,8 +62,10 @@ def add(service: Service, name: str, *on: str, **how: Any) -> None:
     agents.add(service, NewAgent(name, **({"runtime": A} | LOOKS | how), repos=on))
 
 
-def here(name: str, *, works: bool = True, logged_in: bool | None = True, version: str | None = "9.9.9") -> Runtime:
-    return Runtime(name, f"the {name}", works, "says", version=version, logged_in=logged_in, fix="do this")
+def here(
+    name: str, *, works: bool = True, logged_in: bool | None = True, version: str | None = "9.9.9"
+) -> RuntimeStatus:
+    return RuntimeStatus(name, f"the {name}", works, "says", version=version, logged_in=logged_in, fix="do this")
 
 
 def test_the_first_program_that_works_builds_and_another_one_checks() -> None:
@@ -86,7 +88,7 @@ def test_where_none_is_logged_in_those_that_are_installed_are_taken() -> None:
 
 def test_without_a_program_it_says_which_can_be_installed(service: Service, machine: Machine) -> None:
     with pytest.raises(RefusedError, match="nothing was registered") as refused:
-        init.usable(runtimes.check(service))
+        init.usable(runtimes.check_runtimes(service))
     assert isinstance(refused.value.hint, Commands)
     assert refused.value.hint.commands[0] == "npm install -g @openai/codex"
     assert refused.value.hint.commands[-2:] == ("service init", "service demo")
@@ -195,10 +197,10 @@ def test_a_name_that_another_checkout_has_stays_with_it(service: Service, shop: 
 
 
 def test_it_says_that_agents_are_in_boxes_only_where_they_are(service: Service, home: Home, shop: Path) -> None:
-    assert init.boxed(service, planned(service, shop))
+    assert init.is_boxed(service, planned(service, shop))
     home.config.write_text('[runtimes.runtime_b]\nbox = "none"\n')
-    assert not init.boxed(Service(home), planned(service, shop))
-    assert init.boxed(Service(home), planned(service, shop, programs=Programs(A, A)))
+    assert not init.is_boxed(Service(home), planned(service, shop))
+    assert init.is_boxed(Service(home), planned(service, shop, programs=Programs(A, A)))
 
 
 @pytest.mark.parametrize("last", ["builder", "checker"])
@@ -277,7 +279,7 @@ def clone(bare: Path, shop: Path) -> None:
     git(shop, "push", "-q", "origin", "HEAD:main")
 
 
-def survey(service: Service, shop: Path, name: str = "acme/shop") -> Plan:
+def survey(service: Service, shop: Path, name: str = "acme/shop") -> InitPlan:
     return init.plan(service, init.reach(service, init.checkout(service, shop)), name, Programs(A, B))
 
 

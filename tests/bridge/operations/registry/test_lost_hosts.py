@@ -50,9 +50,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 @pytest.mark.ruling("Q5.lost")
 async def test_a_host_that_works_is_given_up_only_on_purpose(service: Service, server: Server) -> None:
     with pytest.raises(RefusedError, match=r"the host web-1 works: it was seen \d+ s ago") as caught:
-        await hosts.lost(service, "web-1", actor="ann")
+        await hosts.give_up(service, "web-1", actor="ann")
     assert "service host lost web-1 --now" in caught.value.hint
-    given_up = await hosts.lost(service, "web-1", actor="ann", now=True)
+    given_up = await hosts.give_up(service, "web-1", actor="ann", now=True)
     assert (given_up.moving, given_up.staying, given_up.next) == ((HERE,), (THERE,), "on web-1: service daemon start")
     [(workflow_id, order)] = server.moves
     assert (workflow_id, order.reason, order.last_seen) == (HERE, "ann declared its host web-1 lost", None)
@@ -62,7 +62,7 @@ async def test_a_host_that_works_is_given_up_only_on_purpose(service: Service, s
 async def test_a_host_that_is_away_is_given_up_at_a_word(service: Service, server: Server) -> None:
     with service.store.begin() as connection:
         connection.execute(update(schema.hosts).where(schema.hosts.c.name == "web-1").values(seen_at=5.0))
-    await hosts.lost(service, "web-1", actor="ann")
+    await hosts.give_up(service, "web-1", actor="ann")
     [(_, order)] = server.moves
     assert (order.last_seen, order.reason.startswith("its host web-1 is lost: not seen since ")) == (5.0, True)
     assert hosts.get(service, "web-1").lost_at is not None
@@ -73,10 +73,10 @@ async def test_neither_an_unknown_host_nor_the_only_one_is_given_up(home: Home, 
     service = Service(home)
     host_rows.see(service.store, "web-1", slots=4, started_at=1.0)
     with pytest.raises(NotFoundError, match='no host web-3; known: web-1; did you mean "web-1"'):
-        await hosts.lost(service, "web-3", actor="ann")
+        await hosts.give_up(service, "web-3", actor="ann")
     host_rows.stop(service.store, "web-1", started_at=1.0)
     with pytest.raises(RefusedError, match="web-1 is the only host"):
-        await hosts.lost(service, "web-1", actor="ann")
+        await hosts.give_up(service, "web-1", actor="ann")
 
 
 @pytest.mark.ruling("Q8.drain")
@@ -84,5 +84,5 @@ def test_a_drained_host_says_what_is_left_until_it_is_undone(service: Service) -
     drained = hosts.drain(service, "web-1")
     assert (drained.draining, [each.job_id for each in drained.left]) == (True, [HERE, THERE])
     host_rows.see(service.store, "web-1", slots=4, started_at=2.0)
-    assert hosts.left(service, "web-1").draining, "a restart keeps it"
+    assert hosts.drain_status(service, "web-1").draining, "a restart keeps it"
     assert not hosts.drain(service, "web-1", undo=True).draining

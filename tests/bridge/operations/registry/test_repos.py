@@ -107,7 +107,7 @@ def test_a_hub_of_ones_own_takes_the_work_in_place_of_the_remote(service: Servic
 @pytest.mark.ruling("Q6")
 def test_people_are_told_what_is_pushed_how_often_and_who_can_read_it(service: Service, forge: Path) -> None:
     repo = repos.add(service, "acme/shop", None, remote=str(forge))
-    text = " ".join(repos.what_is_pushed(service, repo))
+    text = " ".join(repos.push_notice(service, repo))
     assert "refs/service/JOB" in text
     assert "once a minute" in text
     assert f"whoever can read {forge} can read them" in text

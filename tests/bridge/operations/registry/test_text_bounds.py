@@ -10,7 +10,7 @@ from activities.settings.home import Home
 from bridge.operations.orders import new_jobs
 from bridge.operations.registry import agents, repos
 from bridge.operations.registry.agents import NewAgent
-from bridge.operations.registry.arguments import bounded
+from bridge.operations.registry.arguments import within_bound
 from bridge.operations.service import Service
 from workflows.contract.size_limits import BOUNDS
 from workflows.model.errors import UsageError
@@ -38,5 +38,5 @@ def test_a_repository_s_name_fits_its_column(home: Home, tmp_path: Path) -> None
 
 
 def test_what_is_asked_is_made_storable(home: Home) -> None:
-    assert new_jobs.checked(Service(home), "look\udcff\0here") == "look\ufffd\ufffdhere"
-    assert bounded("label", "the label", "a\ud800") == "a\ufffd"
+    assert new_jobs.storable_message(Service(home), "look\udcff\0here") == "look\ufffd\ufffdhere"
+    assert within_bound("label", "the label", "a\ud800") == "a\ufffd"
