@@ -21,7 +21,7 @@ from bridge.http.gates.webhook import SIGNED, STRANGERS, WebhookGate
 from bridge.http.routes import agents, branches, github, health, hosts, jobs, memory, metrics, pipelines, reviews
 from bridge.http.routes.health import Readiness
 from bridge.http.wire import document, refusals, stream_limit
-from bridge.http.wire.authorization import AgentAt, nobody_s
+from bridge.http.wire.authorization import AgentAt, no_agent
 from bridge.http.wire.stream_limit import HeldOpen
 from bridge.machine import token
 from bridge.operations.github import polling
@@ -32,7 +32,7 @@ from bridge.operations.service import Service
 DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. The same operations as the command line."
 
 
-def create_app(service: Service, agent_at: AgentAt = nobody_s, web_ui_at: str = "") -> FastAPI:
+def create_app(service: Service, agent_at: AgentAt = no_agent, web_ui_at: str = "") -> FastAPI:
     """Build the bridge of one service home; `agent_at` returns the agent at the other end of a connection."""
     app = FastAPI(
         title="delegation service",
@@ -62,7 +62,7 @@ def _add_gates(app: FastAPI, service: Service, webhook_secret: str, pages: ASGIA
     own, named = token.Token(token.ensure(service.home)), tokens.lookup(service)
     app.add_middleware(AuthGate, token=own, named=named, rate=strangers)
     app.add_middleware(JoinGate, service=service, strangers=strangers)
-    app.add_middleware(HostGate, service=service, answers=hosts.answering(service), strangers=strangers)
+    app.add_middleware(HostGate, service=service, answers=hosts.host_app(service), strangers=strangers)
     app.add_middleware(DashboardGate, dashboard=pages)
     app.add_middleware(OriginGate, allowed_hosts=settings.allowed_hosts, url=settings.url)
     if service.settings.temporal.encrypt:
@@ -70,9 +70,9 @@ def _add_gates(app: FastAPI, service: Service, webhook_secret: str, pages: ASGIA
     deliveries = {"rate": Rate(SIGNED), "strangers": Rate(STRANGERS)}
     app.add_middleware(WebhookGate, secret=webhook_secret, **deliveries)
     app.add_middleware(FramingGate)
-    told = Strangers(AuditLog(service.home.strangers), Rate(audit.STRANGERS))
+    strangers_log = Strangers(AuditLog(service.home.strangers), Rate(audit.STRANGERS))
     routes = [*app.routes, *hosts.router.routes]
-    app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit), strangers=told, routes=routes)
+    app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit), strangers=strangers_log, routes=routes)
 
 
 def _add_codec(app: FastAPI, service: Service, own: token.Token, named: tokens.Tokens) -> None:
@@ -80,8 +80,8 @@ def _add_codec(app: FastAPI, service: Service, own: token.Token, named: tokens.T
     settings, sessions = service.settings.bridge, Sessions(service)
 
     def session(scope: Scope) -> str | None:
-        found = sessions.of(scope)
-        return found.key if found else None
+        current = sessions.of(scope)
+        return current.key if current else None
 
     app.add_middleware(
         CodecGate,

@@ -55,8 +55,8 @@ class Connection(H11Protocol):
         self._late = self.loop.call_later(seconds, self.transport.abort) if part else None
 
     def _make_room(self) -> bool:
-        others = (each for each in self.connections if isinstance(each, Connection) and each is not self)
-        silent = min((each for each in others if each._is_silent()), key=lambda each: each._heard_at, default=None)
+        others = (other for other in self.connections if isinstance(other, Connection) and other is not self)
+        silent = min((other for other in others if other._is_silent()), key=lambda other: other._heard_at, default=None)
         if silent is None:
             return False
         silent.transport.abort()

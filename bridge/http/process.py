@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from activities.host import helper_process
 from activities.redaction.redact import search_apart
 from activities.runs.service_process import loud
-from activities.settings import ready as ready_file
+from activities.settings import ready
 from bridge.http.app import create_app
 from bridge.http.connections import Connection
 from bridge.machine import tcp_callers, web_ui
@@ -36,14 +36,14 @@ def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: C
     with bind(choose_address(service.settings.bridge, addr, allow_remote=allow_remote)) as listening:
         beside: set[asyncio.Task[None]] = set()
 
-        def ready() -> None:
+        def on_ready() -> None:
             say_ready(service, address_of(listening))
-            chores = auto_merge.keep(service), ready_file.keep_beating(service.home.bridge_ready)
+            chores = auto_merge.keep(service), ready.keep_beating(service.home.bridge_ready)
             beside.update(loud(asyncio.get_running_loop().create_task(chore)) for chore in chores)
             announce(f"http://{address_of(listening)}")
 
         with suppress(KeyboardInterrupt):  # it has stopped in order by then
-            asyncio.run(configured(app_of(service), ready).serve([listening]))
+            asyncio.run(configure(app_of(service), on_ready).serve([listening]))
 
 
 def app_of(service: Service) -> ASGIApp:
@@ -54,7 +54,7 @@ def app_of(service: Service) -> ASGIApp:
     return app
 
 
-def configured(app: ASGIApp, ready: Callable[[], None]) -> uvicorn.Server:
+def configure(app: ASGIApp, on_ready: Callable[[], None]) -> uvicorn.Server:
     """Configure a server that trusts no proxy, hides its version, and reports when it is ready."""
     config = uvicorn.Config(
         app,
@@ -68,20 +68,20 @@ def configured(app: ASGIApp, ready: Callable[[], None]) -> uvicorn.Server:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    return _Server(config, ready)
+    return _Server(config, on_ready)
 
 
 def say_ready(service: Service, address: Address) -> None:
     """Write the file by which the daemon sees that the bridge listens."""
-    ready_file.say(service.home.bridge_ready, service.reading.told(), str(address))
+    ready.say(service.home.bridge_ready, service.reading.told(), str(address))
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._ready()
+        self._on_ready()
         asyncio.get_running_loop().run_in_executor(None, importlib.import_module, _REDACTION)

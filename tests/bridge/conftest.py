@@ -12,7 +12,7 @@ import pytest
 from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError
 
 from bridge.http.app import create_app
-from bridge.http.process import configured
+from bridge.http.process import configure
 from bridge.machine.address import Address, address_of, bind
 from bridge.operations.orders import resume
 from bridge.operations.service import Service
@@ -70,7 +70,7 @@ def listening() -> Iterator[Callable[[Service], Live]]:
     def listen(service: Service) -> Live:
         socket = bind(Address("127.0.0.1", 0))
         up: Future[None] = Future()
-        server = configured(create_app(service), lambda: up.set_result(None))
+        server = configure(create_app(service), lambda: up.set_result(None))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([socket])), daemon=True)
         thread.start()
 

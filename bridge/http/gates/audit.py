@@ -87,25 +87,25 @@ class AuditGate:
         """Return the route's own path pattern, which no caller chose, even if a gate refused the call before
         routing.
         """
-        found = scope.get("route") or next(
-            (each for each in self._routes if each.path_regex.match(scope["path"])), None
+        route = scope.get("route") or next(
+            (known for known in self._routes if known.path_regex.match(scope["path"])), None
         )
-        return found.path if found else OTHER
+        return route.path if route else OTHER
 
 
 class Strangers:
     """The log of calls without a valid token, session or signature."""
 
     def __init__(self, log_file: "AuditLog", rate: Rate) -> None:
-        self._log, self._rate, self._untold = log_file, rate, 0
+        self._log, self._rate, self._skipped = log_file, rate, 0
 
     def write(self, line: dict[str, Any]) -> None:
         """Write a line with the number of calls skipped before it; only count the call beyond the rate limit."""
         if self._rate.take("strangers"):
-            self._untold += 1
+            self._skipped += 1
             return
-        more = {"untold_before": self._untold} if self._untold else {}
-        self._untold = 0
+        more = {"untold_before": self._skipped} if self._skipped else {}
+        self._skipped = 0
         self._log.write(_ENCODER.encode(line | more))
 
 

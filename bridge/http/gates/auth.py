@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from starlette.types import ASGIApp, Scope
 
-from bridge.http.gates.gate import Gate, header, is_probe
+from bridge.http.gates.gate import HeadGate, header, is_probe
 from bridge.http.gates.rate import Rate
 from bridge.http.wire.call import Call, call_of
 from bridge.http.wire.errors import UnauthorizedError
@@ -15,7 +15,7 @@ from bridge.machine.token import Token
 from bridge.operations.home.tokens import Tokens
 
 
-class AuthGate(Gate):
+class AuthGate(HeadGate):
     """A gate that accepts known tokens and notes their name and scope. Wrong tokens are rate-limited per address."""
 
     def __init__(self, app: ASGIApp, token: Token, named: Tokens, rate: Rate) -> None:
@@ -26,7 +26,7 @@ class AuthGate(Gate):
         if is_probe(scope) or is_signed(scope):
             return
         shown = _bearer(header(scope, b"authorization"))
-        if shown is not None and await self._known(call_of(scope), shown):
+        if shown is not None and await self._identify(call_of(scope), shown):
             call_of(scope).opens = lambda: self._opens(shown)
             return
         self._rate.count(f"address {address(scope)}")
@@ -40,7 +40,7 @@ class AuthGate(Gate):
         """Look a token up in a thread: the store may be slow, and other calls go on meanwhile."""
         return await asyncio.to_thread(self._named.find, shown)
 
-    async def _known(self, call: Call, shown: bytes) -> bool:
+    async def _identify(self, call: Call, shown: bytes) -> bool:
         if self._token.accepts(shown):
             call.scope, call.by = TokenScope.ACT, "the operator's token"
         elif named := await self._find(shown):

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from temporalio.api.common.v1 import Payload, Payloads
 
 from activities.sealing.payload_seals import PayloadSeals
-from bridge.http.gates.gate import Gate, header
+from bridge.http.gates.gate import HeadGate, header
 from bridge.http.gates.origin import is_own
 from bridge.http.gates.rate import Rate
 from bridge.http.gates.size import read_body
@@ -41,8 +41,8 @@ class CodecGate:
         app: ASGIApp,
         *,
         seals: PayloadSeals,
-        hosts: Gate,
-        auth: Gate,
+        hosts: HeadGate,
+        auth: HeadGate,
         page: str,
         url: str,
         session: Callable[[Scope], str | None],
@@ -56,7 +56,7 @@ class CodecGate:
         origin = header(scope, b"origin") or ""
         from_page = is_own(origin, header(scope, b"host") or "", self._url)
         if origin and origin.lower() == self._page:
-            scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"origin"]}
+            scope = {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"origin"]}
             send, from_page = _readable_by(origin, send), True
         try:
             answer = await self._answer(scope, receive, from_page=from_page)
@@ -75,11 +75,11 @@ class CodecGate:
         if body is None:
             raise TooLargeError("request body too large")
         try:
-            asked = json_format.Parse(body, Payloads())
+            encrypted = json_format.Parse(body, Payloads())
         except (json_format.ParseError, ValueError, RecursionError):
             raise InvalidJsonError('the body must be `{"payloads": [...]}`') from None
-        shown = Payloads(payloads=self._shown(asked.payloads))
-        return Response(json_format.MessageToJson(shown), media_type="application/json")
+        decrypted = Payloads(payloads=self._decrypt(encrypted.payloads))
+        return Response(json_format.MessageToJson(decrypted), media_type="application/json")
 
     async def _let_in(self, scope: Scope, *, from_page: bool) -> None:
         if scope["path"] == FOR_PAGES:
@@ -91,7 +91,7 @@ class CodecGate:
             await self._auth.check(scope)
         self._rate.count(f"codec {call_of(scope).caller}")
 
-    def _shown(self, payloads: Iterable[Payload]) -> Iterable[Payload]:
+    def _decrypt(self, payloads: Iterable[Payload]) -> Iterable[Payload]:
         """Decrypt the payloads; return those unchanged that are not encrypted, or encrypted with another key."""
         for payload in payloads:
             try:

@@ -6,7 +6,7 @@ from bridge.http.wire.refusals import refuse
 from workflows.model.errors import ServiceError
 
 
-class Gate:
+class HeadGate:
     """A check that needs only the head of a request."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -27,8 +27,8 @@ class Gate:
 
 def header(scope: Scope, name: bytes) -> str | None:
     """Return a header's value; several of one name are joined with commas."""
-    found = [value for key, value in scope["headers"] if key == name]
-    return b", ".join(found).decode("latin-1") if found else None
+    values = [value for key, value in scope["headers"] if key == name]
+    return b", ".join(values).decode("latin-1") if values else None
 
 
 def is_probe(scope: Scope) -> bool:

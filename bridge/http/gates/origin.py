@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Scope
 
-from bridge.http.gates.gate import Gate, header
+from bridge.http.gates.gate import HeadGate, header
 from bridge.http.wire.errors import ForbiddenHostError, ForbiddenOriginError
 from bridge.http.wire.webhook import is_signed
 
@@ -18,7 +18,7 @@ NAMES = frozenset({"localhost", "host.docker.internal", "host.containers.interna
 _HOST = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<name>[^\[\]:/@\s]+))(?::[0-9]{1,5})?")
 
 
-class OriginGate(Gate):
+class OriginGate(HeadGate):
     """A gate that accepts only our own host names and addresses, and no foreign Origin."""
 
     def __init__(self, app: ASGIApp, allowed_hosts: Collection[str], url: str = "") -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Scope
 
-from bridge.http.gates.gate import Gate, is_probe
+from bridge.http.gates.gate import HeadGate, is_probe
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import RateLimitedError
 from bridge.http.wire.webhook import is_signed
@@ -54,7 +54,7 @@ class Rate:
             raise RateLimitedError(message, str(seconds))
 
 
-class RateGate(Gate):
+class RateGate(HeadGate):
     """A gate that rate-limits callers with a token."""
 
     def __init__(self, app: ASGIApp, rate: Rate) -> None:

@@ -5,7 +5,7 @@ import re
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bridge.http.gates.gate import Gate, header
+from bridge.http.gates.gate import HeadGate, header
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import InvalidHttpError, TooLargeError
 from bridge.http.wire.refusals import refuse
@@ -26,7 +26,7 @@ class SizeGate:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         limit = limit_of(scope)
-        body = None if announced(scope) > limit else await read_body(scope, receive, limit)
+        body = None if announced_size(scope) > limit else await read_body(scope, receive, limit)
         if body is None:
             return await refuse(scope, receive, send, TooLargeError("request body too large"))
         return await self.app(scope, replay(body, receive), send)
@@ -39,7 +39,7 @@ def limit_of(scope: Scope) -> int:
     return PIPELINE_RUN if _PIPELINE_RUN.fullmatch(scope["path"]) else GENERAL
 
 
-def announced(scope: Scope) -> int:
+def announced_size(scope: Scope) -> int:
     """Return the value of the Content-Length header; 0 if it is missing."""
     text = header(scope, b"content-length") or "0"
     return int(text) if re.fullmatch("[0-9]{1,20}", text) else 0
@@ -70,7 +70,7 @@ def replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-class FramingGate(Gate):
+class FramingGate(HeadGate):
     """A gate that refuses `Content-Length` together with `Transfer-Encoding` and closes the connection.
 
     A proxy before the bridge might believe the other of the two.

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bridge.http.gates.gate import header
 from bridge.http.gates.rate import Rate
-from bridge.http.gates.size import announced, read_body, replay
+from bridge.http.gates.size import announced_size, read_body, replay
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import RateLimitedError, TooLargeError, UnauthorizedError
 from bridge.http.wire.refusals import refuse
@@ -45,7 +45,7 @@ class WebhookGate:
         if scope["type"] != "http" or not is_delivery(scope):
             return await self.app(scope, receive, send)
         try:
-            body = await self._signed(scope, receive)
+            body = await self._signed_body(scope, receive)
         except (ServiceError, ClientDisconnect) as refusal:
             limit = self._count(scope)
             if isinstance(refusal, ClientDisconnect):
@@ -65,14 +65,14 @@ class WebhookGate:
             return limit
         return None
 
-    async def _signed(self, scope: Scope, receive: Receive) -> bytes:
+    async def _signed_body(self, scope: Scope, receive: Receive) -> bytes:
         """Return the body if its signature is valid. Check the signature's form and the size before reading."""
         if not self._secret:
             raise NotFoundError(f"there is nothing at {scope['path']}: no webhook is set up", "service doctor")
         shown = (header(scope, SIGNATURE.lower().encode()) or "").encode("latin-1")
         if not _SIGNATURE.fullmatch(shown):
             raise UnauthorizedError(f"a signature is needed: {SIGNATURE}", SIGNATURE)
-        body = None if announced(scope) > LARGEST else await self._read(scope, receive)
+        body = None if announced_size(scope) > LARGEST else await self._read(scope, receive)
         if body is None:
             raise TooLargeError("the delivery is too large")
         right = b"sha256=" + hmac.new(self._secret, body, sha256).hexdigest().encode()

@@ -46,7 +46,7 @@ async def publish_job(
 ) -> PublishAnswer:
     """Publish a tree's or a leg's work as a pull request; a repeated call changes nothing."""
     base, actor = body.base if body else None, call.signed
-    return await act(lambda: asyncio.to_thread(_published, service, job_id, actor, base))
+    return await act(lambda: asyncio.to_thread(_publish, service, job_id, actor, base))
 
 
 @router.post(
@@ -57,14 +57,14 @@ async def publish_job(
 async def merge_job(service: ServiceDep, job_id: JobId, call: CallDep, body: MergeRequest | None = None) -> MergeAnswer:
     """Merge a leg, and others behind it, or all work of a root's tree, into the branch of the task: all or none."""
     wanted, actor = body or MergeRequest(), call.signed
-    return await act(lambda: asyncio.to_thread(_merged, service, (job_id, *wanted.then), actor, wanted))
+    return await act(lambda: asyncio.to_thread(_merge, service, (job_id, *wanted.then), actor, wanted))
 
 
 @router.post("/v1/jobs/{job_id}/drop", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def drop_job(service: ServiceDep, job_id: JobId, call: CallDep, body: DropRequest | None = None) -> DropAnswer:
     """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any with `force`."""
     force, actor = body is not None and body.force, call.signed
-    return await act(lambda: asyncio.to_thread(_dropped, service, job_id, actor, force))
+    return await act(lambda: asyncio.to_thread(_drop, service, job_id, actor, force))
 
 
 @router.post("/v1/jobs/{job_id}/resolve", responses=STARTS, openapi_extra=needs(TokenScope.ACT))
@@ -85,12 +85,12 @@ async def revise_job(
     service: ServiceDep, job_id: JobId, body: ReviseRequest, call: CallDep, once: OnceDep
 ) -> ReviseAnswer:
     """Send comments on a job's diff back, as the next instructions for the work."""
-    actor, comments = call.actor, [_comment(each) for each in body.comments]
-    said = Feedback(comments, body.text, body.head, body.whole_tree)
+    actor, comments = call.actor, [_comment(comment) for comment in body.comments]
+    feedback = Feedback(comments, body.text, body.head, body.whole_tree)
 
     async def send(root: str | None) -> Answer:
         agent = body.agent or ""
-        made = await revising.revise(service, job_id, said, actor=actor, channel=CHANNEL, agent=agent, root=root)
+        made = await revising.revise(service, job_id, feedback, actor=actor, channel=CHANNEL, agent=agent, root=root)
         return made.model_dump()
 
     return ReviseAnswer.model_validate(await once.start(body, send))
@@ -111,19 +111,19 @@ async def review_job(
     return ReviewAnswer.model_validate(await once.start(wanted, start))
 
 
-def _comment(said: LineComment) -> DiffComment:
-    return DiffComment(said.path, said.line, said.text, old=said.side == "old")
+def _comment(comment: LineComment) -> DiffComment:
+    return DiffComment(comment.path, comment.line, comment.text, old=comment.side == "old")
 
 
-def _published(service: Service, job_id: str, actor: str, base: str | None) -> PublishAnswer:
-    return projections.hidden(service, publish.publish(service, job_id, actor=actor, base=base))
+def _publish(service: Service, job_id: str, actor: str, base: str | None) -> PublishAnswer:
+    return projections.hide_paths(service, publish.publish(service, job_id, actor=actor, base=base))
 
 
-def _merged(service: Service, job_ids: Sequence[str], actor: str, wanted: MergeRequest) -> MergeAnswer:
+def _merge(service: Service, job_ids: Sequence[str], actor: str, wanted: MergeRequest) -> MergeAnswer:
     done = merges.merge(service, job_ids, actor=actor, anyway=wanted.anyway)
-    return projections.shown(service, MergeAnswer, done)
+    return projections.view_of(service, MergeAnswer, done)
 
 
-def _dropped(service: Service, job_id: str, actor: str, force: bool) -> DropAnswer:
+def _drop(service: Service, job_id: str, actor: str, force: bool) -> DropAnswer:
     gone = drops.drop(service, job_id, actor=actor, force=force)
     return DropAnswer.model_validate(gone, from_attributes=True)

@@ -31,8 +31,8 @@ def resumed_at(last_event_id: str | None, cursor: int) -> int:
 def look(service: Service, job_id: str, after: int, whole_tree: bool | None) -> tuple[list[EventRecord], bool]:
     """Return the events since, and whether no more will come."""
     over = jobs.tree(service, job_id).over  # read first, so that the events include all up to the end
-    found = jobs.events(service, job_id, after=after, limit=PAGE, whole_tree=whole_tree)
-    return found, over and len(found) < PAGE
+    events = jobs.events(service, job_id, after=after, limit=PAGE, whole_tree=whole_tree)
+    return events, over and len(events) < PAGE
 
 
 async def stream(
@@ -42,18 +42,18 @@ async def stream(
     sent = time.monotonic()
     yield b"retry: 2000\n\n"
     while await opens():
-        found, over = await read(look, service, job_id, after, whole_tree)
-        for record in found:
+        records, over = await read(look, service, job_id, after, whole_tree)
+        for record in records:
             if not await opens():  # a slow reader takes its time for a page of events
                 return
             after, sent = record.seq, time.monotonic()
-            told = await read(projections.hidden, service, Event.of(record))
-            yield f"id: {after}\nevent: {record.kind}\ndata: {told.model_dump_json()}\n\n".encode()
+            event = await read(projections.hide_paths, service, Event.of(record))
+            yield f"id: {after}\nevent: {record.kind}\ndata: {event.model_dump_json()}\n\n".encode()
         if over:
             yield END
             return
         if time.monotonic() - sent > QUIET_SECONDS:
             sent = time.monotonic()
             yield STILL_HERE
-        if len(found) < PAGE:
+        if len(records) < PAGE:
             await asyncio.sleep(LOOK_SECONDS)

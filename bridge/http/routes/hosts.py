@@ -34,13 +34,13 @@ Most = Annotated[int, Query(ge=1, le=LARGEST_OFFSET)]
 router = APIRouter(prefix=PREFIX.rstrip("/"), route_class=StrictRoute)
 
 
-def answering(service: Service) -> FastAPI:
+def host_app(service: Service) -> FastAPI:
     """Return an application of these routes alone: they are no part of the interface for people and programs."""
-    made = FastAPI(openapi_url=None, redirect_slashes=False)
-    made.state.service = service
-    made.routes.extend(router.routes)
-    refusals.install(made)
-    return made
+    app = FastAPI(openapi_url=None, redirect_slashes=False)
+    app.state.service = service
+    app.routes.extend(router.routes)
+    refusals.install(app)
+    return app
 
 
 @router.get("/attempts/{job_id}/{attempt}/log", openapi_extra=needs(TokenScope.READ))
@@ -85,8 +85,8 @@ async def host_stage(service: ServiceDep, run_id: str, stage_id: str) -> StageOu
 def _log(
     service: Service, job_id: str, attempt: int, before: int | None, cursor: int | None, limit: int, longest: int
 ) -> Log:
-    found = output.log(service, job_id, attempt, before=before, cursor=cursor, limit=limit, longest=longest)
-    return projections.hidden(service, found)
+    log = output.log(service, job_id, attempt, before=before, cursor=cursor, limit=limit, longest=longest)
+    return projections.hide_paths(service, log)
 
 
 def _raw(service: Service, job_id: str, attempt: int, cursor: int) -> tuple[bytes, int]:

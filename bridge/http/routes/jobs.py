@@ -85,17 +85,17 @@ async def get_job(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """One job with its result; with `wait`, the answer comes when the job changes."""
-    told = await read(projections.job, service, job_id)
+    job = await read(projections.job, service, job_id)
     if wait is not None:
         seconds = _seconds(wait)
         with held.wait(request.scope):
-            told = await _changed(service, job_id, request, told, if_none_match or told.tag, seconds)
+            job = await _wait_for_change(service, job_id, request, job, if_none_match or job.tag, seconds)
         if not await call_of(request.scope).opens():
             raise UnauthorizedError("the token was taken back while this call waited", "Bearer")
-    headers = {"ETag": told.tag}
-    if told.tag == if_none_match:
+    headers = {"ETag": job.tag}
+    if job.tag == if_none_match:
         return Response(status_code=304, headers=headers)
-    return Response(told.body, headers=headers, media_type="application/json")
+    return Response(job.body, headers=headers, media_type="application/json")
 
 
 @router.get("/v1/jobs", responses=errors(NotFoundError), openapi_extra=needs(TokenScope.READ))
@@ -205,11 +205,11 @@ async def get_events(
     after = resumed_at(last_event_id, cursor)
     if "text/event-stream" not in request.headers.get("accept", ""):
         return await read(_events, service, job_id, after, limit, whole_tree)
-    found, over = await read(look, service, job_id, after, whole_tree)
-    if over and not found and last_event_id is not None:
+    events, over = await read(look, service, job_id, after, whole_tree)
+    if over and not events and last_event_id is not None:
         return Response(status_code=204)
-    told = stream(service, job_id, after, whole_tree, call_of(request.scope).opens)
-    return held.stream(request.scope, told)
+    body = stream(service, job_id, after, whole_tree, call_of(request.scope).opens)
+    return held.stream(request.scope, body)
 
 
 @router.post("/v1/jobs/{job_id}/resume", responses=STARTS, openapi_extra=needs(TokenScope.ACT))
@@ -219,8 +219,8 @@ async def resume_job(
     """Answer a pause, or decide about its failures, like `service resume`."""
 
     async def decide(request_id: str | None) -> Answer:
-        said = body.model_dump(exclude_none=True) | {"job_id": job_id, "request_id": request_id or ""}
-        verdict = await resume(service, ResumeOrder(actor=call.actor, channel=CHANNEL, **said))
+        fields = body.model_dump(exclude_none=True) | {"job_id": job_id, "request_id": request_id or ""}
+        verdict = await resume(service, ResumeOrder(actor=call.actor, channel=CHANNEL, **fields))
         return {"job_id": job_id, "verb": body.verb, "message": verdict.message, "applied": verdict.applied}
 
     def new_id() -> str:
@@ -251,31 +251,31 @@ async def dismiss_job(service: ServiceDep, job_id: JobId, call: CallDep) -> Kill
 
 
 def _log(service: Service, job_id: str, attempt: int | None, before: int | None, cursor: int | None, limit: int) -> Log:
-    found = output.log(service, job_id, attempt, before=before, cursor=cursor, limit=limit)
-    return projections.hidden(service, found)
+    log = output.log(service, job_id, attempt, before=before, cursor=cursor, limit=limit)
+    return projections.hide_paths(service, log)
 
 
 def _gate(service: Service, job_id: str, pull_request: int | None) -> Gate:
-    found = merge_gate.of_tree(service, job_id, pull_request=pull_request, fetch=False)
-    return projections.shown(service, Gate, found)
+    verdict = merge_gate.of_tree(service, job_id, pull_request=pull_request, fetch=False)
+    return projections.view_of(service, Gate, verdict)
 
 
 def _page(service: Service, wanted: JobFilter) -> JobList:
-    found, more = page(jobs.find(service, wanted), wanted.limit, lambda last: (last.queued_at, last.job_id))
-    listed = [JobSummary.of(each) for each in found]
-    return projections.hidden(service, JobList(jobs=listed, next_cursor=more))
+    records, more = page(jobs.find(service, wanted), wanted.limit, lambda last: (last.queued_at, last.job_id))
+    listed = [JobSummary.of(record) for record in records]
+    return projections.hide_paths(service, JobList(jobs=listed, next_cursor=more))
 
 
 def _trees(service: Service, wanted: TreeFilter) -> TreeList:
-    found, more = page(tree_list.find(service, wanted), wanted.limit, tree_list.cursor_key)
-    return projections.hidden(service, TreeList(trees=[listed_tree(row) for row in found], next_cursor=more))
+    rows, more = page(tree_list.find(service, wanted), wanted.limit, tree_list.cursor_key)
+    return projections.hide_paths(service, TreeList(trees=[listed_tree(row) for row in rows], next_cursor=more))
 
 
 def _events(service: Service, job_id: str, after: int, limit: int, whole_tree: bool | None) -> EventList:
-    found = jobs.events(service, job_id, after=after, limit=limit + 1, whole_tree=whole_tree)
-    shown = [Event.of(each) for each in found[:limit]]
-    more = shown[-1].seq if len(found) > limit else None
-    return projections.hidden(service, EventList(events=shown, next_cursor=more))
+    records = jobs.events(service, job_id, after=after, limit=limit + 1, whole_tree=whole_tree)
+    events = [Event.of(record) for record in records[:limit]]
+    more = events[-1].seq if len(records) > limit else None
+    return projections.hide_paths(service, EventList(events=events, next_cursor=more))
 
 
 def _seconds(wait: str) -> float:
@@ -288,17 +288,17 @@ def _seconds(wait: str) -> float:
     return seconds
 
 
-async def _changed(
-    service: Service, job_id: str, request: Request, told: WrittenJob, known: str, seconds: float
+async def _wait_for_change(
+    service: Service, job_id: str, request: Request, job: WrittenJob, known: str, seconds: float
 ) -> WrittenJob:
     """Poll until the job differs from the known version, or cannot change any more."""
     loop = asyncio.get_running_loop()
     until, opens = loop.time() + seconds, call_of(request.scope).opens
 
     async def waits() -> bool:
-        return told.tag == known and not told.ended and loop.time() < until and await opens()
+        return job.tag == known and not job.ended and loop.time() < until and await opens()
 
     while await waits() and not await request.is_disconnected():
         await asyncio.sleep(min(LOOK_SECONDS, max(0.0, until - loop.time())))
-        told = await read(projections.job, service, job_id)
-    return told
+        job = await read(projections.job, service, job_id)
+    return job

@@ -6,7 +6,7 @@ from bridge.http.wire.authorization import needs
 from bridge.http.wire.dependencies import CallDep, OnceDep, ServiceDep
 from bridge.http.wire.document import ACTS, BODY, ORDER, errors
 from bridge.http.wire.parameters import Cursor, Limit, RunStateIs
-from bridge.http.wire.projections import hidden
+from bridge.http.wire.projections import hide_paths
 from bridge.http.wire.schemas import RunAnswer, RunRequest
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import act, read
@@ -62,16 +62,16 @@ async def list_runs(
 ) -> RunList:
     """The newest runs that match, a page at a time."""
     wanted = RunFilter(pipeline, repo, state, limit, cursor)
-    return await read(lambda: hidden(service, runs.list_runs(service, wanted)))
+    return await read(lambda: hide_paths(service, runs.list_runs(service, wanted)))
 
 
 @router.get("/v1/runs/{run_id}", responses=errors(NotFoundError), openapi_extra=needs(TokenScope.READ))
 async def get_run(service: ServiceDep, run_id: str) -> RunView:
     """A run with its stages."""
-    return await read(lambda: hidden(service, runs.show_run(service, run_id)))
+    return await read(lambda: hide_paths(service, runs.show_run(service, run_id)))
 
 
 @router.post("/v1/runs/{run_id}/cancel", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def cancel_run(service: ServiceDep, run_id: str, call: CallDep) -> RunView:
     """End a run: its commands and agents are stopped."""
-    return await read(hidden, service, await act(lambda: definitions.cancel(service, run_id, actor=call.signed)))
+    return await read(hide_paths, service, await act(lambda: definitions.cancel(service, run_id, actor=call.signed)))

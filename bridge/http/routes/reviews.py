@@ -7,7 +7,7 @@ from bridge.http.wire.authorization import needs
 from bridge.http.wire.dependencies import ServiceDep
 from bridge.http.wire.document import errors
 from bridge.http.wire.parameters import Cursor, Limit, PullRequest
-from bridge.http.wire.projections import hidden
+from bridge.http.wire.projections import hide_paths
 from bridge.http.wire.schemas import ReviewList
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import read
@@ -32,5 +32,5 @@ async def list_reviews(
 
 
 def _page(service: Service, wanted: ReviewFilter) -> ReviewList:
-    found, more = page(reviews.find(service, wanted), wanted.limit, lambda last: (last.opened_at, last.review_id))
-    return hidden(service, ReviewList(reviews=[reviews.view(each) for each in found], next_cursor=more))
+    rows, more = page(reviews.find(service, wanted), wanted.limit, lambda last: (last.opened_at, last.review_id))
+    return hide_paths(service, ReviewList(reviews=[reviews.view(row) for row in rows], next_cursor=more))

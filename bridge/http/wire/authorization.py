@@ -27,7 +27,7 @@ def needs(scope: TokenScope) -> dict[str, Any]:
     return {"security": [{"bearer": [scope.value]}]}
 
 
-def declared(extra: Mapping[str, Any] | None) -> TokenScope | None:
+def declared_scope(extra: Mapping[str, Any] | None) -> TokenScope | None:
     """Return the scope an endpoint declares, None for a free one. Raise ValueError if it declares nothing."""
     if extra is None or "security" not in extra:
         raise ValueError("an endpoint must declare its scope: openapi_extra=needs(Scope.READ)")
@@ -42,7 +42,7 @@ def check_scope(call: Call, needed: TokenScope) -> None:
         raise ForbiddenScopeError(f"this takes a token of scope {needed}, and {whose}", add)
 
 
-def nobody_s(caller: SocketAddress | None, here: SocketAddress | None) -> Agent | None:
+def no_agent(caller: SocketAddress | None, here: SocketAddress | None) -> Agent | None:
     """Return no agent, for calls that do not come over a local connection."""
     del caller, here
     return None
@@ -54,10 +54,10 @@ async def refuse_agents(service: Service, agent_at: AgentAt, scope: Scope, order
     if is_known(*ends):
         return
     try:
-        found = await read(agent_at, *ends)
+        agent = await read(agent_at, *ends)
     except CannotTellError:
         why = "agents run on this machine, and the caller may be one of them"
         raise people.UnknownCallerError(why, AGAIN) from None
-    if found is not None:
-        call_of(scope).by = f"{found}, with {call_of(scope).by}"
-        await read(people.refuse, found, f"`{order}`", INSTEAD, service)
+    if agent is not None:
+        call_of(scope).by = f"{agent}, with {call_of(scope).by}"
+        await read(people.refuse, agent, f"`{order}`", INSTEAD, service)

@@ -53,7 +53,7 @@ class Call:
 
 def call_of(scope: Scope) -> Call:
     """Return the call of a scope, created on first use."""
-    found: Call | None = scope.get(_KEY)
-    if found is None:
-        found = scope[_KEY] = Call()
-    return found
+    call: Call | None = scope.get(_KEY)
+    if call is None:
+        call = scope[_KEY] = Call()
+    return call

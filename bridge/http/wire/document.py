@@ -78,12 +78,12 @@ def meaning(kind: type[ServiceError]) -> str:
 def _response(kinds: list[type[ServiceError]]) -> dict[str, Any]:
     first = kinds[0]
     example = Error(error=meaning(first), code=first.code, request_id="req-6f1c0a9d2b7e4c35")
-    said: dict[str, Any] = {
+    response: dict[str, Any] = {
         "description": " ".join(f"`{kind.code}`: {meaning(kind)}" for kind in kinds),
         "content": {"application/json": {"schema": ERROR, "example": example.model_dump()}},
     }
     names = {kind.header for kind in kinds if issubclass(kind, HttpError) and kind.header}
-    return said | ({"headers": {name: {"schema": {"type": "string"}} for name in names}} if names else {})
+    return response | ({"headers": {name: {"schema": {"type": "string"}} for name in names}} if names else {})
 
 
 ACTS = errors(NotFoundError, RefusedError, *ORDER, *BODY)
@@ -101,18 +101,19 @@ def document(app: FastAPI) -> dict[str, Any]:
         for route in app.routes:
             if isinstance(route, APIRoute):
                 route.operation_id = route.name
-        made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        for operation in (each for path in made["paths"].values() for each in path.values()):
-            operation["responses"].pop("422", None)
-            _without_null(operation)
-        schemas = made["components"]["schemas"] | {Error.__name__: Error.model_json_schema()}
-        made["components"]["schemas"] = {
+        schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        for path in schema["paths"].values():
+            for operation in path.values():
+                operation["responses"].pop("422", None)
+                _without_null(operation)
+        schemas = schema["components"]["schemas"] | {Error.__name__: Error.model_json_schema()}
+        schema["components"]["schemas"] = {
             name: schemas[name] for name in sorted(schemas) if name not in ("HTTPValidationError", "ValidationError")
         }
         scheme = {"type": "http", "scheme": "bearer", "description": TOKENS}
-        made["components"]["securitySchemes"] = {"bearer": scheme}
-        made["security"] = [{"bearer": []}]
-        app.openapi_schema = made
+        schema["components"]["securitySchemes"] = {"bearer": scheme}
+        schema["security"] = [{"bearer": []}]
+        app.openapi_schema = schema
     return app.openapi_schema
 
 
@@ -122,6 +123,6 @@ def _without_null(operation: dict[str, Any]) -> None:
     places += operation.get("requestBody", {"content": {}})["content"].values()
     for place in places:
         schema = place["schema"]
-        if kinds := [each for each in schema.pop("anyOf", ()) if each != {"type": "null"}]:
+        if kinds := [kind for kind in schema.pop("anyOf", ()) if kind != {"type": "null"}]:
             (kind,) = kinds
             place["schema"] = kind if "$ref" in kind else schema | kind

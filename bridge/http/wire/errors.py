@@ -165,9 +165,9 @@ def as_ours(error: Exception, scope: Scope) -> ServiceError:
 
     An unexpected exception is our fault: its details go to the log only.
     """
-    told = _as_ours(error, scope)
-    told.message, told.hint = redacted_begin(told.message, LONGEST), redacted(told.hint)
-    return told
+    ours = _as_ours(error, scope)
+    ours.message, ours.hint = redacted_begin(ours.message, LONGEST), redacted(ours.hint)
+    return ours
 
 
 def _as_ours(error: Exception, scope: Scope) -> ServiceError:
@@ -179,8 +179,8 @@ def _as_ours(error: Exception, scope: Scope) -> ServiceError:
         case HTTPException(status_code=404):
             return NotFoundError(f"there is nothing at {scope['path'][:200]}; /openapi.json lists what there is")
         case HTTPException(status_code=405):
-            told = f"{scope['method']} is not allowed here; the Allow header lists what is"
-            return MethodNotAllowedError(told, (error.headers or {}).get("Allow", ""))
+            message = f"{scope['method']} is not allowed here; the Allow header lists what is"
+            return MethodNotAllowedError(message, (error.headers or {}).get("Allow", ""))
         case HTTPException() if error.status_code < 500:
             return InvalidRequestError(str(error.detail))
         case ClientDisconnect():
@@ -199,7 +199,7 @@ NAME = 100
 
 def sentences(faults: Sequence[Mapping[str, Any]]) -> str:
     """Return the faults of a request in one line; of many, only the first."""
-    return "; ".join(first([sentence(each) for each in faults[:SHOWN]], len(faults)))
+    return "; ".join(first([sentence(fault) for fault in faults[:SHOWN]], len(faults)))
 
 
 def sentence(fault: Mapping[str, Any]) -> str:

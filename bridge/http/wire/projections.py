@@ -43,11 +43,11 @@ def job(service: Service, job_id: str) -> WrittenJob:
     [record] = hosts.with_reasons(service, [jobs.get(service, job_id)])
     run = attempt_rows.get(service.store, job_id, record.attempt)
     payload = (run.payload if run else None) or {}
-    paused = round_rows.open_rounds(service.store, root=record.root_job_id)
+    rounds = round_rows.open_rounds(service.store, root=record.root_job_id)
     parts = {
         "result": payload.get("service_result"),
         "observation": payload.get("result_observation"),
-        "round": next((each for each in paused if job_id in (each.coordinator_id, each.job_id)), None),
+        "round": next((row for row in rounds if job_id in (row.coordinator_id, row.job_id)), None),
         "links": _links(service, record),
     }
     text = Job.model_validate(record.__dict__ | parts, from_attributes=True).model_dump_json()
@@ -58,19 +58,19 @@ def job(service: Service, job_id: str) -> WrittenJob:
 
 def tree(service: Service, job_id: str) -> Tree:
     """Return a whole tree: its task, every job, its bounds."""
-    return hidden(service, Tree.of(jobs.tree(service, job_id)))
+    return hide_paths(service, Tree.of(jobs.tree(service, job_id)))
 
 
-def hidden(service: Service, told: M) -> M:
+def hide_paths(service: Service, view: M) -> M:
     """Replace the paths of this home and of the registered checkouts in a view."""
-    text = told.model_dump_json()
+    text = view.model_dump_json()
     without = without_paths(service, text)
-    return told if without == text else type(told).model_validate_json(without)
+    return view if without == text else type(view).model_validate_json(without)
 
 
-def shown(service: Service, view: type[M], found: object) -> M:
+def view_of(service: Service, kind: type[M], result: object) -> M:
     """Convert an operation's result to this view, with the host's paths replaced."""
-    return hidden(service, view.model_validate(found, from_attributes=True))
+    return hide_paths(service, kind.model_validate(result, from_attributes=True))
 
 
 def without_paths(service: Service, text: str) -> str:
@@ -81,19 +81,19 @@ def without_paths(service: Service, text: str) -> str:
 
 def _without(text: str, paths: Iterable[str]) -> str:
     """Replace the given paths in JSON text."""
-    shown = tuple(path for path in paths if len(path) > 1 and _quoted(path) in text)
-    return _pattern(shown).sub("[path]", text) if shown else text
+    present = tuple(path for path in paths if len(path) > 1 and _in_json(path) in text)
+    return _pattern(present).sub("[path]", text) if present else text
 
 
 @lru_cache(maxsize=64)
 def _pattern(paths: tuple[str, ...]) -> re.Pattern[str]:
-    quoted = (re.escape(_quoted(path)) for path in sorted(paths, key=len, reverse=True))
+    quoted = (re.escape(_in_json(path)) for path in sorted(paths, key=len, reverse=True))
     # `-task-`: the worktree beside a checkout in which a conflict is resolved (`branches.by_hand`).
     return re.compile(rf"(?<![\w.-])(?:{'|'.join(quoted)})(?:(?![\w-])|(?=-task-))")
 
 
 @lru_cache(maxsize=1024)
-def _quoted(path: str) -> str:
+def _in_json(path: str) -> str:
     return json.dumps(path, ensure_ascii=False)[1:-1]
 
 

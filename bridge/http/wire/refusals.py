@@ -24,8 +24,8 @@ LINGER_SECONDS = 1.0
 def body_of(error: ServiceError, request_id: str) -> bytes:
     """Return the body of an error response."""
     hint = f"; try: {error.hint}" if error.hint else ""
-    told = Error(error=f"{error.message}{hint}", code=error.code, request_id=request_id)
-    return json.dumps(told.model_dump(), ensure_ascii=False).encode()
+    body = Error(error=f"{error.message}{hint}", code=error.code, request_id=request_id)
+    return json.dumps(body.model_dump(), ensure_ascii=False).encode()
 
 
 def answer_to(scope: Scope, raised: Exception) -> Response:

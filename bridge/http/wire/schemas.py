@@ -136,7 +136,7 @@ class ResumeRequest(Body):
         min_length=1,
         max_length=32,
         description="One of the round's verbs.",
-        json_schema_extra={"enum": [str(each) for each in Verb]},
+        json_schema_extra={"enum": [str(verb) for verb in Verb]},
         examples=["answer"],
     )
     text: str = Field(default="", examples=["color: red"])

@@ -36,8 +36,8 @@ class HeldOpen:
     def _count(self, scope: Scope) -> str:
         caller = call_of(scope).caller
         if self._held[caller] >= self._most:
-            told = f"{self._most} streams and waits of this caller are open; close one, then try again"
-            raise TooManyStreamsError(told)
+            message = f"{self._most} streams and waits of this caller are open; close one, then try again"
+            raise TooManyStreamsError(message)
         self._held[caller] += 1
         return caller
 

@@ -55,13 +55,13 @@ def _check(value: Any) -> None:
     """
     level, depth = [value], 0
     while level:
-        containers = [each for each in level if isinstance(each, dict | list)]
+        containers = [node for node in level if isinstance(node, dict | list)]
         if containers and depth == DEPTH:
             raise _too_deep()
-        strings = [each for each in level if isinstance(each, str)]
-        strings += [name for each in containers if isinstance(each, dict) for name in each]
+        strings = [node for node in level if isinstance(node, str)]
+        strings += [name for node in containers if isinstance(node, dict) for name in node]
         _check_text("".join(strings))
-        level = [inner for each in containers for inner in (each.values() if isinstance(each, dict) else each)]
+        level = [inner for node in containers for inner in (node.values() if isinstance(node, dict) else node)]
         depth += 1
 
 

@@ -36,7 +36,7 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
         known = tuple(field.alias for field in self.dependant.query_params)
         takes_body = self.body_field is not None
-        needed = authorization.declared(self.openapi_extra)
+        needed = authorization.declared_scope(self.openapi_extra)
         order = f"{' '.join(sorted(self.methods or ()))} {self.path_format}"
 
         async def strict(request: Request) -> Response:
@@ -49,7 +49,7 @@ class StrictRoute(APIRoute):
             if any("\0" in value for value in request.path_params.values()):
                 raise UsageError("the path holds U+0000")
             if request.method == "POST":
-                request = await _decoded(request, takes_body)
+                request = await _decode_body(request, takes_body)
             return await handle(request)
 
         return strict
@@ -67,7 +67,7 @@ def _check_query(request: Request, known: tuple[str, ...]) -> None:
             raise UsageError(f"the query parameter {name} holds U+0000")
 
 
-async def _decoded(request: Request, takes_body: bool) -> Request:
+async def _decode_body(request: Request, takes_body: bool) -> Request:
     """Decode the body; a large one in a thread, so that the event loop is not blocked."""
     body = await request.body()
     strict = _StrictRequest(request.scope, request.receive)
@@ -85,7 +85,7 @@ async def _decoded(request: Request, takes_body: bool) -> Request:
 def _check_content_type(request: Request) -> None:
     content_type = request.headers.get("content-type", "")
     if not _JSON.fullmatch(content_type):
-        told = repr(content_type[:100]) if content_type else "missing"
-        raise NotJsonError(f"the body must be application/json in UTF-8; Content-Type is {told}")
+        words = repr(content_type[:100]) if content_type else "missing"
+        raise NotJsonError(f"the body must be application/json in UTF-8; Content-Type is {words}")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise NotJsonError("the body must not be compressed")

@@ -68,7 +68,7 @@ def test_every_route_declares_its_scope_and_the_document_says_it(hooked: Service
     document = create_app(hooked).openapi()
     for (method, path), route in found.items():
         wanted = expected(method, path)
-        assert authorization.declared(route.openapi_extra) is wanted, path
+        assert authorization.declared_scope(route.openapi_extra) is wanted, path
         said = document["paths"][path][method.lower()]
         assert said["security"] == ([{"bearer": [str(wanted)]}] if wanted else []), path
         assert ("forbidden_scope" in said["responses"]["403"]["description"]) is (

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from activities.runs.ancestry import Agent
 from bridge.http.app import create_app
-from bridge.http.wire.authorization import AgentAt, nobody_s
+from bridge.http.wire.authorization import AgentAt, no_agent
 from bridge.machine import token, web_ui
 from bridge.operations.service import Service
 from tests.bridge.http.dashboard.surfer import BASE, Surfer
@@ -56,7 +56,7 @@ def program() -> Iterator[str]:
         server.shutdown()
 
 
-def surfer(service: Service, program: str, agent_at: AgentAt = nobody_s) -> Surfer:
+def surfer(service: Service, program: str, agent_at: AgentAt = no_agent) -> Surfer:
     transport = httpx.ASGITransport(create_app(service, agent_at, program), client=("127.0.0.1", 999))
     return Surfer(service, transport=transport)
 
