@@ -298,8 +298,8 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
         (
             "bridge/http/test_audit.py::test_every_call_leaves_a_line_and_the_line_says_what_became_of_it",
-            "found.path if found else OTHER",
-            'found.path if found else scope["path"]',
+            "route.path if route else OTHER",
+            'route.path if route else scope["path"]',
         ),
     ),
     "bridge/http/gates/auth.py": (
@@ -360,8 +360,8 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "bridge/http/wire/authorization.py": (
         (
             "bridge/http/test_boxed_agents.py::test_a_boxed_agent_finds_no_way_to_order",
-            "if found is not None:",
-            "if found is not None and found.job_id is None:",
+            "if agent is not None:",
+            "if agent is not None and agent.job_id is None:",
         ),
         (
             "bridge/http/test_boxed_agents.py::test_a_boxed_agent_finds_no_way_to_order",

@@ -18,14 +18,14 @@ from bridge.http.dashboard import web_ui
 from bridge.http.dashboard.frame import live, render
 from bridge.http.dashboard.frame.live import Live, digest_of
 from bridge.http.dashboard.frame.page import (
-    Action,
-    Asked,
+    ActionNote,
     Done,
-    Form,
-    Note,
+    FormAction,
     Notes,
-    Page,
+    PageRequest,
+    PageView,
     Plain,
+    SubmittedForm,
     fields_of,
     nothing_here,
 )
@@ -106,7 +106,7 @@ class _Dashboard:
                 *(Route(f"/ui/live{page.path}", partial(self._stream, page)) for page in PAGES),
                 *(Route(f"/ui{page.path}", partial(self._show, page)) for page in PAGES),
                 *(Route(f"/ui{plain.path}", partial(self._send, plain)) for plain in PLAIN),
-                *(Route(f"/ui{each.path}", partial(self._carry_out, each), methods=["POST"]) for each in ACTIONS),
+                *(Route(f"/ui{action.path}", partial(self._carry_out, action), methods=["POST"]) for action in ACTIONS),
             ],
             redirect_slashes=False,
         )
@@ -125,7 +125,7 @@ class _Dashboard:
             error = as_ours(raised, scope)
             call_of(scope).code = error.code
             session = self._sessions.of(scope)
-            await self._told(session, error)(scope, receive, sending)
+            await self._answer_error(session, error)(scope, receive, sending)
 
     # Ways in and out
 
@@ -169,12 +169,12 @@ class _Dashboard:
 
     # Pages
 
-    async def _show(self, page: Page, request: Request) -> Response:
+    async def _show(self, page: PageView, request: Request) -> Response:
         session = self._session(request)
         if session is None:
             return self._stranger(request, "There is no session in this browser, or it is over.")
-        asked = _asked(request, session)
-        await self._live.watch.known()
+        asked = _page_request(request, session)
+        await self._live.watch.refresh()
         notes = self._notes.take(session.key, asked.query.get("said", ""))
         return HTMLResponse(await read(self._whole, page, replace(asked, query=_without(asked.query, "said")), notes))
 
@@ -183,7 +183,7 @@ class _Dashboard:
         session = self._session(request)
         if session is None:
             return self._stranger(request, "There is no session in this browser, or it is over.")
-        pieces = plain.pieces(self._service, _asked(request, session))
+        pieces = plain.pieces(self._service, _page_request(request, session))
         first = await read(next, pieces, b"")
 
         async def body() -> AsyncIterator[bytes]:
@@ -194,11 +194,11 @@ class _Dashboard:
 
         return StreamingResponse(body(), media_type="text/plain; charset=utf-8")
 
-    async def _stream(self, page: Page, request: Request) -> Response:
+    async def _stream(self, page: PageView, request: Request) -> Response:
         session = self._session(request)
         if session is None:
             return HTMLResponse("", 401)
-        asked = _asked(request, session)
+        asked = _page_request(request, session)
         seen = request.headers.get("last-event-id") or asked.query.get("seen")
         path = asked.path.replace("/ui/live", "/ui", 1)
         asked = replace(asked, path=path, query=_without(asked.query, "seen"))
@@ -206,7 +206,7 @@ class _Dashboard:
             page,
             asked,
             seen,
-            told=lambda error: _sentence(as_ours(error, request.scope)),
+            describe=lambda error: _sentence(as_ours(error, request.scope)),
             goes_on=lambda: self._sessions.of(request.scope) is not None,
         )
         return self._held.stream(request.scope, body)
@@ -223,41 +223,41 @@ class _Dashboard:
             return self._stranger(request, "The session is over.")
         return answer
 
-    async def _carry_out(self, action: Action, request: Request) -> Response:
+    async def _carry_out(self, action: FormAction, request: Request) -> Response:
         """Carry out a form: redirect after success; on a refusal show the page at once, with the typed text."""
         form = await self._form(request)
         await authorization.refuse_agents(self._service, self._agent_at, request.scope, f"POST /ui{action.path}")
         try:
             outcome = await act(partial(action.act, self._service, form))
         except ServiceError as error:
-            outcome = Done((Note.of(error),), status=error.status)
+            outcome = Done((ActionNote.of(error),), status=error.status)
         show = _ours(outcome.show or form.text("from", "/ui/"))
-        if not outcome.refused:
+        if not outcome.is_refusal:
             name = self._notes.keep(form.asked.session.key, outcome.notes)
             parts = urlsplit(show)
             query = urlencode([*parse_qsl(parts.query), ("said", name)])
             return RedirectResponse(f"{parts.path}?{query}", 303)
-        page, asked = self._found(show, form.asked.session)
+        page, asked = self._page_at(show, form.asked.session)
         return HTMLResponse(await read(self._whole, page, asked, outcome.notes, form.fields), outcome.status)
 
-    def _found(self, path: str, session: Session) -> tuple[Page, Asked]:
+    def _page_at(self, path: str, session: Session) -> tuple[PageView, PageRequest]:
         """Return the page at a path."""
         parts = urlsplit(path)
         scope = {"type": "http", "method": "GET", "path": parts.path, "root_path": "", "headers": []}
         for page in PAGES:
-            match, found = Route(f"/ui{page.path}", self._home).matches(scope)
+            match, child = Route(f"/ui{page.path}", self._home).matches(scope)
             if match is Match.FULL:
                 query = dict(parse_qsl(parts.query))
-                return page, Asked(parts.path, session, found["path_params"], _without(query, "said"))
+                return page, PageRequest(parts.path, session, child["path_params"], _without(query, "said"))
         raise nothing_here(parts.path)
 
-    async def _form(self, request: Request) -> Form:
+    async def _form(self, request: Request) -> SubmittedForm:
         """Read a form, and check that a page of the dashboard sent it in this session."""
         session = self._session(request)
         if session is None:
             raise UsageError("the session is over; nothing was done", "service dashboard")
         self._require_own_page(request)
-        form = Form(_asked(request, session), await fields_of(request))
+        form = SubmittedForm(_page_request(request, session), await fields_of(request))
         if form.text("token", "") != session.form_token:
             raise ForbiddenOriginError("the form is from another session; load the page again")
         return form
@@ -278,25 +278,32 @@ class _Dashboard:
 
     # What is sent
 
-    def _values(self, page: Page, asked: Asked) -> dict[str, object]:
+    def _values(self, page: PageView, asked: PageRequest) -> dict[str, object]:
         """Return all values for a page's template. Call this in a thread."""
-        around = {"here": _here(asked), "session": asked.session, "typed": asked.typed, "gone": self._live.watch.gone}
+        around = {
+            "here": _here(asked),
+            "session": asked.session,
+            "typed": asked.typed,
+            "gone": self._live.watch.outages,
+        }
         around |= {"waiting": self._live.watch.waiting, "live": not page.fields, "faults": {}, "sent": {}}
         around["program_name"] = self._service.settings.program_name
         return around | dict(page.look(self._service, asked))
 
-    def _inner(self, page: Page, asked: Asked) -> str:
+    def _inner(self, page: PageView, asked: PageRequest) -> str:
         """Render the content of the page's `main` element."""
-        return render.rendered(page.template, self._values(page, asked))
+        return render.render_template(page.template, self._values(page, asked))
 
-    def _whole(self, page: Page, asked: Asked, notes: tuple[Note, ...], sent: Fields = MappingProxyType({})) -> str:
+    def _whole(
+        self, page: PageView, asked: PageRequest, notes: tuple[ActionNote, ...], sent: Fields = MappingProxyType({})
+    ) -> str:
         """Render a page with the outcome of a form: a fault stands beside its field if the page has it."""
         values = self._values(page, replace(asked, typed={name: fields[-1] for name, fields in sent.items()}))
         faults = {note.argument: note for note in notes if note.argument in page.fields}
-        inner = render.rendered(page.template, values | {"faults": faults, "sent": sent})
-        return _framed(inner, values | {"notes": [note for note in notes if note not in faults.values()]})
+        inner = render.render_template(page.template, values | {"faults": faults, "sent": sent})
+        return _frame(inner, values | {"notes": [note for note in notes if note not in faults.values()]})
 
-    def _told(self, session: Session | None, error: ServiceError) -> Response:
+    def _answer_error(self, session: Session | None, error: ServiceError) -> Response:
         """Answer a script's form with the error's sentence, which the script shows beside the typed text."""
         headers = {"hx-reswap": "none", "hx-trigger": json.dumps({"trouble": _sentence(error)})}
         if isinstance(error, RateLimitedError):
@@ -304,8 +311,8 @@ class _Dashboard:
         if session is None:
             html = _for_strangers(error.message)
         else:
-            inner = render.rendered("error.html", {"error": error})
-            html = _framed(inner, {"session": session, "title": error.message, "waiting": self._live.watch.waiting})
+            inner = render.render_template("error.html", {"error": error})
+            html = _frame(inner, {"session": session, "title": error.message, "waiting": self._live.watch.waiting})
         return HTMLResponse(html, error.status, headers)
 
 
@@ -313,31 +320,31 @@ def _sentence(error: ServiceError) -> str:
     return f"{error.message} Try: {error.hint}" if error.hint else error.message
 
 
-def _framed(inner: str, values: Mapping[str, object]) -> str:
+def _frame(inner: str, values: Mapping[str, object]) -> str:
     """Render the frame around `main`. A page without an address does not change while it is open."""
     around = {"here": "", "notes": (), "live": True} | dict(values)
-    return render.rendered("base.html", around | {"inner": Markup(inner), "seen": digest_of(inner)})  # noqa: S704
+    return render.render_template("base.html", around | {"inner": Markup(inner), "seen": digest_of(inner)})  # noqa: S704
 
 
 def _for_strangers(why: str, to: str = "", *, again: bool = False) -> str:
     """Render the login page; it shows the command only if the address needs no quoting in a shell."""
     command = f"service dashboard {to}" if to != "/ui/" and _PLAIN.fullmatch(to) else "service dashboard"
     values = {"why": why, "back": "" if to == "/ui/" else to, "command": command, "again": to if again else ""}
-    return render.rendered("stranger.html", values)
+    return render.render_template("stranger.html", values)
 
 
-def _asked(request: Request, session: Session) -> Asked:
+def _page_request(request: Request, session: Session) -> PageRequest:
     query = dict(request.query_params)
     if any("\0" in value for value in (*query.values(), *request.path_params.values())):
         raise UsageError("the address holds U+0000")
-    return Asked(request.url.path, session, request.path_params, query)
+    return PageRequest(request.url.path, session, request.path_params, query)
 
 
 def _without(query: Mapping[str, str], name: str) -> dict[str, str]:
     return {key: value for key, value in query.items() if key != name}
 
 
-def _here(asked: Asked) -> str:
+def _here(asked: PageRequest) -> str:
     """Return the address of a page with its query, for the page's forms and its event stream."""
     query = urlencode([*asked.query.items()])
     return f"{quote(asked.path)}{'?' if query else ''}{query}"

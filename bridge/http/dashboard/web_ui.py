@@ -90,8 +90,8 @@ class WebUi:
 
 def _placed_here(page: bytes) -> bytes:
     """Rewrite the web UI's page for its place, without its own policy, which names the digest of what is rewritten."""
-    for told, here in _PLACES:
-        page = page.replace(told, here)
+    for original, here in _PLACES:
+        page = page.replace(original, here)
     return _OWN_POLICY.sub(b"", page)
 
 

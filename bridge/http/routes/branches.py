@@ -45,7 +45,7 @@ async def publish_job(
     service: ServiceDep, job_id: JobId, call: CallDep, body: PublishRequest | None = None
 ) -> PublishAnswer:
     """Publish a tree's or a leg's work as a pull request; a repeated call changes nothing."""
-    base, actor = body.base if body else None, call.signed
+    base, actor = body.base if body else None, call.actor_in_words
     return await act(lambda: asyncio.to_thread(_publish, service, job_id, actor, base))
 
 
@@ -56,14 +56,14 @@ async def publish_job(
 )
 async def merge_job(service: ServiceDep, job_id: JobId, call: CallDep, body: MergeRequest | None = None) -> MergeAnswer:
     """Merge a leg, and others behind it, or all work of a root's tree, into the branch of the task: all or none."""
-    wanted, actor = body or MergeRequest(), call.signed
+    wanted, actor = body or MergeRequest(), call.actor_in_words
     return await act(lambda: asyncio.to_thread(_merge, service, (job_id, *wanted.then), actor, wanted))
 
 
 @router.post("/v1/jobs/{job_id}/drop", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def drop_job(service: ServiceDep, job_id: JobId, call: CallDep, body: DropRequest | None = None) -> DropAnswer:
     """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any with `force`."""
-    force, actor = body is not None and body.force, call.signed
+    force, actor = body is not None and body.force, call.actor_in_words
     return await act(lambda: asyncio.to_thread(_drop, service, job_id, actor, force))
 
 
@@ -101,7 +101,7 @@ async def review_job(
     service: ServiceDep, job_id: JobId, call: CallDep, once: OnceDep, body: ReviewRequest | None = None
 ) -> ReviewAnswer:
     """Start a review of what the reviews of a tree have not seen of its work."""
-    wanted, actor = body or ReviewRequest(), call.signed
+    wanted, actor = body or ReviewRequest(), call.actor_in_words
 
     async def start(root: str | None) -> Answer:
         agent = wanted.agent or ""

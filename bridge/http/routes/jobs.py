@@ -233,20 +233,20 @@ async def resume_job(
 async def kill_job(service: ServiceDep, job_id: JobId, call: CallDep, body: KillRequest | None = None) -> KillAnswer:
     """End the tree a job belongs to; a repeated kill changes nothing. A blocked tree ends at once."""
     now = body is not None and body.now
-    killed = await act(lambda: trees.kill(service, job_id, actor=call.signed, immediate=now))
+    killed = await act(lambda: trees.kill(service, job_id, actor=call.actor_in_words, immediate=now))
     return KillAnswer.model_validate(killed, from_attributes=True)
 
 
 @router.post("/v1/jobs/{job_id}/retry", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def retry_job(service: ServiceDep, job_id: JobId, call: CallDep) -> RetryAnswer:
     """Run a failed job again; a tree it blocked goes on from there. A running job is refused."""
-    return await act(lambda: trees.retry(service, job_id, actor=call.signed))
+    return await act(lambda: trees.retry(service, job_id, actor=call.actor_in_words))
 
 
 @router.post("/v1/jobs/{job_id}/dismiss", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def dismiss_job(service: ServiceDep, job_id: JobId, call: CallDep) -> KillAnswer:
     """Dismiss a blocked task: it ends, and its unmerged branches are named."""
-    dismissed = await act(lambda: trees.dismiss(service, job_id, actor=call.signed))
+    dismissed = await act(lambda: trees.dismiss(service, job_id, actor=call.actor_in_words))
     return KillAnswer.model_validate(dismissed, from_attributes=True)
 
 

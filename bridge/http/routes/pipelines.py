@@ -74,4 +74,6 @@ async def get_run(service: ServiceDep, run_id: str) -> RunView:
 @router.post("/v1/runs/{run_id}/cancel", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def cancel_run(service: ServiceDep, run_id: str, call: CallDep) -> RunView:
     """End a run: its commands and agents are stopped."""
-    return await read(hide_paths, service, await act(lambda: definitions.cancel(service, run_id, actor=call.signed)))
+    return await read(
+        hide_paths, service, await act(lambda: definitions.cancel(service, run_id, actor=call.actor_in_words))
+    )

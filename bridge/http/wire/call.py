@@ -46,7 +46,7 @@ class Call:
         return self.token or CHANNEL
 
     @property
-    def signed(self) -> str:
+    def actor_in_words(self) -> str:
         """The actor with the channel, for records that name an actor in words only."""
         return signature(self.token, CHANNEL) if self.token else CHANNEL
 

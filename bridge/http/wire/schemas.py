@@ -42,7 +42,7 @@ _BOTH: dict[str, Any] = {
 Number = Annotated[int | None, Field(ge=1, le=LARGEST)]
 
 
-class Belonging(Body):
+class WorkRequest(Body):
     """The base, the timeout and the pull request or issue of new work (L1, O1, A10)."""
 
     model_config = ConfigDict(json_schema_extra={"not": _BOTH})
@@ -69,7 +69,7 @@ class Belonging(Body):
     )
 
 
-class TaskRequest(Belonging):
+class TaskRequest(WorkRequest):
     """The options of every new tree, beside its message (C4)."""
 
     budget: float | None = Field(
@@ -307,7 +307,7 @@ class PublishRequest(Body):
     )
 
 
-class RunRequest(Belonging):
+class RunRequest(WorkRequest):
     """The input of a run."""
 
     payload: dict[str, str] = Field(

@@ -17,8 +17,8 @@ from functools import partial
 from sqlalchemy.exc import DBAPIError
 
 from activities.store.database import Changes
-from bridge.http.dashboard.frame.outages import Gone, gone
-from bridge.http.dashboard.frame.page import Asked, Page
+from bridge.http.dashboard.frame.outages import Outage, find_outages
+from bridge.http.dashboard.frame.page import PageRequest, PageView
 from bridge.http.wire.thread_pools import act, read
 from bridge.operations.orders import attention
 from bridge.operations.service import Service
@@ -42,14 +42,14 @@ KEPT = 64
 
 _TIMES = re.compile("(<time [^<>]*>)[^<]*")
 
-Told = Callable[[Exception], str]
+Describe = Callable[[Exception], str]
 """Describes an error in a sentence."""
 _State = tuple[str | None, str, int | None]
 """The digest, the trouble and the number of waiting items that a page was last sent."""
 
 
 @dataclass
-class _Shown:
+class _RenderedPage:
     html: str = ""
     digest: str = ""
     trouble: str = ""
@@ -65,7 +65,7 @@ class Watch:
     def __init__(self, service: Service) -> None:
         self._service = service
         self.change = 0
-        self.gone: tuple[Gone, ...] = ()
+        self.outages: tuple[Outage, ...] = ()
         self.waiting: int | None = None
         """Number of items that wait for a person; None until it was counted."""
         self.lookers = 0
@@ -74,7 +74,7 @@ class Watch:
         self._rest_at = float("-inf")
         self._news = asyncio.Condition()
 
-    async def known(self) -> None:
+    async def refresh(self) -> None:
         """Refresh outages and the count of waiting items. If the last check is old, wait for the new one, up to a
         bound.
         """
@@ -92,10 +92,10 @@ class Watch:
 
     async def _rest_now(self) -> None:
         try:
-            self.gone = await act(partial(gone, self._service))
+            self.outages = await act(partial(find_outages, self._service))
             self.waiting = await read(attention.number, self._service)
         except DBAPIError:
-            pass  # `gone` reports the store's outage
+            pass  # `outages` reports the store's outage
         except Exception:
             log.exception("cannot read what is gone and what waits")
         self._rest_at = time.monotonic()
@@ -137,7 +137,7 @@ class Watch:
                     if not isinstance(error, DBAPIError):
                         log.exception("cannot read whether the store has changed")
                 self._look_at_the_rest()
-                if before != (now := (number, self.gone, self.waiting)):
+                if before != (now := (number, self.outages, self.waiting)):
                     before = now
                     async with self._news:
                         self.change += 1
@@ -159,14 +159,14 @@ class _Seat:
 class Live:
     """The streams of all open pages."""
 
-    def __init__(self, service: Service, render: Callable[[Page, Asked], str]) -> None:
+    def __init__(self, service: Service, render: Callable[[PageView, PageRequest], str]) -> None:
         self.watch = Watch(service)
         self._render = render
-        self._shown: OrderedDict[tuple[str, str], _Shown] = OrderedDict()
+        self._shown: OrderedDict[tuple[str, str], _RenderedPage] = OrderedDict()
         self._seats: dict[str, list[_Seat]] = {}
 
     async def stream(
-        self, page: Page, asked: Asked, seen: str | None, told: Told, goes_on: Callable[[], bool]
+        self, page: PageView, asked: PageRequest, seen: str | None, describe: Describe, goes_on: Callable[[], bool]
     ) -> AsyncIterator[bytes]:
         """Yield the content of the page's `main` whenever it has changed, until the session ends.
 
@@ -175,11 +175,11 @@ class Live:
         yield b"retry: 1000\n\n"
         before: _State = (seen, "", None)
         sent = time.monotonic()
-        with self.watch as watch, self._seated(asked.session.key) as seat:
+        with self.watch as watch, self._seat(asked.session.key) as seat:
             await watch.stir()
             while goes_on() and not seat.makes_room:
                 change = watch.change
-                shown = await self._now(page, asked, told)
+                shown = await self._now(page, asked, describe)
                 now = (shown.digest or before[0], shown.trouble, watch.waiting)
                 if now != before or time.monotonic() - sent > STILL_HERE_SECONDS:
                     yield _news(shown, before, now)
@@ -189,7 +189,7 @@ class Live:
             yield b"event: crowded\ndata: %d\n\n" % MOST if seat.makes_room else b"event: over\ndata: session\n\n"
 
     @contextmanager
-    def _seated(self, session: str) -> Iterator[_Seat]:
+    def _seat(self, session: str) -> Iterator[_Seat]:
         seats, mine = self._seats.setdefault(session, []), _Seat()
         seats.append(mine)
         for first in seats[:-MOST]:
@@ -201,9 +201,9 @@ class Live:
             if not seats:
                 del self._seats[session]
 
-    async def _now(self, page: Page, asked: Asked, told: Told) -> _Shown:
+    async def _now(self, page: PageView, asked: PageRequest, describe: Describe) -> _RenderedPage:
         key = (asked.session.key, f"{asked.path}?{sorted(asked.query.items())}")
-        shown = self._shown.setdefault(key, _Shown())
+        shown = self._shown.setdefault(key, _RenderedPage())
         self._shown.move_to_end(key)
         if len(self._shown) > KEPT:
             self._shown.popitem(last=False)
@@ -214,7 +214,7 @@ class Live:
                     shown.html, shown.trouble = await read(self._render, page, asked), ""
                     shown.digest = digest_of(shown.html)
                 except Exception as error:
-                    shown.trouble = told(error)
+                    shown.trouble = describe(error)
                 shown.change, shown.at = change, now
         return shown
 
@@ -224,14 +224,14 @@ def digest_of(html: str) -> str:
     return hashlib.blake2b(_TIMES.sub(r"\1", html).encode(), digest_size=12).hexdigest()
 
 
-def _news(shown: _Shown, before: _State, now: _State) -> bytes:
+def _news(shown: _RenderedPage, before: _State, now: _State) -> bytes:
     """Return the events for all changed parts, after a keep-alive comment."""
-    said = b": still here\n\n"
+    events = b": still here\n\n"
     if now[0] != before[0]:
         lines = "".join(f"data: {line}\n" for line in shown.html.splitlines())
-        said += f"id: {shown.digest}\n{lines}\n".encode()
+        events += f"id: {shown.digest}\n{lines}\n".encode()
     if now[1] != before[1]:
-        said += f"event: trouble\ndata: {' '.join(now[1].split())}\n\n".encode()
+        events += f"event: trouble\ndata: {' '.join(now[1].split())}\n\n".encode()
     if now[2] != before[2]:
-        said += f"event: waiting\ndata: {now[2]}\n\n".encode()
-    return said
+        events += f"event: waiting\ndata: {now[2]}\n\n".encode()
+    return events

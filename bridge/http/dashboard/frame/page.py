@@ -21,7 +21,7 @@ CHANNEL = "dashboard"
 
 
 @dataclass(frozen=True)
-class Asked:
+class PageRequest:
     """A request for a page: path, parameters, session."""
 
     path: str
@@ -34,12 +34,12 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Page:
+class PageView:
     """A page at a path. `look` runs in a thread of its own and returns the values for the template."""
 
     path: str
     template: str
-    look: Callable[[Service, Asked], Mapping[str, object]]
+    look: Callable[[Service, PageRequest], Mapping[str, object]]
     fresh_seconds: float = 15.0
     """An open page is rendered again when a row has changed, and after so many seconds."""
     fields: tuple[str, ...] = ()
@@ -51,14 +51,14 @@ class Plain:
     """A plain text at a path, sent piece by piece; each piece is made in a thread of its own."""
 
     path: str
-    pieces: Callable[[Service, Asked], Iterator[bytes]]
+    pieces: Callable[[Service, PageRequest], Iterator[bytes]]
 
 
 @dataclass(frozen=True)
-class Form:
+class SubmittedForm:
     """A submitted form and its sender."""
 
-    asked: Asked
+    asked: PageRequest
     fields: Mapping[str, tuple[str, ...]]
 
     @property
@@ -66,7 +66,7 @@ class Form:
         return self.asked.session.actor
 
     @property
-    def signed(self) -> str:
+    def actor_in_words(self) -> str:
         """The actor with the channel, for records that store both as one text."""
         return signature(self.actor, CHANNEL)
 
@@ -92,7 +92,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Note:
+class ActionNote:
     """The outcome of one thing a person did on a page."""
 
     text: str
@@ -110,7 +110,7 @@ class Note:
     """The form's field that was wrong, if it was one."""
 
     @classmethod
-    def of(cls, error: ServiceError) -> "Note":
+    def of(cls, error: ServiceError) -> "ActionNote":
         """Return the note of a refusal."""
         return cls(error.message, done=False, hint=error.hint or "", argument=error.argument)
 
@@ -119,27 +119,27 @@ class Note:
 class Done:
     """The outcome of an action: its notes, and the page to show next (the sender's own page, if empty)."""
 
-    notes: tuple[Note, ...]
+    notes: tuple[ActionNote, ...]
     show: str = ""
     status: int = RefusedError.status
     """The HTTP status if nothing was done: the page is shown with all that was typed."""
 
     @property
-    def refused(self) -> bool:
+    def is_refusal(self) -> bool:
         return not any(note.done for note in self.notes)
 
 
 @dataclass(frozen=True)
-class Action:
+class FormAction:
     """The target of a form. It returns its outcome or raises a ServiceError."""
 
     path: str
-    act: Callable[[Service, Form], Coroutine[Any, Any, Done]]
+    act: Callable[[Service, SubmittedForm], Coroutine[Any, Any, Done]]
 
 
-def done(text: str, show: str = "") -> Done:
+def success(text: str, show: str = "") -> Done:
     """Return a successful outcome with one note."""
-    return Done((Note(text),), show)
+    return Done((ActionNote(text),), show)
 
 
 def nothing_here(path: str) -> NotFoundError:
@@ -180,9 +180,9 @@ class Notes:
     """A cache of the newest notes, by session."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], tuple[Note, ...]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], tuple[ActionNote, ...]] = OrderedDict()
 
-    def keep(self, session_key: str, notes: tuple[Note, ...]) -> str:
+    def keep(self, session_key: str, notes: tuple[ActionNote, ...]) -> str:
         """Keep notes for the next page, and return their name."""
         name = secrets.token_hex(6)
         self._kept[session_key, name] = notes
@@ -190,6 +190,6 @@ class Notes:
             self._kept.popitem(last=False)
         return name
 
-    def take(self, session_key: str, name: str) -> tuple[Note, ...]:
+    def take(self, session_key: str, name: str) -> tuple[ActionNote, ...]:
         """Remove and return the notes, so that a reloaded page does not repeat them."""
         return self._kept.pop((session_key, name), ())

@@ -50,7 +50,7 @@ def environment() -> Environment:
     return made
 
 
-def rendered(template: str, values: Mapping[str, object]) -> str:
+def render_template(template: str, values: Mapping[str, object]) -> str:
     """Render a template: for one page the content of `main`; `base.html` is the frame around it."""
     return environment().get_template(template).render(values)
 
@@ -86,14 +86,14 @@ def _moment(at: float | None, words: Any) -> Markup:
 
 def span(seconds: float) -> str:
     """Format a duration in its two largest units."""
-    left, said = int(max(0, seconds)), list[str]()
+    left, parts = int(max(0, seconds)), list[str]()
     for size, unit in _UNITS:
-        if left >= size and len(said) < 2:
-            said.append(f"{left // size} {unit}")
+        if left >= size and len(parts) < 2:
+            parts.append(f"{left // size} {unit}")
             left %= size
-        elif said:
+        elif parts:
             break
-    return " ".join(said) or "0 s"
+    return " ".join(parts) or "0 s"
 
 
 def count(value: float) -> str:

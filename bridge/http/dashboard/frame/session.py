@@ -46,22 +46,22 @@ class Sessions:
         actor = dashboard_link.take(self._home, code)
         if actor is None:
             return None
-        said = json.dumps({"key": secrets.token_hex(8), "actor": actor, "since": int(time.time())}).encode()
-        value = f"{_text(said)}.{_text(self._signature(b'session', said))}"
+        content = json.dumps({"key": secrets.token_hex(8), "actor": actor, "since": int(time.time())}).encode()
+        value = f"{_text(content)}.{_text(self._signature(b'session', content))}"
         return f"{self.cookie}={value}; Path=/ui; Max-Age={SECONDS}; HttpOnly; SameSite=Strict"
 
     def of(self, scope: Scope) -> Session | None:
         """Return the session of a request, from its cookie; None without a cookie that the bridge has signed."""
         pairs = (pair.strip().partition("=") for pair in (header(scope, b"cookie") or "").split(";"))
         value = next((value for name, _, value in pairs if name == self.cookie), "")
-        said_text, _, signature = value.partition(".")
+        content_text, _, signature = value.partition(".")
         try:
-            said, shown = _bytes(said_text), _bytes(signature)
+            content, shown = _bytes(content_text), _bytes(signature)
         except (ValueError, binascii.Error):
             return None
-        if not said or not hmac.compare_digest(self._signature(b"session", said), shown):
+        if not content or not hmac.compare_digest(self._signature(b"session", content), shown):
             return None
-        session = json.loads(said)
+        session = json.loads(content)
         if session["since"] + SECONDS < time.time():
             return None
         form_token = _text(self._signature(b"form", session["key"].encode()))

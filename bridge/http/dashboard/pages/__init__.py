@@ -1,6 +1,6 @@
 """The dashboard's pages and their actions, one module per subject; no module imports another."""
 
-from bridge.http.dashboard.frame.page import Action, Page, Plain
+from bridge.http.dashboard.frame.page import FormAction, PageView, Plain
 from bridge.http.dashboard.pages import (
     agents,
     attention,
@@ -39,6 +39,6 @@ SUBJECTS = (
     settings,
 )
 
-PAGES: tuple[Page, ...] = tuple(page for subject in SUBJECTS for page in subject.PAGES)
-ACTIONS: tuple[Action, ...] = tuple(each for subject in SUBJECTS for each in getattr(subject, "ACTIONS", ()))
-PLAIN: tuple[Plain, ...] = tuple(each for subject in SUBJECTS for each in getattr(subject, "PLAIN", ()))
+PAGES: tuple[PageView, ...] = tuple(page for subject in SUBJECTS for page in subject.PAGES)
+ACTIONS: tuple[FormAction, ...] = tuple(action for subject in SUBJECTS for action in getattr(subject, "ACTIONS", ()))
+PLAIN: tuple[Plain, ...] = tuple(text for subject in SUBJECTS for text in getattr(subject, "PLAIN", ()))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
+from bridge.http.dashboard.frame.page import Done, FormAction, PageRequest, PageView, SubmittedForm, success
 from bridge.http.dashboard.parts.slow_answers import Background
 from bridge.operations.health import runtimes
 from bridge.operations.health.runtimes import RuntimeStatus
@@ -27,13 +27,13 @@ SESSIONS = {
 }
 
 
-def _look(service: Service, asked: Asked) -> Mapping[str, object]:
-    seen = RUNTIMES.seen(service)
+def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
+    seen = RUNTIMES.last_check(service)
     return {
         "title": "Agents",
         "agents": agents.every(service),
         "seen": seen,
-        "works_now": {each.name: each.works for each in seen.found or ()},
+        "works_now": {runtime.name: runtime.works for runtime in seen.answer or ()},
         "repos": repos.every(service),
         "hosts": hosts.every(service),
         "way_back": way_back,
@@ -44,10 +44,10 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     }
 
 
-async def _check(service: Service, form: Form) -> Done:
+async def _check(service: Service, form: SubmittedForm) -> Done:
     RUNTIMES.begin(service)
-    return done("the programs are being asked")
+    return success("the programs are being asked")
 
 
-PAGES = (Page("/agents", "agents.html", _look, fresh_seconds=2.0),)
-ACTIONS = (Action("/agents/check", _check),)
+PAGES = (PageView("/agents", "agents.html", _look, fresh_seconds=2.0),)
+ACTIONS = (FormAction("/agents/check", _check),)

@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 
-from bridge.http.dashboard.frame.page import Action, Asked, Page
+from bridge.http.dashboard.frame.page import FormAction, PageRequest, PageView
 from bridge.http.dashboard.parts import resuming
 from bridge.operations.orders import attention, follow_ups
 from bridge.operations.service import Service
@@ -13,16 +13,16 @@ from workflows.contract import models
 from workflows.policy.stalls import WAYS
 
 
-def _look(service: Service, asked: Asked) -> Mapping[str, object]:
-    found = resuming.page_of(service, asked.query)
-    quiet = found.total == 0
+def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
+    page = resuming.page_of(service, asked.query)
+    quiet = page.total == 0
     return {
         "title": "Attention",
-        "found": found,
-        "waiting": found.total,
+        "page": page,
+        "waiting": page.total,
         "lately": attention.lately(service),
         "running": attention.running(service) if quiet else (),
-        "resolvers": _resolvers(service, found),
+        "resolvers": _resolvers(service, page),
         "unused": quiet and attention.nothing_ever_ran(service),
         "seen_of": resuming.seen_of,
         "form_of": resuming.form_of,
@@ -32,14 +32,14 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     }
 
 
-def _resolvers(service: Service, found: attention.WaitingPage) -> set[str]:
+def _resolvers(service: Service, page: attention.WaitingPage) -> set[str]:
     """Return the repositories with a conflict that an agent can resolve."""
-    conflicting = {found.tasks[item.root_job_id].repo for item in found.items if item.knots}
+    conflicting = {page.tasks[item.root_job_id].repo for item in page.items if item.knots}
     return {repo for repo in conflicting if follow_ups.possible(service, models.Action.IMPLEMENT, repo)}
 
 
-PAGES = (Page("/", "attention.html", _look),)
+PAGES = (PageView("/", "attention.html", _look),)
 ACTIONS = (
-    Action("/attention/say", resuming.say),
-    Action("/attention/chosen", resuming.say_to_chosen),
+    FormAction("/attention/say", resuming.say),
+    FormAction("/attention/chosen", resuming.say_to_chosen),
 )

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page
+from bridge.http.dashboard.frame.page import ActionNote, Done, FormAction, PageRequest, PageView, SubmittedForm
 from bridge.http.dashboard.parts.slow_answers import Background
 from bridge.operations.branches import drops
 from bridge.operations.branches.drops import Choice, UnmergedWork
@@ -13,9 +13,9 @@ from workflows.model.errors import UsageError
 WORK: Background[list[UnmergedWork]] = Background(lambda service: drops.find_unmerged(service, Choice()))
 
 
-def _look(service: Service, asked: Asked) -> Mapping[str, object]:
-    seen = WORK.seen(service)
-    works = drops.remaining(service, seen.found or ())
+def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
+    seen = WORK.last_check(service)
+    works = drops.remaining(service, seen.answer or ())
     return {
         "title": "Branches",
         "seen": seen,
@@ -25,31 +25,31 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
     }
 
 
-async def _check(service: Service, form: Form) -> Done:
+async def _check(service: Service, form: SubmittedForm) -> Done:
     WORK.begin(service)
-    return Done((Note("The branches are being measured."),))
+    return Done((ActionNote("The branches are being measured."),))
 
 
-async def _drop(service: Service, form: Form) -> Done:
+async def _drop(service: Service, form: SubmittedForm) -> Done:
     """Drop every branch of the chosen trees."""
     chosen = form.all("tree")
     if not chosen:
         raise UsageError("no tree is chosen; nothing was dropped")
     if form.text("sure", "") != "yes":
         raise UsageError("nothing was dropped: confirm that these commits are merged nowhere")
-    done = await asyncio.to_thread(_dropped, service, chosen, form.signed)
+    outcome = await asyncio.to_thread(_drop_trees, service, chosen, form.actor_in_words)
     WORK.begin(service)
-    notes = [Note(problem, done=False) for problem in done.problems]
-    if done.dropped:
-        first = done.dropped[0]
-        said = f"{len(done.dropped)} branches are dropped. To bring back the first (and others likewise):"
-        notes.insert(0, Note(said, hint=first.back))
+    notes = [ActionNote(problem, done=False) for problem in outcome.problems]
+    if outcome.dropped:
+        first = outcome.dropped[0]
+        text = f"{len(outcome.dropped)} branches are dropped. To bring back the first (and others likewise):"
+        notes.insert(0, ActionNote(text, hint=first.back))
     return Done(tuple(notes))
 
 
-def _dropped(service: Service, chosen: tuple[str, ...], actor: str) -> drops.DroppedWork:
+def _drop_trees(service: Service, chosen: tuple[str, ...], actor: str) -> drops.DroppedWork:
     return drops.drop_unmerged(service, drops.find_unmerged(service, Choice(trees=chosen)), actor=actor)
 
 
-PAGES = (Page("/branches", "branches.html", _look, fresh_seconds=2.0),)
-ACTIONS = (Action("/branches/check", _check), Action("/branches/drop", _drop))
+PAGES = (PageView("/branches", "branches.html", _look, fresh_seconds=2.0),)
+ACTIONS = (FormAction("/branches/check", _check), FormAction("/branches/drop", _drop))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, Plain, done
+from bridge.http.dashboard.frame.page import Done, FormAction, PageRequest, PageView, Plain, SubmittedForm, success
 from bridge.http.dashboard.parts import conversation, diff_view, grid, legs
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.home import links
@@ -35,13 +35,13 @@ class _ShownPrompt:
 _prompts = Recent[_ShownPrompt](seconds=60)
 
 
-def _look(service: Service, asked: Asked) -> Mapping[str, object]:
+def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
     detail = jobs.detail(service, asked.params["job_id"])
     job = detail.job
     tree = jobs.tree(service, job.job_id)
-    told = jobs.events(service, job.job_id, whole_tree=False)
+    events = jobs.events(service, job.job_id, whole_tree=False)
     result = (detail.payload or {}).get("service_result") or {}
-    found = legs.branches_of(service, tree, told, only=job.job_id)
+    branches = legs.branches_of(service, tree, events, only=job.job_id)
     running = job.state in OPEN
     attempt = conversation.attempt_of(asked) or max((run.attempt for run in detail.attempts), default=None)
     workflow = job.job_id if job.continuation is Continuation.NONE else job.root_job_id
@@ -53,26 +53,28 @@ def _look(service: Service, asked: Asked) -> Mapping[str, object]:
         "seconds": grid.seconds_of(job),
         "decision": decision_label(job.state, job.decision),
         "tree": tree,
-        "came_from": next((each for each in tree.jobs if each.job_id == job.parent_job_id), None),
-        "handed_out": tuple(each for each in tree.jobs if each.parent_job_id == job.job_id),
+        "came_from": next((other for other in tree.jobs if other.job_id == job.parent_job_id), None),
+        "handed_out": tuple(other for other in tree.jobs if other.parent_job_id == job.job_id),
         "lists": [(name.replace("_", " "), [*map(entry, result.get(name) or ())]) for name in LISTS],
-        **_claimed(detail, result),
-        "branch": found.legs[0] if found else None,
-        "conflicts": [each for each in legs.conflicts_of(service, tree, told) if each.job_id == job.job_id],
+        **_claims(detail, result),
+        "branch": branches.legs[0] if branches else None,
+        "conflicts": [
+            conflict for conflict in legs.conflicts_of(service, tree, events) if conflict.job_id == job.job_id
+        ],
         "diff": diff_view.of_job(service, job),
         "comments": revising.received_comments(service, job),
-        "told": _told(service, job.job_id, attempt),
+        "prompt": _prompt(service, job.job_id, attempt),
         "talk": conversation.of_job(service, job.job_id, asked),
         "attempts": [run.attempt for run in detail.attempts],
         "attempt": attempt,
-        "events": sorted([*told, *jobs.waits(service, job.job_id)], key=lambda event: event.at),
+        "events": sorted([*events, *jobs.waits(service, job.job_id)], key=lambda event: event.at),
         "running": running,
         "web_ui": links.web_ui(service, workflow),
     }
 
 
-def _claimed(detail: JobDetail, result: Mapping[str, Any]) -> Mapping[str, object]:
-    changes = [entry(each) for each in result.get("changes_made") or ()]
+def _claims(detail: JobDetail, result: Mapping[str, Any]) -> Mapping[str, object]:
+    changes = [entry(change) for change in result.get("changes_made") or ()]
     seen = (detail.payload or {}).get("result_observation")
     return {
         "changes": changes,
@@ -82,7 +84,7 @@ def _claimed(detail: JobDetail, result: Mapping[str, Any]) -> Mapping[str, objec
     }
 
 
-def _told(service: Service, job_id: str, attempt: int | None) -> _ShownPrompt:
+def _prompt(service: Service, job_id: str, attempt: int | None) -> _ShownPrompt:
     """Return an attempt's prompt from a cache. Errors are not cached."""
     try:
         key = (str(service.home.root), job_id, attempt)
@@ -92,33 +94,33 @@ def _told(service: Service, job_id: str, attempt: int | None) -> _ShownPrompt:
 
 
 def _read_prompt(service: Service, job_id: str, attempt: int | None) -> _ShownPrompt:
-    told = output.prompt(service, job_id, attempt, most=PROMPT_BYTES)
-    return _ShownPrompt(told.prompt[:PROMPT_LETTERS], told.attempt, cut=len(told.prompt) > PROMPT_LETTERS)
+    prompt = output.prompt(service, job_id, attempt, most=PROMPT_BYTES)
+    return _ShownPrompt(prompt.prompt[:PROMPT_LETTERS], prompt.attempt, cut=len(prompt.prompt) > PROMPT_LETTERS)
 
 
-def _raw(service: Service, asked: Asked) -> Iterator[bytes]:
+def _raw(service: Service, asked: PageRequest) -> Iterator[bytes]:
     begin = conversation.number_of(asked, "cursor") or 0
     pieces = output.raw(service, asked.params["job_id"], conversation.attempt_of(asked), begin)
     return (piece for piece, _ in pieces)
 
 
-async def _retry(service: Service, form: Form) -> Done:
-    retried = await trees.retry(service, form.asked.params["job_id"], actor=form.signed)
-    return done(f"{retried.job_id} runs again{'; its tree is open again' if retried.reopened else ''}.")
+async def _retry(service: Service, form: SubmittedForm) -> Done:
+    retried = await trees.retry(service, form.asked.params["job_id"], actor=form.actor_in_words)
+    return success(f"{retried.job_id} runs again{'; its tree is open again' if retried.reopened else ''}.")
 
 
-async def _merge(service: Service, form: Form) -> Done:
-    return legs.merged(service, (form.asked.params["job_id"],), form)
+async def _merge(service: Service, form: SubmittedForm) -> Done:
+    return legs.merge(service, (form.asked.params["job_id"],), form)
 
 
-async def _drop(service: Service, form: Form) -> Done:
-    return Done((legs.dropped(service, form.asked.params["job_id"], form),))
+async def _drop(service: Service, form: SubmittedForm) -> Done:
+    return Done((legs.drop(service, form.asked.params["job_id"], form),))
 
 
-PAGES = (Page("/jobs/{job_id}", "job.html", _look, fresh_seconds=1.0),)
+PAGES = (PageView("/jobs/{job_id}", "job.html", _look, fresh_seconds=1.0),)
 PLAIN = (Plain("/jobs/{job_id}/raw", _raw),)
 ACTIONS = (
-    Action("/jobs/{job_id}/retry", _retry),
-    Action("/jobs/{job_id}/merge", _merge),
-    Action("/jobs/{job_id}/drop", _drop),
+    FormAction("/jobs/{job_id}/retry", _retry),
+    FormAction("/jobs/{job_id}/merge", _merge),
+    FormAction("/jobs/{job_id}/drop", _drop),
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page, done
+from bridge.http.dashboard.frame.page import ActionNote, Done, FormAction, PageRequest, PageView, SubmittedForm, success
 from bridge.operations.registry import agents, memory, repos
 from bridge.operations.registry.memory import MemoryFilter, NewEntry, Recall
 from bridge.operations.service import Service
@@ -13,25 +13,25 @@ MOST_LISTED = 100
 VERBS = {"confirm": MemoryState.CONFIRMED, "retire": MemoryState.RETIRED}
 
 
-def _look(service: Service, asked: Asked) -> Mapping[str, object]:
+def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
     query = asked.query.get("q", "").strip()
     agent, repo = asked.query.get("agent") or None, asked.query.get("repo") or None
     return {
         "title": "Memory",
         "pending": memory.find(service, MemoryFilter(state=MemoryState.PENDING, limit=MOST_LISTED)),
-        "confirmed": _confirmed(service, query, agent, repo),
+        "confirmed": _confirmed_entries(service, query, agent, repo),
         "query": query,
         "agent": agent or "",
         "repo": repo or "",
-        "agents": [each.worker.name for each in agents.every(service)],
-        "repos": [each.name for each in repos.every(service)],
+        "agents": [agent.worker.name for agent in agents.every(service)],
+        "repos": [repo.name for repo in repos.every(service)],
         "most_listed": MOST_LISTED,
         "key_limit": KEY_LIMIT,
         "content_limit": CONTENT_LIMIT,
     }
 
 
-def _confirmed(service: Service, query: str, agent: str | None, repo: str | None) -> list[Entry]:
+def _confirmed_entries(service: Service, query: str, agent: str | None, repo: str | None) -> list[Entry]:
     """Return the best matches of a query; without one, the newest entries."""
     if query:
         wanted = Recall(query=query, repo=repo, agent=agent, limit=MOST_LISTED)
@@ -39,7 +39,7 @@ def _confirmed(service: Service, query: str, agent: str | None, repo: str | None
     return memory.find(service, MemoryFilter(agent, repo=repo, state=MemoryState.CONFIRMED, limit=MOST_LISTED))
 
 
-async def _decide(service: Service, form: Form) -> Done:
+async def _decide(service: Service, form: SubmittedForm) -> Done:
     """Confirm or retire each chosen entry; a refusal does not affect the others."""
     wanted = VERBS.get(form.text("do"))
     if wanted is None:
@@ -48,22 +48,22 @@ async def _decide(service: Service, form: Form) -> Done:
     if not chosen:
         raise UsageError("nothing is chosen; tick the entries first")
     seen, actor = form.text("seen"), form.actor
-    return Done(tuple(_decided(service, entry_id, seen, wanted, actor) for entry_id in dict.fromkeys(chosen)))
+    return Done(tuple(_decide_entry(service, entry_id, seen, wanted, actor) for entry_id in dict.fromkeys(chosen)))
 
 
-def _decided(service: Service, entry_id: str, seen: str, wanted: MemoryState, actor: str) -> Note:
+def _decide_entry(service: Service, entry_id: str, seen: str, wanted: MemoryState, actor: str) -> ActionNote:
     try:
         entry = memory.decide(service, entry_id, seen, wanted, actor)
     except ServiceError as error:
-        return Note(error.message, done=False, hint=error.hint or "", about=entry_id)
-    return Note(f"{entry.state} by {actor}", about=entry_id)
+        return ActionNote(error.message, done=False, hint=error.hint or "", about=entry_id)
+    return ActionNote(f"{entry.state} by {actor}", about=entry_id)
 
 
-async def _add(service: Service, form: Form) -> Done:
+async def _add(service: Service, form: SubmittedForm) -> Done:
     new = NewEntry(form.text("key"), form.text("content"), form.text("agent") or None, form.text("repo") or None)
     entry = memory.add(service, new, form.actor)
-    return done(f"{entry.id} is {entry.state}")
+    return success(f"{entry.id} is {entry.state}")
 
 
-PAGES = (Page("/memory", "memory.html", _look),)
-ACTIONS = (Action("/memory/decide", _decide), Action("/memory/add", _add))
+PAGES = (PageView("/memory", "memory.html", _look),)
+ACTIONS = (FormAction("/memory/decide", _decide), FormAction("/memory/add", _add))

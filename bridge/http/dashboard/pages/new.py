@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.runtimes.table import RUNTIMES
-from bridge.http.dashboard.frame.page import Action as Order
-from bridge.http.dashboard.frame.page import Asked, Done, Form, Page, done
+from bridge.http.dashboard.frame.page import Done, FormAction, PageRequest, PageView, SubmittedForm, success
 from bridge.http.dashboard.parts import lists
 from bridge.operations.health import runtimes
 from bridge.operations.idempotency import Answer, once
@@ -65,7 +64,7 @@ stages:
 """
 
 
-def _look_task(service: Service, asked: Asked) -> Mapping[str, object]:
+def _look_task(service: Service, asked: PageRequest) -> Mapping[str, object]:
     known = [repo.name for repo in repos.every(service)]
     return _tab(TASK) | {
         "title": "New task",
@@ -75,13 +74,13 @@ def _look_task(service: Service, asked: Asked) -> Mapping[str, object]:
         "recipe": RECIPE,
         "recipes": RECIPES if service.settings.configured_runtimes else {},
         "actions": DOES,
-        "pipelines": [each.name for each in definitions.every(service) if each.enabled],
+        "pipelines": [pipeline.name for pipeline in definitions.every(service) if pipeline.enabled],
         "wanted": {name: asked.query.get(name, "") for name in ("repo", "agent", "action")},
         "most": service.settings.orchestrate.max_delegation_cost_usd,
     }
 
 
-async def _start_task(service: Service, form: Form) -> Done:
+async def _start_task(service: Service, form: SubmittedForm) -> Done:
     """Start a tree and show it. The same form sent twice starts one tree."""
     means = _means(form)
     agent = form.text("agent")
@@ -95,11 +94,11 @@ async def _start_task(service: Service, form: Form) -> Done:
 
     words = repr(new)
     answer = await once(service, _key(form, words), words, trees.new_root_id, start)
-    said = f"It is started. {answer['caveat'].capitalize()}" if answer["caveat"] else "It is started."
-    return done(said, f"/ui/trees/{answer['job_id']}")
+    message = f"It is started. {answer['caveat'].capitalize()}" if answer["caveat"] else "It is started."
+    return success(message, f"/ui/trees/{answer['job_id']}")
 
 
-def _job(form: Form, agent: str, means: Mapping[str, Any]) -> NewJob:
+def _job(form: SubmittedForm, agent: str, means: Mapping[str, Any]) -> NewJob:
     with argument("agent"):
         if not agent:
             raise UsageError("choose an agent or a recipe")
@@ -110,7 +109,7 @@ def _job(form: Form, agent: str, means: Mapping[str, Any]) -> NewJob:
     return NewJob(agent=agent, action=action, message=form.text("message"), repo=_repo(form), **means)
 
 
-def _recipe(form: Form, name: str, means: Mapping[str, Any]) -> NewRecipe:
+def _recipe(form: SubmittedForm, name: str, means: Mapping[str, Any]) -> NewRecipe:
     with argument("agent"):
         try:
             recipe = Recipe(name.removeprefix(RECIPE))
@@ -124,14 +123,14 @@ def _recipe(form: Form, name: str, means: Mapping[str, Any]) -> NewRecipe:
     return NewRecipe(recipe=recipe, goal=form.text("message"), repo=_repo(form), **taken)
 
 
-def _repo(form: Form) -> str:
+def _repo(form: SubmittedForm) -> str:
     with argument("repo"):
         if not form.text("repo", ""):
             raise UsageError("choose a repository")
     return form.text("repo")
 
 
-def _means(form: Form) -> dict[str, Any]:
+def _means(form: SubmittedForm) -> dict[str, Any]:
     """Return the optional fields; an empty one is left out."""
     means: dict[str, Any] = {name: form.text(name, "").strip() or None for name in MEANS}
     for name, what in (("pull_request", "a pull request"), ("issue", "an issue")):
@@ -149,13 +148,13 @@ def _dollars(text: str | None) -> float | None:
         raise UsageError(f"{text!r} is not a number of dollars") from None
 
 
-def _key(form: Form, words: str) -> str:
+def _key(form: SubmittedForm, words: str) -> str:
     """Return an idempotency key: of this page in this session, as long as the words are the same."""
-    said = (form.asked.session.key, form.text("once"), words)
-    return f"dashboard-{hashlib.sha256(repr(said).encode()).hexdigest()[:40]}"
+    identity = (form.asked.session.key, form.text("once"), words)
+    return f"dashboard-{hashlib.sha256(repr(identity).encode()).hexdigest()[:40]}"
 
 
-def _look_repository(service: Service, asked: Asked) -> Mapping[str, object]:
+def _look_repository(service: Service, asked: PageRequest) -> Mapping[str, object]:
     return _tab(REPOSITORY) | {
         "title": "Add a repository",
         "host": service.settings.host,
@@ -163,24 +162,24 @@ def _look_repository(service: Service, asked: Asked) -> Mapping[str, object]:
     }
 
 
-async def _add_repository(service: Service, form: Form) -> Done:
+async def _add_repository(service: Service, form: SubmittedForm) -> Done:
     """Register a checkout, a remote or both, under the name of the remote if none is given; a taken name stays."""
     typed, remote = form.text("path", "").strip(), form.text("remote", "").strip()
     with argument("path"):
         if not (typed or remote):
             raise UsageError("type the path of a checkout, or a remote below")
         path = _absolute(typed) if typed else None
-        found = init.checkout(service, path) if path else None
+        checkout = init.checkout(service, path) if path else None
     with argument("name"):
-        name = form.text("name", "").strip() or (found.name if found else init.name_of(service, remote))
+        name = form.text("name", "").strip() or (checkout.name if checkout else init.name_of(service, remote))
         repos.check_name(name)
-        init.check_name(service, found, name)
+        init.check_name(service, checkout, name)
     github = form.text("github", "").strip() or None
     require, prefer = (_labels(form, field) or None for field in ASKS)
     repo = repos.add(service, name, path, github, remote or None, require=require, prefer=prefer)
     then = AGENT if not agents.every(service) else TASK
-    said = f"{repo.name} is registered, at {' and '.join(filter(None, (repo.path, repo.remote)))}."
-    return done(_warned(service, said, repo.require), f"/ui{then}?repo={repo.name}")
+    message = f"{repo.name} is registered, at {' and '.join(filter(None, (repo.path, repo.remote)))}."
+    return success(_with_warning(service, message, repo.require), f"/ui{then}?repo={repo.name}")
 
 
 def _known_labels(service: Service) -> list[str] | None:
@@ -190,16 +189,16 @@ def _known_labels(service: Service) -> list[str] | None:
     return sorted({label for host in hosts.every(service) for label in host.labels})
 
 
-def _labels(form: Form, field: str) -> tuple[str, ...]:
+def _labels(form: SubmittedForm, field: str) -> tuple[str, ...]:
     """Return the labels of a field, which commas or spaces separate."""
     with argument(field):
         return arguments.labels(form.text(field, "").replace(",", " ").split())
 
 
-def _warned(service: Service, said: str, require: Iterable[str]) -> str:
+def _with_warning(service: Service, text: str, require: Iterable[str]) -> str:
     """Add a warning if no host has a required label."""
     warning = arguments.label_caveat(service, require)
-    return f"{said} Mind that {warning}." if warning else said
+    return f"{text} Mind that {warning}." if warning else text
 
 
 def _absolute(text: str) -> Path:
@@ -209,7 +208,7 @@ def _absolute(text: str) -> Path:
     return path
 
 
-def _look_agent(service: Service, asked: Asked) -> Mapping[str, object]:
+def _look_agent(service: Service, asked: PageRequest) -> Mapping[str, object]:
     return _tab(AGENT) | {
         "title": "Add an agent",
         "runtimes": {name: row.program.name if row.program else "a command" for name, row in RUNTIMES.items()},
@@ -223,7 +222,7 @@ def _look_agent(service: Service, asked: Asked) -> Mapping[str, object]:
     }
 
 
-async def _add_agent(service: Service, form: Form) -> Done:
+async def _add_agent(service: Service, form: SubmittedForm) -> Done:
     texts = ("name", "runtime", "command", "model", "effort", "autonomy", "template", "role", "session")
     new = NewAgent(
         **{name: form.text(name, "").strip() for name in texts},
@@ -234,18 +233,18 @@ async def _add_agent(service: Service, form: Form) -> Done:
     )
     agent = agents.add(service, new)
     lacking = runtimes.lacks(service, new.runtime)
-    said = _warned(service, f"{new.name} is registered{f', but {lacking}' if lacking else ''}.", new.require)
+    message = _with_warning(service, f"{new.name} is registered{f', but {lacking}' if lacking else ''}.", new.require)
     first = f"?agent={new.name}&repo={agent.repos[0]}" if agent.repos else ""
-    return done(said, f"/ui{TASK}{first}" if first else "/ui/agents")
+    return success(message, f"/ui{TASK}{first}" if first else "/ui/agents")
 
 
-def _look_pipeline(service: Service, asked: Asked) -> Mapping[str, object]:
+def _look_pipeline(service: Service, asked: PageRequest) -> Mapping[str, object]:
     known = [repo.name for repo in repos.every(service)]
     example = EXAMPLE.format(repo=known[0] if known else "acme/shop")
     return _tab(PIPELINE) | {"title": "Add a pipeline", "formats": list(Format), "example": example}
 
 
-async def _add_pipeline(service: Service, form: Form) -> Done:
+async def _add_pipeline(service: Service, form: SubmittedForm) -> Done:
     """Register a pipeline; one of its name is replaced only if the form says so."""
     text = form.text("definition")
     with argument("format"):
@@ -255,10 +254,10 @@ async def _add_pipeline(service: Service, form: Form) -> Done:
             raise UsageError(f"choose the format: {', '.join(Format)}") from None
     with argument("definition"):
         name = read(text, format_).name
-        if form.text("replace", "") != "yes" and name in {each.name for each in definitions.every(service)}:
+        if form.text("replace", "") != "yes" and name in {known.name for known in definitions.every(service)}:
             raise RefusedError(f"there is a pipeline {name} already: tick the box to replace it")
         pipeline = await definitions.add(service, text, format_)
-    return done(f"{pipeline.name} is registered.", f"/ui/pipelines/{pipeline.name}")
+    return success(f"{pipeline.name} is registered.", f"/ui/pipelines/{pipeline.name}")
 
 
 def _tab(here: str) -> dict[str, object]:
@@ -266,9 +265,9 @@ def _tab(here: str) -> dict[str, object]:
 
 
 PAGES = (
-    Page(TASK, "new_task.html", _look_task, fields=("repo", "agent", "action", "message", *MEANS)),
-    Page(REPOSITORY, "new_repository.html", _look_repository, fields=("path", "remote", "name", "github", *ASKS)),
-    Page(
+    PageView(TASK, "new_task.html", _look_task, fields=("repo", "agent", "action", "message", *MEANS)),
+    PageView(REPOSITORY, "new_repository.html", _look_repository, fields=("path", "remote", "name", "github", *ASKS)),
+    PageView(
         AGENT,
         "new_agent.html",
         _look_agent,
@@ -277,11 +276,11 @@ PAGES = (
             *("autonomy", "template", "role", "repos", "session", *ASKS),
         ),
     ),
-    Page(PIPELINE, "new_pipeline.html", _look_pipeline, fields=("definition", "format")),
+    PageView(PIPELINE, "new_pipeline.html", _look_pipeline, fields=("definition", "format")),
 )
 ACTIONS = (
-    Order(TASK, _start_task),
-    Order(REPOSITORY, _add_repository),
-    Order(AGENT, _add_agent),
-    Order(PIPELINE, _add_pipeline),
+    FormAction(TASK, _start_task),
+    FormAction(REPOSITORY, _add_repository),
+    FormAction(AGENT, _add_agent),
+    FormAction(PIPELINE, _add_pipeline),
 )

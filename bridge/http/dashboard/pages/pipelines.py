@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from activities.store.registry.pipeline_rows import Pipeline
-from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
+from bridge.http.dashboard.frame.page import Done, FormAction, PageRequest, PageView, SubmittedForm, success
 from bridge.http.dashboard.parts import firings, lists
 from bridge.http.dashboard.parts.payload import EMPTY_ROWS, keys_read, payload_of
 from bridge.operations.pipelines import definitions, runs
@@ -32,21 +32,23 @@ def _schedule(pipeline: Pipeline) -> str:
 
 def _next(service: Service, known: Sequence[Pipeline]) -> firings.Firings | None:
     """Return the next firings of the scheduled pipelines; None if Temporal does not answer."""
-    return firings.next_firings(service, [each.name for each in known if each.scheduled and each.enabled])
+    return firings.next_firings(
+        service, [pipeline.name for pipeline in known if pipeline.scheduled and pipeline.enabled]
+    )
 
 
-def _every(service: Service, asked: Asked) -> Mapping[str, object]:
+def _every(service: Service, asked: PageRequest) -> Mapping[str, object]:
     known = definitions.every(service)
     return {
         "title": "Pipelines",
         "pipelines": known,
-        "schedules": {each.name: _schedule(each) for each in known},
+        "schedules": {pipeline.name: _schedule(pipeline) for pipeline in known},
         "next": _next(service, known),
         "latest": runs.latest(service),
     }
 
 
-def _one(service: Service, asked: Asked) -> Mapping[str, object]:
+def _one(service: Service, asked: PageRequest) -> Mapping[str, object]:
     pipeline = definitions.get(service, asked.params["name"])
     definition = _definition(pipeline.definition, pipeline.format)
     wanted = RunFilter(pipeline=pipeline.name, limit=RECENT, cursor=asked.query.get("cursor"))
@@ -72,7 +74,7 @@ def _does(stage: ShellStage) -> str:
     return stage.command[-1] if stage.command[:2] == ("sh", "-c") else " ".join(stage.command)
 
 
-async def _run(service: Service, form: Form) -> Done:
+async def _run(service: Service, form: SubmittedForm) -> Done:
     name = form.asked.params["name"]
     run_id = await definitions.run(
         service,
@@ -82,29 +84,29 @@ async def _run(service: Service, form: Form) -> Done:
         pull_request=lists.number(form.text("pr", "").strip(), "a pull request"),
         issue=lists.number(form.text("issue", "").strip(), "an issue"),
     )
-    return done(f"{name} runs: {run_id}.", f"/ui/runs/{run_id}")
+    return success(f"{name} runs: {run_id}.", f"/ui/runs/{run_id}")
 
 
-async def _enable(service: Service, form: Form) -> Done:
+async def _enable(service: Service, form: SubmittedForm) -> Done:
     name = form.asked.params["name"]
     await definitions.enable(service, name)
     firings.forget(service, name)
-    return done(f"{name} is enabled.")
+    return success(f"{name} is enabled.")
 
 
-async def _disable(service: Service, form: Form) -> Done:
+async def _disable(service: Service, form: SubmittedForm) -> Done:
     name = form.asked.params["name"]
     await definitions.disable(service, name)
     firings.forget(service, name)
-    return done(f"{name} is disabled: no run begins any more.")
+    return success(f"{name} is disabled: no run begins any more.")
 
 
 PAGES = (
-    Page("/pipelines", "pipelines.html", _every),
-    Page("/pipelines/{name}", "pipeline.html", _one),
+    PageView("/pipelines", "pipelines.html", _every),
+    PageView("/pipelines/{name}", "pipeline.html", _one),
 )
 ACTIONS = (
-    Action("/pipelines/{name}/run", _run),
-    Action("/pipelines/{name}/enable", _enable),
-    Action("/pipelines/{name}/disable", _disable),
+    FormAction("/pipelines/{name}/run", _run),
+    FormAction("/pipelines/{name}/enable", _enable),
+    FormAction("/pipelines/{name}/disable", _disable),
 )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
+from bridge.http.dashboard.frame.page import Done, FormAction, PageRequest, PageView, SubmittedForm, success
 from bridge.http.dashboard.parts import lists
 from bridge.operations.pipelines import definitions, runs
 from bridge.operations.pipelines.runs import RunFilter, RunView, StageOutput, StageView
@@ -16,30 +16,30 @@ from workflows.policy.decisions import decision_label
 FIELDS = ("pipeline", "repo", "state")
 
 
-def _every(service: Service, asked: Asked) -> Mapping[str, object]:
-    said = lists.wanted(asked, *FIELDS)
+def _every(service: Service, asked: PageRequest) -> Mapping[str, object]:
+    filters = lists.filters_of(asked, *FIELDS)
     wanted = RunFilter(
-        pipeline=said["pipeline"] or None,
-        repo=said["repo"] or None,
-        state=said["state"] or None,
+        pipeline=filters["pipeline"] or None,
+        repo=filters["repo"] or None,
+        state=filters["state"] or None,
         limit=lists.PER_PAGE,
         cursor=asked.query.get("cursor"),
     )
     page = runs.list_runs(service, wanted)
     return {
         "title": "Runs",
-        "said": said,
-        "narrowed": any(said.values()),
+        "filters": filters,
+        "narrowed": any(filters.values()),
         "runs": page.runs,
         "states": list(RunState),
-        "names": [each.name for each in definitions.every(service)],
-        "ways": lists.ways(asked, said, page.next_cursor),
+        "names": [pipeline.name for pipeline in definitions.every(service)],
+        "ways": lists.ways(asked, filters, page.next_cursor),
     }
 
 
-def _one(service: Service, asked: Asked) -> Mapping[str, object]:
+def _one(service: Service, asked: PageRequest) -> Mapping[str, object]:
     run = runs.show_run(service, asked.params["run_id"])
-    chosen = _chosen(run, asked.query.get("stage", ""))
+    chosen = _choose_stage(run, asked.query.get("stage", ""))
     attempt = asked.query.get("attempt", "")
     return {
         "title": f"Run of {run.pipeline}",
@@ -47,14 +47,15 @@ def _one(service: Service, asked: Asked) -> Mapping[str, object]:
         "goes_on": run.state in OPEN_RUNS,
         "waits": [stage.job_id for stage in run.stages if stage.job_id and stage.state is StageState.RUNNING],
         "definition": runs.definition_of_run(service, run.id),
-        "registered": any(each.name == run.pipeline for each in definitions.every(service)),
+        "registered": any(pipeline.name == run.pipeline for pipeline in definitions.every(service)),
         "decided": decision_label,
-        "log": chosen and _printed(service, run, chosen, int(attempt) if re.fullmatch("[0-9]{1,9}", attempt) else None),
+        "log": chosen
+        and _output_of(service, run, chosen, int(attempt) if re.fullmatch("[0-9]{1,9}", attempt) else None),
         "chosen": chosen,
     }
 
 
-def _chosen(run: RunView, wanted: str) -> StageView | None:
+def _choose_stage(run: RunView, wanted: str) -> StageView | None:
     """Return the stage whose output is shown: the requested one, else a running one, the one that halted the run, or
     the last.
     """
@@ -65,10 +66,10 @@ def _chosen(run: RunView, wanted: str) -> StageView | None:
         [stage for stage in begun if stage.id == run.halt_stage],
         begun[-1:],
     )
-    return next((found[0] for found in by_worth if found), None)
+    return next((stages[0] for stages in by_worth if stages), None)
 
 
-def _printed(service: Service, run: RunView, stage: StageView, attempt: int | None) -> StageOutput | None:
+def _output_of(service: Service, run: RunView, stage: StageView, attempt: int | None) -> StageOutput | None:
     if attempt in (None, stage.attempt) and (so_far := runs.stage_so_far(service, run.id, stage.id)):
         return so_far
     try:
@@ -77,13 +78,13 @@ def _printed(service: Service, run: RunView, stage: StageView, attempt: int | No
         return None
 
 
-async def _cancel(service: Service, form: Form) -> Done:
-    await definitions.cancel(service, form.asked.params["run_id"], actor=form.signed)
-    return done("The run is being ended: its commands and agents are stopped.")
+async def _cancel(service: Service, form: SubmittedForm) -> Done:
+    await definitions.cancel(service, form.asked.params["run_id"], actor=form.actor_in_words)
+    return success("The run is being ended: its commands and agents are stopped.")
 
 
 PAGES = (
-    Page("/runs", "runs.html", _every),
-    Page("/runs/{run_id}", "run.html", _one, fresh_seconds=1.0),
+    PageView("/runs", "runs.html", _every),
+    PageView("/runs/{run_id}", "run.html", _one, fresh_seconds=1.0),
 )
-ACTIONS = (Action("/runs/{run_id}/cancel", _cancel),)
+ACTIONS = (FormAction("/runs/{run_id}/cancel", _cancel),)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bridge.http.dashboard.frame.page import Asked, Page
+from bridge.http.dashboard.frame.page import PageRequest, PageView
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.jobs import spend
 from bridge.operations.jobs.spend import Spend, SpendLine, SpendSum
@@ -19,7 +19,7 @@ _spent = Recent[Spend](seconds=5)
 
 
 @dataclass(frozen=True)
-class Bar:
+class DayBar:
     """One day's bar in the picture."""
 
     line: SpendLine
@@ -29,23 +29,23 @@ class Bar:
     height: float
 
 
-def _look(service: Service, asked: Asked) -> Mapping[str, object]:
+def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
     days = _days(asked.query.get("days", "30"))
     # The sum reads every job: an open page repeats it every few seconds, not at every change.
-    found = _spent.get((service.home, days), lambda: spend.find(service, days))
-    by_dollars = found.total.cost_usd > 0
-    tables = (("Agent", found.agents), ("Repository", found.repos), ("Model", found.models))
+    summary = _spent.get((service.home, days), lambda: spend.find(service, days))
+    by_dollars = summary.total.cost_usd > 0
+    tables = (("Agent", summary.agents), ("Repository", summary.repos), ("Model", summary.models))
     return {
         "title": "Spend",
         "days": days,
         "choices": CHOICES,
-        "found": found,
-        "bars": _bars(found.days, by_dollars=by_dollars),
+        "summary": summary,
+        "bars": _bars(summary.days, by_dollars=by_dollars),
         "by_dollars": by_dollars,
-        "most": max(found.days, key=lambda line: _height(line.used, by_dollars=by_dollars)),
+        "most": max(summary.days, key=lambda line: _height(line.used, by_dollars=by_dollars)),
         "width": WIDTH,
         "height": HEIGHT,
-        "tables": [(name, *_named(lines)) for name, lines in tables],
+        "tables": [(name, *_largest(lines)) for name, lines in tables],
     }
 
 
@@ -55,7 +55,7 @@ def _days(text: str) -> int:
     return int(text)
 
 
-def _bars(days: Sequence[SpendLine], *, by_dollars: bool) -> list[Bar]:
+def _bars(days: Sequence[SpendLine], *, by_dollars: bool) -> list[DayBar]:
     """Return the bars: dollars, or tokens if there are none. Any value above zero is visible."""
     most = max(_height(line.used, by_dollars=by_dollars) for line in days) or 1
     step = WIDTH / len(days)
@@ -64,7 +64,7 @@ def _bars(days: Sequence[SpendLine], *, by_dollars: bool) -> list[Bar]:
         value = _height(line.used, by_dollars=by_dollars)
         height = max(1.5, HEIGHT * value / most) if value else 0
         bars.append(
-            Bar(line, round(number * step, 2), round(HEIGHT - height, 2), round(step * 0.8, 2), round(height, 2))
+            DayBar(line, round(number * step, 2), round(HEIGHT - height, 2), round(step * 0.8, 2), round(height, 2))
         )
     return bars
 
@@ -73,10 +73,10 @@ def _height(used: SpendSum, *, by_dollars: bool) -> float:
     return used.cost_usd if by_dollars else used.tokens
 
 
-def _named(lines: Sequence[SpendLine]) -> tuple[Sequence[SpendLine], int, SpendSum]:
+def _largest(lines: Sequence[SpendLine]) -> tuple[Sequence[SpendLine], int, SpendSum]:
     """Return the most expensive lines, the number of the other lines, and the sum of those."""
     rest = lines[MOST_NAMED:]
     return lines[:MOST_NAMED], len(rest), SpendSum.of(line.used for line in rest)
 
 
-PAGES = (Page("/spend", "spend.html", _look),)
+PAGES = (PageView("/spend", "spend.html", _look),)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Note, Page
+from bridge.http.dashboard.frame.page import ActionNote, Done, FormAction, PageRequest, PageView, SubmittedForm
 from bridge.http.dashboard.parts import dag, grid, legs, outline, timeline
 from bridge.operations.branches import publish
 from bridge.operations.home import links
@@ -23,7 +23,7 @@ EVENTS = 60
 
 
 @dataclass(frozen=True)
-class View:
+class TreeView:
     """The chosen view of a tree. It is part of the address, so it survives updates and needs no scripts."""
 
     path: str
@@ -47,79 +47,81 @@ class View:
 
     def fold(self, key: str) -> str:
         return self._address(
-            clock=self.clock, unfolded=tuple(each for each in self.unfolded if each not in (key, "all"))
+            clock=self.clock, unfolded=tuple(other for other in self.unfolded if other not in (key, "all"))
         )
 
     def _address(self, *, clock: bool, unfolded: tuple[str, ...]) -> str:
-        said = ({"time": "clock"} if clock else {}) | ({"unfold": ",".join(unfolded)} if unfolded else {})
-        return f"{self.path}?{urlencode(said, safe=',')}" if said else self.path
+        query = ({"time": "clock"} if clock else {}) | ({"unfold": ",".join(unfolded)} if unfolded else {})
+        return f"{self.path}?{urlencode(query, safe=',')}" if query else self.path
 
 
-def _look(service: Service, asked: Asked) -> Mapping[str, object]:
+def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
     tree = jobs.tree(service, asked.params["root"])
     root = tree.task.root_job_id
-    told = jobs.events(service, root)
-    found = legs.branches_of(service, tree, told)
+    events = jobs.events(service, root)
+    branches = legs.branches_of(service, tree, events)
     asked_of = rounds.of_tree(service, root)
     return {
         "title": tree.task.title,
         "tree": tree,
         "root": tree.jobs[0],
-        **_drawn(service, asked, tree, told, asked_of),
+        **_pictures(service, asked, tree, events, asked_of),
         "spend": grid.spend(tree),
-        "branches": found,
-        "finish": legs.finish_of(service, tree, told, found),
-        "gate": legs.verdict_of(service, tree, told, found),
-        "conflicts": legs.conflicts_of(service, tree, told),
+        "branches": branches,
+        "finish": legs.finish_of(service, tree, events, branches),
+        "gate": legs.verdict_of(service, tree, events, branches),
+        "conflicts": legs.conflicts_of(service, tree, events),
         "may_resolve": follow_ups.possible(service, models.Action.IMPLEMENT, tree.task.repo),
         "may_review": follow_ups.possible(service, models.Action.REVIEW, tree.task.repo),
         "published": publish.of_tree(service, root),
         "may_publish": publish.is_possible(service, tree.task.repo),
         "rounds": asked_of,
-        "events": told[-EVENTS:],
-        "all_events": len(told),
+        "events": events[-EVENTS:],
+        "all_events": len(events),
         "web_ui": links.web_ui(service, root),
     }
 
 
-def _drawn(
-    service: Service, asked: Asked, tree: Tree, told: Sequence[EventRecord], asked_of: Sequence[RoundRecord]
+def _pictures(
+    service: Service, asked: PageRequest, tree: Tree, events: Sequence[EventRecord], asked_of: Sequence[RoundRecord]
 ) -> Mapping[str, object]:
     """Return the tree's outline, timeline and graph, as the address wants them."""
     root, folds = tree.task.root_job_id, len(tree.jobs) > outline.LARGE
     unfolded = tuple(key for key in asked.query.get("unfold", "").split(",") if key)
-    view = View(f"/ui/trees/{root}", asked.query.get("time") == "clock", unfolded, folds)
+    view = TreeView(f"/ui/trees/{root}", asked.query.get("time") == "clock", unfolded, folds)
     follows = jobs.edges_of_tree(service, tree)
     chains = outline.of_tree(tree.jobs, asked_of, over=tree.over)
     shown = outline.of_tree(tree.jobs, over=tree.over, unfolded=unfolded) if unfolded else chains
-    course = timeline.Course(tree.jobs, told, jobs.waits(service, root), asked_of, follows, time.time())
+    course = timeline.Course(tree.jobs, events, jobs.waits(service, root), asked_of, follows, time.time())
     drawn = timeline.draw(course, cut=not view.clock)
     return {
         "view": view,
         "chains": chains,
         "by_id": {job.job_id: job for job in tree.jobs},
         "labels": {lane.job.job_id: lane.label for lane in drawn.lanes},
-        "lasted": timeline.lasted,
+        "lasted": timeline.precise_span,
         "timeline": drawn,
         "picture": dag.draw(shown, follows),
     }
 
 
-async def _kill(service: Service, form: Form) -> Done:
+async def _kill(service: Service, form: SubmittedForm) -> Done:
     immediate = form.text("how") == "now"
-    killed = await trees.kill(service, form.asked.params["root"], actor=form.signed, immediate=immediate)
+    killed = await trees.kill(service, form.asked.params["root"], actor=form.actor_in_words, immediate=immediate)
     if killed.over:
         return legs.over(killed)
     how = "Its agents are stopped." if immediate else "What runs finishes; nothing more starts."
-    return Done((Note(f"The tree is being ended. {how} One last job sums up.", about=killed.root_job_id),))
+    return Done((ActionNote(f"The tree is being ended. {how} One last job sums up.", about=killed.root_job_id),))
 
 
-async def _dismiss(service: Service, form: Form) -> Done:
-    killed = await trees.dismiss(service, form.asked.params["root"], actor=form.signed)
-    return legs.over(killed) if killed.over else Done((Note("The tree is being ended.", about=killed.root_job_id),))
+async def _dismiss(service: Service, form: SubmittedForm) -> Done:
+    killed = await trees.dismiss(service, form.asked.params["root"], actor=form.actor_in_words)
+    return (
+        legs.over(killed) if killed.over else Done((ActionNote("The tree is being ended.", about=killed.root_job_id),))
+    )
 
 
-async def _branches(service: Service, form: Form) -> Done:
+async def _branches(service: Service, form: SubmittedForm) -> Done:
     """Merge the chosen legs, all or none; or drop each of them."""
     chosen = form.all("all") if form.text("do") == "merge-all" else form.all("leg")
     root = jobs.get(service, form.asked.params["root"]).root_job_id
@@ -128,36 +130,38 @@ async def _branches(service: Service, form: Form) -> Done:
     if strange := [leg for leg in chosen if jobs.get(service, leg).root_job_id != root]:
         raise UsageError(f"{strange[0]} does not belong to the tree {root}; nothing was done")
     if form.text("do") == "drop":
-        return Done(tuple(legs.dropped(service, leg, form) for leg in chosen))
-    return legs.merged(service, chosen, form)
+        return Done(tuple(legs.drop(service, leg, form) for leg in chosen))
+    return legs.merge(service, chosen, form)
 
 
-async def _finish(service: Service, form: Form) -> Done:
+async def _finish(service: Service, form: SubmittedForm) -> Done:
     """Merge all work of a tree, drop it, or have an agent resolve what conflicts or review what is unseen."""
     root = jobs.get(service, form.asked.params["root"]).root_job_id
     match form.text("do"):
         case "resolve":
-            return await legs.resolved(service, root)
+            return await legs.resolve(service, root)
         case "review":
-            return await legs.reviewed(service, root, form)
+            return await legs.review(service, root, form)
         case "drop":
-            return Done((legs.dropped(service, root, form),))
+            return Done((legs.drop(service, root, form),))
         case _:
-            return legs.merged(service, (root,), form)
+            return legs.merge(service, (root,), form)
 
 
-async def _publish(service: Service, form: Form) -> Done:
+async def _publish(service: Service, form: SubmittedForm) -> Done:
     """Publish a tree's work as a pull request; the page shows its address once it exists."""
-    found = await asyncio.to_thread(publish.publish, service, form.asked.params["root"], actor=form.signed)
-    said = found.url or f"It will be published at {found.github}: {found.says}."
-    return Done((Note(said, about=found.branch),))
+    publication = await asyncio.to_thread(
+        publish.publish, service, form.asked.params["root"], actor=form.actor_in_words
+    )
+    text = publication.url or f"It will be published at {publication.github}: {publication.says}."
+    return Done((ActionNote(text, about=publication.branch),))
 
 
-PAGES = (Page("/trees/{root}", "tree.html", _look),)
+PAGES = (PageView("/trees/{root}", "tree.html", _look),)
 ACTIONS = (
-    Action("/trees/{root}/kill", _kill),
-    Action("/trees/{root}/dismiss", _dismiss),
-    Action("/trees/{root}/branches", _branches),
-    Action("/trees/{root}/finish", _finish),
-    Action("/trees/{root}/publish", _publish),
+    FormAction("/trees/{root}/kill", _kill),
+    FormAction("/trees/{root}/dismiss", _dismiss),
+    FormAction("/trees/{root}/branches", _branches),
+    FormAction("/trees/{root}/finish", _finish),
+    FormAction("/trees/{root}/publish", _publish),
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from markupsafe import escape
 
 from activities.agents.entries import Entry, EntryKind
-from bridge.http.dashboard.frame.page import Asked
+from bridge.http.dashboard.frame.page import PageRequest
 from bridge.operations.jobs import output
 from bridge.operations.jobs.output import Log
 from bridge.operations.service import Service
@@ -25,7 +25,7 @@ RAW_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
-class Turn:
+class Exchange:
     """An entry, and for a call of a tool its result."""
 
     key: str
@@ -51,7 +51,7 @@ class Conversation:
     there: str = ""
     """The command that shows it on its host, if that cannot be asked."""
     log: Log | None = None
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[Exchange, ...] = ()
     earlier: int | None = None
     """Offset of the entries before these."""
     is_end: bool = True
@@ -60,12 +60,12 @@ class Conversation:
     """Offset at which the end of the raw output begins."""
 
 
-def attempt_of(asked: Asked) -> int | None:
+def attempt_of(asked: PageRequest) -> int | None:
     """Return the attempt that the page's address names; None means the last one."""
     return number_of(asked, "attempt")
 
 
-def of_job(service: Service, job_id: str, asked: Asked) -> Conversation:
+def of_job(service: Service, job_id: str, asked: PageRequest) -> Conversation:
     """Return the part of the conversation that the page's address names, by default its end."""
     before = number_of(asked, "before")
     try:
@@ -78,7 +78,7 @@ def of_job(service: Service, job_id: str, asked: Asked) -> Conversation:
     return Conversation("", "", log, tuple(_turns(shown)), earlier, before is None, raw_end)
 
 
-def number_of(asked: Asked, name: str) -> int | None:
+def number_of(asked: PageRequest, name: str) -> int | None:
     """Return a number of the page's address."""
     text = asked.query.get(name)
     if text is None:
@@ -99,9 +99,9 @@ def _within(entries: Sequence[Entry], most: int) -> Sequence[Entry]:
     return entries
 
 
-def _turns(entries: Sequence[Entry]) -> list[Turn]:
+def _turns(entries: Sequence[Entry]) -> list[Exchange]:
     """Join calls and results."""
-    turns, calls = list[Turn](), dict[str, int]()
+    turns, calls = list[Exchange](), dict[str, int]()
     number, before = 0, -1
     for entry in entries:
         number, before = (number + 1 if entry.at == before else 0), entry.at
@@ -111,5 +111,5 @@ def _turns(entries: Sequence[Entry]) -> list[Turn]:
             continue
         if entry.kind is EntryKind.TOOL and entry.call:
             calls[entry.call] = len(turns)
-        turns.append(Turn(f"{entry.at}-{number}", entry))
+        turns.append(Exchange(f"{entry.at}-{number}", entry))
     return turns

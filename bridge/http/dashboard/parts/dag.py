@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from bridge.http.dashboard.parts.outline import Batch, Chain, Line
+from bridge.http.dashboard.parts.outline import Batch, Chain, JobLine
 
 WIDTH, HEIGHT = 190, 50
 """Size of a job's box."""
@@ -39,7 +39,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Group:
+class BatchFrame:
     """The frame around the legs of a batch."""
 
     batch: Batch
@@ -61,12 +61,14 @@ class Edge:
     def path(self) -> str:
         """The SVG path: curved where it goes down to the right, else straight."""
         first, *rest = self.points
-        said = [f"M{first[0]:g} {first[1]:g}"]
+        commands = [f"M{first[0]:g} {first[1]:g}"]
         for (x, y), (to_x, to_y) in zip(self.points, rest, strict=False):
             middle = (x + to_x) / 2
             curved = to_x > x and y != to_y
-            said.append(f"C{middle:g} {y:g} {middle:g} {to_y:g} {to_x:g} {to_y:g}" if curved else f"L{to_x:g} {to_y:g}")
-        return "".join(said)
+            commands.append(
+                f"C{middle:g} {y:g} {middle:g} {to_y:g} {to_x:g} {to_y:g}" if curved else f"L{to_x:g} {to_y:g}"
+            )
+        return "".join(commands)
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Picture:
     edges: tuple[Edge, ...] = ()
     width: float = 0.0
     height: float = 0.0
-    groups: tuple[Group, ...] = ()
+    groups: tuple[BatchFrame, ...] = ()
     enters: str = ""
     """The box or group to which lines from before lead, and below the one from which lines lead on."""
     leaves: str = ""
@@ -110,7 +112,7 @@ def draw(chains: Sequence[Chain], follows: Iterable[tuple[str, str]]) -> Picture
 def _chain(chain: Chain, after: Mapping[str, Sequence[str]], room: float) -> Picture:
     pieces = []
     for part in chain.parts:
-        if isinstance(part, Line):
+        if isinstance(part, JobLine):
             pieces.append(box(part.job.job_id))
         elif isinstance(part, Batch):
             pieces.append(box(f"batch-{part.key}", part) if part.folded else _group(part, after, room))
@@ -128,7 +130,7 @@ def _group(batch: Batch, after: Mapping[str, Sequence[str]], room: float) -> Pic
     legs = {leg.first.job_id: leg for leg in batch.legs}
     pairs = [*_dependencies(batch, after)]
     pieces = []
-    for names in _connected([*legs], pairs):
+    for names in _components([*legs], pairs):
         column = inside if len(names) == 1 else min(inside, COLUMN)
         drawn = {name: _chain(legs[name], after, column) for name in names}
         pieces.append(_together(names, pairs, drawn, inside))
@@ -139,7 +141,7 @@ def _group(batch: Batch, after: Mapping[str, Sequence[str]], room: float) -> Pic
         inner.at(PAD, HEADING),
         width=width,
         height=height,
-        groups=(Group(batch, 0, 0, width, height), *inner.at(PAD, HEADING).groups),
+        groups=(BatchFrame(batch, 0, 0, width, height), *inner.at(PAD, HEADING).groups),
         enters=name,
         leaves=name,
         out=(width, HEIGHT / 2),
@@ -154,7 +156,7 @@ def _dependencies(batch: Batch, after: Mapping[str, Sequence[str]]) -> Iterator[
             yield from ((leg.first.job_id, target) for target in after.get(job.job_id, ()) if target in legs)
 
 
-def _connected(names: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
+def _components(names: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
     """Return the connected components, in the order of `names`."""
     group = {name: [name] for name in names}
     for one, other in pairs:
@@ -163,7 +165,8 @@ def _connected(names: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[l
             for name in group[other]:
                 group[name] = group[one]
     order = {name: at for at, name in enumerate(names)}
-    return [sorted(each, key=order.__getitem__) for each in {id(each): each for each in group.values()}.values()]
+    components = {id(component): component for component in group.values()}
+    return [sorted(component, key=order.__getitem__) for component in components.values()]
 
 
 def _together(
@@ -179,7 +182,7 @@ def _together(
         while line[-1] in then:
             line.append(then[line[-1]])
         return _flow([drawn[name] for name in line], room, joined=True)
-    plan = layered(names, mine, drawn)
+    plan = in_columns(names, mine, drawn)
     placed = [drawn[node.job_id].at(node.x, node.y) for node in plan.nodes]
     return _whole(placed, plan.edges, plan.width, plan.height)
 
@@ -237,14 +240,14 @@ def _back(out: Point, between: float, into: Point) -> tuple[Point, ...]:
 
 
 @dataclass(frozen=True)
-class _Lane:
+class _Passage:
     """The place where the lines to one leg pass a column."""
 
     target: str
     layer: int
 
 
-_Item = str | _Lane
+_Item = str | _Passage
 
 
 @dataclass
@@ -256,19 +259,19 @@ class _Columns:
     before: dict[_Item, list[_Item]] = field(default_factory=dict)
 
     def height(self, item: _Item) -> float:
-        return LANE if isinstance(item, _Lane) else self.drawn[item].height
+        return LANE if isinstance(item, _Passage) else self.drawn[item].height
 
     @property
     def edges(self) -> list[float]:
         """Return where each column begins; the last number is where one more would."""
-        x, found = 0.0, [0.0]
+        x, begins = 0.0, [0.0]
         for column in self.items:
             x += max(self.drawn[item].width for item in column if isinstance(item, str)) + ACROSS
-            found.append(x)
-        return found
+            begins.append(x)
+        return begins
 
 
-def layered(names: Sequence[str], follows: Iterable[tuple[str, str]], drawn: Mapping[str, Picture]) -> Picture:
+def in_columns(names: Sequence[str], follows: Iterable[tuple[str, str]], drawn: Mapping[str, Picture]) -> Picture:
     """Place items in columns, followers further right. An edge that would close a cycle is left out."""
     pairs = [pair for pair in dict.fromkeys(follows) if set(pair) <= set(names)]
     layers = _layers(names, pairs)
@@ -287,16 +290,18 @@ def layered(names: Sequence[str], follows: Iterable[tuple[str, str]], drawn: Map
 
 def _layers(names: Sequence[str], follows: Sequence[tuple[str, str]]) -> dict[str, int]:
     """Assign each item the leftmost column that is right of its predecessors. A cycle begins with its first item."""
-    left, found = dict.fromkeys(names), dict[str, int]()
+    left, column_of = dict.fromkeys(names), dict[str, int]()
     before: dict[str, list[str]] = {name: [] for name in names}
     for source, target in follows:
         before[target].append(source)
     while left:
-        free = [name for name in left if not any(each in left for each in before[name])] or [next(iter(left))]
+        free = [name for name in left if not any(earlier in left for earlier in before[name])] or [next(iter(left))]
         for name in free:
-            found[name] = 1 + max((found[each] for each in before[name] if each in found), default=-1)
+            column_of[name] = 1 + max(
+                (column_of[earlier] for earlier in before[name] if earlier in column_of), default=-1
+            )
             del left[name]
-    return found
+    return column_of
 
 
 def _columns(layers: Mapping[str, int], edges: Sequence[tuple[str, str]], drawn: Mapping[str, Picture]) -> _Columns:
@@ -306,7 +311,7 @@ def _columns(layers: Mapping[str, int], edges: Sequence[tuple[str, str]], drawn:
     for source, target in edges:
         last: _Item = source
         for layer in range(layers[source] + 1, layers[target]):
-            lane = _Lane(target, layer)
+            lane = _Passage(target, layer)
             if lane not in columns.items[layer]:
                 columns.items[layer].append(lane)
             columns.before.setdefault(lane, []).append(last)
@@ -319,7 +324,9 @@ def _tops(columns: _Columns) -> dict[_Item, float]:
     """Return the vertical position of each item: beside its predecessors, as near as its neighbours allow."""
     middles, tops, height = dict[_Item, float](), dict[_Item, float](), columns.height
     for items in columns.items:
-        wanted = {item: fmean([middles[each] for each in columns.before.get(item, ())] or [0.0]) for item in items}
+        wanted = {
+            item: fmean([middles[earlier] for earlier in columns.before.get(item, ())] or [0.0]) for item in items
+        }
         at, placed = 0.0, list[tuple[_Item, float]]()
         for item in sorted(items, key=wanted.__getitem__):
             at = max(at, wanted[item] - height(item) / 2) if placed else wanted[item] - height(item) / 2
@@ -341,6 +348,6 @@ def _points(
     points, edge = [(x, y_out)], xs[layers[source] + 1] - ACROSS
     points += [(edge, y_out)] if edge > x else []
     for layer in range(layers[source] + 1, layers[target]):
-        middle = y[_Lane(target, layer)] + LANE / 2
+        middle = y[_Passage(target, layer)] + LANE / 2
         points += [(xs[layer], middle), (xs[layer + 1] - ACROSS, middle)]
     return (*points, (xs[layers[target]], y[target] + HEIGHT / 2))

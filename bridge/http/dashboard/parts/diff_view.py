@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
-from bridge.http.dashboard.frame.page import Asked
-from bridge.http.dashboard.parts.highlight import highlighted
+from bridge.http.dashboard.frame.page import PageRequest
+from bridge.http.dashboard.parts.highlight import highlight
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.branches import diffs
 from bridge.operations.branches.diffs import DiffLine, FilePatch, JobDiff, LineKind
@@ -45,11 +45,11 @@ class ReadDiff:
 
     @property
     def added(self) -> int:
-        return sum(each.added for each in self.files)
+        return sum(file.added for file in self.files)
 
     @property
     def removed(self) -> int:
-        return sum(each.removed for each in self.files)
+        return sum(file.removed for file in self.files)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class ShownFile:
 
 
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """Some lines of a file."""
 
     number: int
@@ -116,21 +116,21 @@ def of_tree(service: Service, tree: Tree) -> ReadDiff:
 
 def _read(ask: Callable[[], JobDiff]) -> ReadDiff:
     try:
-        found = ask()
-        text, cut = diffs.beginning(found.pieces(), DIFF_BYTES)
+        job_diff = ask()
+        text, cut = diffs.beginning(job_diff.pieces(), DIFF_BYTES)
     except ServiceError as error:
         return ReadDiff(problem=error.message)
-    return ReadDiff(found.source, found.base, found.head, diffs.files(text), cut, found.left_out)
+    return ReadDiff(job_diff.source, job_diff.base, job_diff.head, diffs.files(text), cut, job_diff.left_out)
 
 
 class DiffView:
     """The files of one page of a diff, as its address asks for them."""
 
-    def __init__(self, diff: ReadDiff, asked: Asked, commented: Collection[str] = ()) -> None:
+    def __init__(self, diff: ReadDiff, asked: PageRequest, commented: Collection[str] = ()) -> None:
         """`commented` are the fields of comments that are open, whose files are unfolded."""
         self.diff, self._asked = diff, asked
         self.split = asked.query.get("view") == "split"
-        self._commented = {line_of(each)[0] for each in commented}
+        self._commented = {line_of(field)[0] for field in commented}
         self._target = _target(asked)
         target = next((at for at, file in enumerate(diff.files, 1) if file.path == self._target[0]), 0)
         self.only = self._number("file", len(diff.files)) or target
@@ -159,10 +159,10 @@ class DiffView:
     def files(self) -> tuple[ShownFile, ...]:
         """Return the files of this page."""
         parts = tuple(self._parts())
-        coded = _coded(parts)
-        return tuple(self._shown(part, code) for part, code in zip(parts, coded, strict=True))
+        coded = _colour(parts)
+        return tuple(self._show(part, code) for part, code in zip(parts, coded, strict=True))
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[FilePart]:
         lines, letters = LINES, LETTERS
         here = enumerate(self.diff.files[self.first : self.first + FILES], self.first + 1)
         for number, file in here:
@@ -171,7 +171,7 @@ class DiffView:
             fits = not self.only and len(file.text) <= letters and file.text.count("\n") <= lines
             alone = not self.only and lines == LINES and number == self.first + 1
             if not (wanted or fits or alone):
-                yield Part(number, file)
+                yield FilePart(number, file)
                 continue
             part = _part(number, file, self._start(file) if number == self.only else 0)
             lines -= len(part.lines)
@@ -182,17 +182,21 @@ class DiffView:
         """Return the first line to show: the one in the address, or that of the part with the line to comment on."""
         path, line, old = self._target
         if path == file.path and "line" not in self._asked.query:
-            found = (at for at, each in enumerate(diffs.lines(file)) if line == (each.old if old else each.new))
-            return next(found, 0) // LINES * LINES
+            numbers = (
+                at
+                for at, candidate in enumerate(diffs.lines(file))
+                if line == (candidate.old if old else candidate.new)
+            )
+            return next(numbers, 0) // LINES * LINES
         return self._number("line", file.text.count("\n") + 1)
 
-    def _shown(self, part: Part, code: "_Code") -> ShownFile:
+    def _show(self, part: FilePart, code: "_Code") -> ShownFile:
         file, size = part.file, len(part.lines)
         if self.split:
             pairs = diffs.side_by_side(part.lines)
-            rows = tuple((code.shown(old, part), code.shown(new, part)) for old, new in pairs)
+            rows = tuple((code.show(old, part), code.show(new, part)) for old, new in pairs)
         else:
-            rows = tuple((code.shown(each, part), None) for each in part.lines)
+            rows = tuple((code.show(line, part), None) for line in part.lines)
         far = part.start - LINES
         return ShownFile(
             part.number,
@@ -209,8 +213,8 @@ class DiffView:
 
     def _number(self, name: str, most: int) -> int:
         """Return a number of the address that is in range; others count as missing."""
-        said = self._asked.query.get(name, "")
-        return int(said) if said.isascii() and said.isdigit() and len(said) < 9 and int(said) <= most else 0
+        text = self._asked.query.get(name, "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 9 and int(text) <= most else 0
 
 
 _FIELD = re.compile(r"c:([no])(\d{1,9}):(.+)", re.DOTALL)
@@ -229,24 +233,24 @@ def is_comment(field: str) -> bool:
 
 def line_of(field: str) -> tuple[str, int, bool]:
     """Return the line that a comment's field names: path, number, and whether it is one of the old file."""
-    found = _FIELD.fullmatch(field)
-    assert found is not None
-    return found[3], int(found[2]), found[1] == "o"
+    match = _FIELD.fullmatch(field)
+    assert match is not None
+    return match[3], int(match[2]), match[1] == "o"
 
 
-def comments_in(diff: ReadDiff, asked: Asked) -> dict[str, str]:
+def comments_in(diff: ReadDiff, asked: PageRequest) -> dict[str, str]:
     """Return the comments that are open, with what is typed in them, by field.
 
     The address opens one (`?comment=PATH:LINE`), as the button of a line does.
     """
-    found = {name: text for name, text in asked.typed.items() if is_comment(name)}
-    if field := opened(diff, asked):
-        found.setdefault(field, "")
-    found.pop(asked.typed.get("close", ""), None)
-    return found
+    comments = {name: text for name, text in asked.typed.items() if is_comment(name)}
+    if field := opened_field(diff, asked):
+        comments.setdefault(field, "")
+    comments.pop(asked.typed.get("close", ""), None)
+    return comments
 
 
-def opened(diff: ReadDiff, asked: Asked) -> str:
+def opened_field(diff: ReadDiff, asked: PageRequest) -> str:
     """Return the field of the comment that is being opened; empty if none is."""
     if place := _PLACE.fullmatch(asked.typed.get("open", "")):
         number = int(place[1])
@@ -255,10 +259,10 @@ def opened(diff: ReadDiff, asked: Asked) -> str:
     return field_of(path, f"{'o' if old else 'n'}{line}") if path and not asked.typed else ""
 
 
-def _target(asked: Asked) -> tuple[str, int, bool]:
+def _target(asked: PageRequest) -> tuple[str, int, bool]:
     """Return the line that the address names for a comment; an empty path if it names none."""
-    found = _ADDRESS.fullmatch(asked.query.get("comment", ""))
-    return (found[1], int(found[3]), found[2] == "old:") if found else ("", 0, False)
+    match = _ADDRESS.fullmatch(asked.query.get("comment", ""))
+    return (match[1], int(match[3]), match[2] == "old:") if match else ("", 0, False)
 
 
 def elsewhere(comments: Mapping[str, str], files: Sequence[ShownFile]) -> dict[str, tuple[str, int, bool]]:
@@ -267,15 +271,15 @@ def elsewhere(comments: Mapping[str, str], files: Sequence[ShownFile]) -> dict[s
     return {field: line_of(field) for field in comments if field not in shown}
 
 
-def _part(number: int, file: FilePatch, start: int) -> Part:
+def _part(number: int, file: FilePatch, start: int) -> FilePart:
     taken, letters = list[DiffLine](), 0
     rest = islice(diffs.lines(file), start, None)
     for line in rest:
         letters += min(len(line.text), LONGEST)
         if len(taken) == LINES or (taken and letters > LETTERS):
-            return Part(number, file, start, tuple(taken), more=True)
+            return FilePart(number, file, start, tuple(taken), more=True)
         taken.append(line)
-    return Part(number, file, start, tuple(taken))
+    return FilePart(number, file, start, tuple(taken))
 
 
 @dataclass(frozen=True)
@@ -288,7 +292,7 @@ class _Code:
     ends: bool
     """True if ends of lines are shown, because not all are alike."""
 
-    def shown(self, line: DiffLine | None, part: Part) -> ShownLine | None:
+    def show(self, line: DiffLine | None, part: FilePart) -> ShownLine | None:
         if line is None:
             return None
         end = Markup("<span class=d>\\r</span>") if self.ends and line.text.endswith("\r") else Markup()
@@ -297,35 +301,33 @@ class _Code:
         return ShownLine(line.kind, line.old, line.new, code, f"{part.number}{line.place}", field)
 
 
-def _coded(parts: Sequence[Part]) -> list[_Code]:
+def _colour(parts: Sequence[FilePart]) -> list[_Code]:
     """Colour the parts: of each hunk the old and the new text, so that what spans several lines is coloured right."""
     sides = [[*_sides(part)] for part in parts]
     texts = [["\n".join(map(_text, side)) for side in of] for of in sides]
     asked = [(part.file.path, of) for part, of in zip(parts, texts, strict=True)]
-    found = highlighted(asked) if any(texts) else [() for _ in asked]
-    return [_code(part, of, coded) for part, of, coded in zip(parts, sides, found, strict=True)]
+    coloured = highlight(asked) if any(texts) else [() for _ in asked]
+    return [_code(part, of, coded) for part, of, coded in zip(parts, sides, coloured, strict=True)]
 
 
-def _sides(part: Part) -> Iterator[list[DiffLine]]:
+def _sides(part: FilePart) -> Iterator[list[DiffLine]]:
     """Yield the old and the new lines of each hunk; the new ones last, since they say how a line of both looks."""
     hunk: list[DiffLine] = []
     for line in (*part.lines, None):
         if line is None or line.kind is LineKind.HUNK:
             for other in (LineKind.ADD, LineKind.CUT):
-                if side := [
-                    each for each in hunk if each.kind in {LineKind.SAME, LineKind.CUT, LineKind.ADD} - {other}
-                ]:
+                if side := [row for row in hunk if row.kind in {LineKind.SAME, LineKind.CUT, LineKind.ADD} - {other}]:
                     yield side
             hunk = []
         else:
             hunk.append(line)
 
 
-def _code(part: Part, sides: Sequence[Sequence[DiffLine]], coded: Sequence[Sequence[str]]) -> _Code:
+def _code(part: FilePart, sides: Sequence[Sequence[DiffLine]], coded: Sequence[Sequence[str]]) -> _Code:
     html = {id(line): str(escape(_text(line))) for line in part.lines}
     for side, code in zip(sides, coded, strict=True):
         if len(side) == len(code):
-            html |= {id(line): each for line, each in zip(side, code, strict=True)}
+            html |= {id(line): text for line, text in zip(side, code, strict=True)}
     numbered = [line for line in part.lines if line.place]
     returns = [line.text.endswith("\r") for line in numbered]
     remarks = [CRLF] if returns and all(returns) else []

@@ -29,11 +29,11 @@ def next_firings(service: Service, names: Sequence[str]) -> Firings | None:
         if now - _SILENT.get(home, -FRESH_SECONDS) < FRESH_SECONDS:
             return None
         try:
-            found = at_once(partial(workflows.next_firings, service, unknown), WAIT_SECONDS)
+            firings = at_once(partial(workflows.next_firings, service, unknown), WAIT_SECONDS)
         except (ServiceError, TimeoutError):
             _SILENT[home] = now
             return None
-        _KNOWN.update({(home, name): (now, times) for name, times in found.items()})
+        _KNOWN.update({(home, name): (now, times) for name, times in firings.items()})
     return {name: _KNOWN[home, name][1] for name in names if (home, name) in _KNOWN}
 
 

@@ -10,7 +10,7 @@ from workflows.model.rows import JobRecord
 
 
 @dataclass(frozen=True)
-class Used:
+class BoundUse:
     """The use of one bound: the amount used, the limit (0: unlimited), and both in words."""
 
     name: str
@@ -26,7 +26,7 @@ def seconds_of(job: JobRecord) -> float | None:
     return None if job.started_at is None else max(0.0, (job.ended_at or time.time()) - job.started_at)
 
 
-def spend(tree: Tree) -> tuple[Used, ...]:
+def spend(tree: Tree) -> tuple[BoundUse, ...]:
     """Return the use of every hard bound of the tree (rulings C1 to C4)."""
     bounds, used = tree.bounds, tree.spent
     depth = max((job.delegation_depth for job in tree.jobs), default=0)
@@ -42,19 +42,21 @@ def spend(tree: Tree) -> tuple[Used, ...]:
     )
 
 
-def _whole(name: str, explained: str, used: int, bound: int) -> Used:
-    return Used(name, explained, used, bound, *_words(count(used), count(bound), count(max(0, bound - used)), bound))
+def _whole(name: str, explained: str, used: int, bound: int) -> BoundUse:
+    return BoundUse(
+        name, explained, used, bound, *_words(count(used), count(bound), count(max(0, bound - used)), bound)
+    )
 
 
-def _time(used: float, bound: float) -> Used:
-    said = _words(span(used), span(bound), span(max(0.0, bound - used)), bound)
-    return Used("Time", "Without the time it waited for people", used, bound, *said)
+def _time(used: float, bound: float) -> BoundUse:
+    words = _words(span(used), span(bound), span(max(0.0, bound - used)), bound)
+    return BoundUse("Time", "Without the time it waited for people", used, bound, *words)
 
 
-def _dollars(used: float, bound: float, *, assumed: bool) -> Used:
-    said = money(used, assumed=assumed)
+def _dollars(used: float, bound: float, *, assumed: bool) -> BoundUse:
+    amount = money(used, assumed=assumed)
     left = money(max(0.0, bound - used), assumed=assumed)
-    return Used("Dollars", "By the price table", used, bound, *_words(said, money(bound), left, bound))
+    return BoundUse("Dollars", "By the price table", used, bound, *_words(amount, money(bound), left, bound))
 
 
 def _words(used: str, bound: str, left: str, limit: float) -> tuple[str, str]:

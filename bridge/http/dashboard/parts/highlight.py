@@ -46,15 +46,15 @@ Lines = tuple[str, ...]
 """The lines of a text as HTML."""
 
 
-def highlighted(files: Sequence[tuple[str, Texts]]) -> list[tuple[Lines, ...]]:
+def highlight(files: Sequence[tuple[str, Texts]]) -> list[tuple[Lines, ...]]:
     """Return the lines of each file's texts as HTML; all of them without colours if that takes too long."""
     try:
-        return apart(SECONDS, coloured, files)
+        return apart(SECONDS, colour, files)
     except TooMuchError:
         return [tuple(map(_plain, texts)) for _, texts in files]
 
 
-def coloured(files: Sequence[tuple[str, Texts]]) -> list[tuple[Lines, ...]]:
+def colour(files: Sequence[tuple[str, Texts]]) -> list[tuple[Lines, ...]]:
     """Return the lines of each file's texts as HTML, in this process."""
     return [tuple(_lines(path, text) for text in texts) for path, texts in files]
 
@@ -96,8 +96,8 @@ def _rows(lexer: "Lexer", text: str) -> Iterator[list[str]]:
 @lru_cache(256)
 def _class_of(kind: Any) -> str:
     while kind.parent is not None:
-        if (found := _CLASSES.get(".".join(kind))) is not None:
-            return found
+        if (css_class := _CLASSES.get(".".join(kind))) is not None:
+            return css_class
         kind = kind.parent
     return ""
 

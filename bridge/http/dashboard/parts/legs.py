@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git import git_branches
-from bridge.http.dashboard.frame.page import Done, Form, Note
+from bridge.http.dashboard.frame.page import ActionNote, Done, SubmittedForm
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.branches import branches, drops, merge_gate, merges, task_line
 from bridge.operations.branches.branches import Branches, WayOut
@@ -40,110 +40,119 @@ _finishes = Recent[Finish](seconds=10)
 _conflicts = Recent[tuple[WayOut, ...]](seconds=10)
 
 
-def branches_of(service: Service, tree: Tree, told: Sequence[EventRecord], only: str | None = None) -> Branches | None:
+def branches_of(
+    service: Service, tree: Tree, events: Sequence[EventRecord], only: str | None = None
+) -> Branches | None:
     """Return every branch of a tree, or one job's; None if none of its jobs may write."""
     if not any(job.action is Action.IMPLEMENT and only in (None, job.job_id) for job in tree.jobs):
         return None
-    moment, root = (*_moment(service, tree, told), only), tree.task.root_job_id
+    moment, root = (*_moment(service, tree, events), only), tree.task.root_job_id
     return _branches.get(moment, lambda: branches.of_tree(service, root, only=only))
 
 
-def verdict_of(service: Service, tree: Tree, told: Sequence[EventRecord], found: Branches | None) -> Verdict | None:
+def verdict_of(service: Service, tree: Tree, events: Sequence[EventRecord], listed: Branches | None) -> Verdict | None:
     """Return the merge gate's verdict; None while the tree is not done, or if it wrote nothing."""
-    if tree.task.state is not TaskState.DONE or found is None:
+    if tree.task.state is not TaskState.DONE or listed is None:
         return None
-    root, moment = tree.task.root_job_id, (*_moment(service, tree, told), found.head)
-    return _verdicts.get(moment, lambda: merge_gate.of_tree(service, root, tree=found))
+    root, moment = tree.task.root_job_id, (*_moment(service, tree, events), listed.head)
+    return _verdicts.get(moment, lambda: merge_gate.of_tree(service, root, tree=listed))
 
 
-def conflicts_of(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[WayOut, ...]:
+def conflicts_of(service: Service, tree: Tree, events: Sequence[EventRecord]) -> tuple[WayOut, ...]:
     """Return the conflicts between legs that block jobs of this tree."""
     if not any(job.state is JobState.BLOCKED for job in tree.jobs):
         return ()
     root = tree.task.root_job_id
-    return _conflicts.get(_moment(service, tree, told), lambda: tuple(branches.ways_out(service, [root])))
+    return _conflicts.get(_moment(service, tree, events), lambda: tuple(branches.ways_out(service, [root])))
 
 
-def finish_of(service: Service, tree: Tree, told: Sequence[EventRecord], found: Branches | None) -> Finish | None:
+def finish_of(service: Service, tree: Tree, events: Sequence[EventRecord], listed: Branches | None) -> Finish | None:
     """Return the orders that the page offers; None while the tree is running, or if its branches can't be read here."""
-    if found is None or found.problem or not tree.over:
+    if listed is None or listed.problem or not tree.over:
         return None
-    checked_out = git_branches.commit(Path(found.path), "HEAD")
-    moment = (*_moment(service, tree, told), found.head, checked_out)
-    return _finishes.get(moment, lambda: _finish(service, tree, found))
+    checked_out = git_branches.commit(Path(listed.path), "HEAD")
+    moment = (*_moment(service, tree, events), listed.head, checked_out)
+    return _finishes.get(moment, lambda: _finish(service, tree, listed))
 
 
-def _finish(service: Service, tree: Tree, found: Branches) -> Finish:
-    offer = task_line.offer(service, tree, found)
-    apart = bool(found.head) and not git_branches.contains(Path(found.path), "HEAD", found.head or "")
-    fits = bool(found.line) or tree.task.state is not TaskState.BLOCKED
+def _finish(service: Service, tree: Tree, listed: Branches) -> Finish:
+    offer = task_line.offer(service, tree, listed)
+    apart = bool(listed.head) and not git_branches.contains(Path(listed.path), "HEAD", listed.head or "")
+    fits = bool(listed.line) or tree.task.state is not TaskState.BLOCKED
     return Finish(
         merges=fits and (bool(offer.fresh) or apart),
-        drops=any(leg.exists for leg in found.legs) or bool(found.head and found.owns_task_branch),
+        drops=any(leg.exists for leg in listed.legs) or bool(listed.head and listed.owns_task_branch),
         objected=bool(offer.objected),
         left_out=offer.left_out,
-        missing=tuple(task_line.missing(offer, found)),
+        missing=tuple(task_line.missing(offer, listed)),
     )
 
 
-def _moment(service: Service, tree: Tree, told: Sequence[EventRecord]) -> tuple[object, ...]:
+def _moment(service: Service, tree: Tree, events: Sequence[EventRecord]) -> tuple[object, ...]:
     """Return a cache key that changes whenever the tree changes, or somebody merges or drops a branch."""
     states = tuple((job.state, job.attempt) for job in tree.jobs)
-    return (str(service.home.root), tree.task.root_job_id, told[-1].seq if told else 0, states)
+    return (str(service.home.root), tree.task.root_job_id, events[-1].seq if events else 0, states)
 
 
-def merged(service: Service, job_ids: Sequence[str], form: Form) -> Done:
+def merge(service: Service, job_ids: Sequence[str], form: SubmittedForm) -> Done:
     """Merge these legs, all or none, and say how to get the result into the operator's own branch."""
     anyway = form.text("anyway", "") == "yes"
     mine = form.text("do", "") == "merge-mine"
     without = form.all("without") if mine else ()
-    what = merges.merge(service, job_ids, actor=form.signed, anyway=anyway, into_mine=mine, without=without)
-    notes = [Note(f"is merged into {what.task_branch}", about=leg) for leg in what.merged]
-    notes += [Note(f"was already merged into {what.task_branch}", about=leg) for leg in what.already]
-    notes += [Note(each.says, done=False, hint=each.commands[0], about=each.branch) for each in what.left_out]
+    what = merges.merge(service, job_ids, actor=form.actor_in_words, anyway=anyway, into_mine=mine, without=without)
+    notes = [ActionNote(f"is merged into {what.task_branch}", about=leg) for leg in what.merged]
+    notes += [ActionNote(f"was already merged into {what.task_branch}", about=leg) for leg in what.already]
+    notes += [
+        ActionNote(left_out.says, done=False, hint=left_out.commands[0], about=left_out.branch)
+        for left_out in what.left_out
+    ]
     if what.into_mine:
         clean_up = f"service job drop {job_ids[0]}"
-        notes.append(Note(f"{what.task_branch} {what.into_mine} in {what.default or 'your checkout'}.", hint=clean_up))
+        notes.append(
+            ActionNote(f"{what.task_branch} {what.into_mine} in {what.default or 'your checkout'}.", hint=clean_up)
+        )
         return Done(tuple(notes))
     kept = "The default branch" if what.default else "Your checkout"
-    return Done((*notes, Note(f"{kept} is as it was. To take the work over, type it there.", hint=what.taking_over)))
+    return Done(
+        (*notes, ActionNote(f"{kept} is as it was. To take the work over, type it there.", hint=what.taking_over))
+    )
 
 
-def dropped(service: Service, job_id: str, form: Form) -> Note:
+def drop(service: Service, job_id: str, form: SubmittedForm) -> ActionNote:
     """Remove one leg's branch and say how to restore it, or say why it stays."""
     try:
-        gone = drops.drop(service, job_id, actor=form.signed, force=form.text("force", "") == "yes")
+        gone = drops.drop(service, job_id, actor=form.actor_in_words, force=form.text("force", "") == "yes")
     except ServiceError as error:
-        return Note(error.message, done=False, hint=error.hint or "", about=job_id)
+        return ActionNote(error.message, done=False, hint=error.hint or "", about=job_id)
     first, *others = gone.dropped
-    said = f"{first.branch} is dropped. It can be brought back."
+    text = f"{first.branch} is dropped. It can be brought back."
     if others:
-        said = f"{len(gone.dropped)} branches are dropped. To bring back the first (and others likewise):"
+        text = f"{len(gone.dropped)} branches are dropped. To bring back the first (and others likewise):"
     if gone.stays:
-        said += f" {gone.stays} stays: its work is not in the branch you have checked out."
-    return Note(said, hint=first.back, about=job_id)
+        text += f" {gone.stays} stays: its work is not in the branch you have checked out."
+    return ActionNote(text, hint=first.back, about=job_id)
 
 
-async def resolved(service: Service, root: str) -> Done:
+async def resolve(service: Service, root: str) -> Done:
     """Start the job that brings together what conflicts."""
     started = await follow_ups.resolve(service, root)
-    merge = f"service job merge {started.job_id}"
-    said = f"{started.agent} brings the work together. When it has succeeded, merge its job."
-    return Done((Note(said, hint=merge, about=started.job_id, page=f"/ui/trees/{started.job_id}"),))
+    command = f"service job merge {started.job_id}"
+    text = f"{started.agent} brings the work together. When it has succeeded, merge its job."
+    return Done((ActionNote(text, hint=command, about=started.job_id, page=f"/ui/trees/{started.job_id}"),))
 
 
-async def reviewed(service: Service, root: str, form: Form) -> Done:
+async def review(service: Service, root: str, form: SubmittedForm) -> Done:
     """Start a review of the commits that no review of the tree has seen."""
-    started = await follow_ups.review(service, root, actor=form.signed)
-    said = f"{started.agent} reviews {started.head[:7]}. When it is done, this page shows whether the work is ready."
-    return Done((Note(said, about=started.job_id, page=f"/ui/trees/{started.job_id}"),))
+    started = await follow_ups.review(service, root, actor=form.actor_in_words)
+    text = f"{started.agent} reviews {started.head[:7]}. When it is done, this page shows whether the work is ready."
+    return Done((ActionNote(text, about=started.job_id, page=f"/ui/trees/{started.job_id}"),))
 
 
 def over(killed: Killed) -> Done:
     """Report a given-up task with its unmerged branches, which would be forgotten otherwise."""
     left = (
-        Note("is not merged", hint=leg.merge or f"service job drop {leg.job_id} --force", about=leg.branch)
+        ActionNote("is not merged", hint=leg.merge or f"service job drop {leg.job_id} --force", about=leg.branch)
         for leg in killed.unmerged
     )
-    said = "The task is given up. Nobody is reminded of it again, and its branches stay."
-    return Done((Note(said, about=killed.root_job_id), *left))
+    text = "The task is given up. Nobody is reminded of it again, and its branches stay."
+    return Done((ActionNote(text, about=killed.root_job_id), *left))

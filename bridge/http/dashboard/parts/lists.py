@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from bridge.http.dashboard.frame.page import Asked
+from bridge.http.dashboard.frame.page import PageRequest
 from workflows.model.errors import UsageError
 
 PER_PAGE = 50
 
 
-def wanted(asked: Asked, *names: str) -> dict[str, str]:
+def filters_of(asked: PageRequest, *names: str) -> dict[str, str]:
     """Return the values of a list's filter fields, stripped."""
     return {name: asked.query.get(name, "").strip() for name in names}
 
@@ -21,9 +21,9 @@ def number(text: str, what: str) -> int | None:
     return int(text) if text else None
 
 
-def ways(asked: Asked, said: Mapping[str, str], next_cursor: str | None) -> dict[str, str]:
+def ways(asked: PageRequest, filters: Mapping[str, str], next_cursor: str | None) -> dict[str, str]:
     """Return the addresses of `newest` and `older`; empty if there is nothing more to see."""
-    kept = {name: value for name, value in said.items() if value}
+    kept = {name: value for name, value in filters.items() if value}
     newest = _address(asked.path, kept) if "cursor" in asked.query else ""
     older = _address(asked.path, kept | {"cursor": next_cursor}) if next_cursor else ""
     return {"newest": newest, "older": older}

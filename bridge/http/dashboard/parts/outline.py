@@ -1,4 +1,8 @@
-"""The outline of a tree: chains of jobs, the batches they delegated, and the rounds in which people were asked."""
+"""The outline of a tree: chains of jobs, the batches they delegated, and the rounds in which people were asked.
+
+A `Batch` and a `Chain` are those of `workflows/tree/chains.py` and `workflows/github/effective_jobs.py`, made of rows
+for a page.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,7 +21,7 @@ _WORDS = {JobState.SUCCEEDED: "done"}
 
 
 @dataclass(frozen=True)
-class Line:
+class JobLine:
     """A job in the outline."""
 
     kind: ClassVar[str] = "job"
@@ -46,7 +50,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Round:
+class RoundLine:
     """A round of questions or failures, at the place in the outline where it was opened."""
 
     kind: ClassVar[str] = "round"
@@ -116,7 +120,7 @@ _WORST_FIRST = (
 class Chain:
     """A coordinator's job and its continuations, with everything in between; for most legs one job."""
 
-    parts: tuple[Line | Round | Batch, ...]
+    parts: tuple[JobLine | RoundLine | Batch, ...]
 
     @property
     def first(self) -> JobRecord:
@@ -131,7 +135,7 @@ class Chain:
     def state(self) -> JobState:
         """Return the state of its last job; running while its coordinator waits for a batch."""
         waits = isinstance(last := self.parts[-1], Batch) and not last.finished
-        waits = waits or (isinstance(last, Round) and last.asked.end is None)
+        waits = waits or (isinstance(last, RoundLine) and last.asked.end is None)
         return JobState.RUNNING if waits else self.outcome.state
 
     @property
@@ -141,13 +145,13 @@ class Chain:
     @property
     def own(self) -> Iterator[JobRecord]:
         """Yield its jobs, without those of its batches."""
-        return (part.job for part in self.parts if isinstance(part, Line))
+        return (part.job for part in self.parts if isinstance(part, JobLine))
 
     @property
     def jobs(self) -> Iterator[JobRecord]:
         """Yield all its jobs, also those of its batches."""
         for part in self.parts:
-            if isinstance(part, Line):
+            if isinstance(part, JobLine):
                 yield part.job
             elif isinstance(part, Batch):
                 yield from part.jobs
@@ -165,8 +169,8 @@ def of_tree(
     for job in jobs:
         below.setdefault(job.parent_job_id if job.parent_job_id in known else None, []).append(job)
     asked: dict[str, list[RoundRecord]] = {}
-    for each in rounds:
-        asked.setdefault(each.job_id if each.job_id in known else jobs[0].job_id, []).append(each)
+    for record in rounds:
+        asked.setdefault(record.job_id if record.job_id in known else jobs[0].job_id, []).append(record)
     folds = len(jobs) > LARGE and "all" not in unfolded
     making = _Making(below, asked, rounds, over=over, folds=folds, unfolded=frozenset(unfolded))
     return tuple(making.chain(job, 1) for job in below.get(None, ()))
@@ -183,20 +187,20 @@ class _Making:
     unfolded: frozenset[str]
 
     def chain(self, first: JobRecord, level: int) -> Chain:
-        parts: list[Line | Round | Batch] = []
+        parts: list[JobLine | RoundLine | Batch] = []
         waiting = [first]
         while waiting:
             job = waiting.pop(0)
-            batches, after = self._delegated(job)
-            parts.append(Line(job, level, state_label(job, self.rounds)))
+            batches, after = self._children(job)
+            parts.append(JobLine(job, level, state_label(job, self.rounds)))
             for at, legs in enumerate(batches, 1):
                 number = 1 + sum(isinstance(part, Batch) for part in parts)
                 parts.append(self._batch(job, at, number, legs, level, gone_on=bool(after) or at < len(batches)))
-            parts += [Round(each, level) for each in self.asked.get(job.job_id, ())]
+            parts += [RoundLine(record, level) for record in self.asked.get(job.job_id, ())]
             waiting = [*after, *waiting]
         return Chain(tuple(parts))
 
-    def _delegated(self, job: JobRecord) -> tuple[list[list[JobRecord]], list[JobRecord]]:
+    def _children(self, job: JobRecord) -> tuple[list[list[JobRecord]], list[JobRecord]]:
         """Return the batches of a job, one per attempt that delegated, and the continuations after them."""
         batches, after, again = list[list[JobRecord]](), list[JobRecord](), True
         for child in self.below.get(job.job_id, ()):

@@ -2,7 +2,7 @@
 
 import re
 
-from bridge.http.dashboard.frame.page import Form
+from bridge.http.dashboard.frame.page import SubmittedForm
 from bridge.http.wire import strict_json
 from workflows.model.errors import UsageError
 from workflows.pipeline.definition import Definition, ShellStage
@@ -15,11 +15,11 @@ _READS = re.compile(r"SERVICE_PAYLOAD_([A-Z][A-Z0-9_]*)")
 def keys_read(definition: Definition) -> tuple[str, ...]:
     """Return the payload keys that occur in the definition's commands."""
     commands = (word for stage in definition.stages if isinstance(stage, ShellStage) for word in stage.command)
-    found = [name.lower() for word in commands for name in _READS.findall(word)]
-    return tuple(dict.fromkeys(found))[: MOST_ENTRIES - EMPTY_ROWS]
+    names = [name.lower() for word in commands for name in _READS.findall(word)]
+    return tuple(dict.fromkeys(names))[: MOST_ENTRIES - EMPTY_ROWS]
 
 
-def payload_of(form: Form) -> dict[str, str]:
+def payload_of(form: SubmittedForm) -> dict[str, str]:
     """Return the whole payload, or raise an error with its faults. Rows without a value are skipped."""
     given: list[tuple[str, object]] = []
     for number in range(1, MOST_ENTRIES + 1):
@@ -42,11 +42,11 @@ def _lines(text: str) -> list[tuple[str, object]]:
     if text.lstrip().startswith("{"):
         value = strict_json.decode(text.strip().encode("utf-8", "surrogatepass"))
         return list(value.items())
-    found: list[tuple[str, object]] = []
+    entries: list[tuple[str, object]] = []
     for number, line in enumerate(text.split("\n"), 1):
         key, equals, value = line.partition("=")
         if not equals and line.strip():
             raise UsageError(f"line {number}, {line.strip()[:60]!r}, is not KEY=VALUE")
         if equals:
-            found.append((key.strip(), value))
-    return found
+            entries.append((key.strip(), value))
+    return entries

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import parse_qsl, urlsplit
 
-from bridge.http.dashboard.frame.page import CHANNEL, Done, Form, Note
+from bridge.http.dashboard.frame.page import CHANNEL, ActionNote, Done, SubmittedForm
 from bridge.operations.jobs import jobs, rounds
 from bridge.operations.orders import attention, resume
 from bridge.operations.service import Service
@@ -28,7 +28,7 @@ DURATIONS = {"1h": "1 hour", "8h": "8 hours", "1d": "1 day", "3d": "3 days", "7d
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenRound:
     """A round as a page showed it."""
 
     job: str
@@ -68,45 +68,45 @@ def page_of(service: Service, query: Mapping[str, str]) -> attention.WaitingPage
     return attention.page(service, int(first) // MOST * MOST, MOST)
 
 
-async def say(service: Service, form: Form) -> Done:
+async def say(service: Service, form: SubmittedForm) -> Done:
     """Carry out an answer, retry, continue, abort or extend on one round. After a refusal the typed text is kept."""
     seen = _read(form.text("seen"))
     verb = Verb.ANSWER.value if "pick" in form.fields else form.text("say")
     try:
-        note = await _said(service, form, seen, verb)
+        note = await _carry_out(service, form, seen, verb)
     except ServiceError as error:
-        refused = Note(error.message, done=False, hint=error.hint or "")
+        refused = ActionNote(error.message, done=False, hint=error.hint or "")
         return Done((refused, *_homeless(service, form, seen)), status=error.status)
     return Done((note,))
 
 
-async def say_to_chosen(service: Service, form: Form) -> Done:
+async def say_to_chosen(service: Service, form: SubmittedForm) -> Done:
     """Carry out one verb for all ticked items; each has a result of its own."""
-    verb, chosen = form.text("say"), [_read(each) for each in dict.fromkeys(form.all("chosen"))]
+    verb, chosen = form.text("say"), [_read(text) for text in dict.fromkeys(form.all("chosen"))]
     if not chosen:
         raise UsageError("nothing is chosen: tick what you mean first")
-    turn, titles = asyncio.Semaphore(AT_ONCE), attention.titles(service, [each.job for each in chosen])
+    turn, titles = asyncio.Semaphore(AT_ONCE), attention.titles(service, [seen.job for seen in chosen])
 
-    async def one(seen: Seen) -> Note:
+    async def one(seen: SeenRound) -> ActionNote:
         about = f"{titles.get(seen.job, '')} {seen.job}".strip()
         async with turn:
             try:
-                note = await _said(service, form, seen, verb)
+                note = await _carry_out(service, form, seen, verb)
             except ServiceError as error:
-                return Note(error.message, done=False, hint=error.hint or "", about=about)
-        return Note(note.text, about=about)
+                return ActionNote(error.message, done=False, hint=error.hint or "", about=about)
+        return ActionNote(note.text, about=about)
 
     return Done(tuple(await asyncio.gather(*map(one, chosen))))
 
 
-def _read(text: str) -> Seen:
+def _read(text: str) -> SeenRound:
     job, number, digest, until = (text.split("|") + [""] * 4)[:4]
     if not number.isascii() or not number.isdigit() or len(number) > 9 or not digest:
         raise UsageError("the form does not say which round it means; load the page again")
-    return Seen(job, int(number), digest, until)
+    return SeenRound(job, int(number), digest, until)
 
 
-async def _said(service: Service, form: Form, seen: Seen, verb: str) -> Note:
+async def _carry_out(service: Service, form: SubmittedForm, seen: SeenRound, verb: str) -> ActionNote:
     try:
         now = _open_now(service, seen)
     except RefusedError:
@@ -130,13 +130,13 @@ async def _said(service: Service, form: Form, seen: Seen, verb: str) -> Note:
         other=words.other,
     )
     verdict = await resume.resume(service, order)
-    return Note(verdict.message)
+    return ActionNote(verdict.message)
 
 
-def _open_now(service: Service, seen: Seen) -> RoundRecord:
+def _open_now(service: Service, seen: SeenRound) -> RoundRecord:
     """Return the round that the page showed, if it is open and its questions have not changed; else raise."""
     root = jobs.get(service, seen.job).root_job_id
-    now = next((each for each in rounds.open_of(service, root) if each.coordinator_id == seen.job), None)
+    now = next((row for row in rounds.open_of(service, root) if row.coordinator_id == seen.job), None)
     over = rounds.end_in_words(service, root, seen.job, seen.number)
     if now is None:
         raise RefusedError(over or f"{seen.job} waits for nobody any more", f"service job tree {root}")
@@ -148,59 +148,64 @@ def _open_now(service: Service, seen: Seen) -> RoundRecord:
     return now
 
 
-def _done_before(service: Service, form: Form, seen: Seen, verb: str) -> Note | None:
+def _done_before(service: Service, form: SubmittedForm, seen: SeenRound, verb: str) -> ActionNote | None:
     """Return the result of an earlier submission of this form, if that one has ended the round."""
     ended = rounds.past_round(service, seen.job, seen.number)
     if ended is None or not ended.digest.startswith(seen.digest):
         return None
     words = _words(form, verb, ended.questions)
-    mine = f"{ENDS.get(verb)} by {form.signed}"
-    return Note(ended.closed) if ended.closed.startswith(mine) and ended.said == words.text else None
+    mine = f"{ENDS.get(verb)} by {form.actor_in_words}"
+    return ActionNote(ended.closed) if ended.closed.startswith(mine) and ended.said == words.text else None
 
 
-def _words(form: Form, verb: str, questions: tuple[QuestionRecord, ...]) -> Words:
+def _words(form: SubmittedForm, verb: str, questions: tuple[QuestionRecord, ...]) -> Words:
     if verb == Verb.ANSWER:
         return _answer(form, questions)
     return Words(verb, form.text("by", "") if verb == Verb.EXTEND else clean(form.text("instructions", "")).strip())
 
 
-def _answer(form: Form, questions: tuple[QuestionRecord, ...]) -> Words:
+def _answer(form: SubmittedForm, questions: tuple[QuestionRecord, ...]) -> Words:
     """Combine the choices and texts of all questions into one answer, each under its question's id."""
-    said = {each.id: text for each in questions if (text := _of_question(form, each))}
-    other = any(each.choices and each.id in said and not is_choice(said[each.id], each.choices) for each in questions)
+    answers = {question.id: text for question in questions if (text := _of_question(form, question))}
+    other = any(
+        question.choices and question.id in answers and not is_choice(answers[question.id], question.choices)
+        for question in questions
+    )
     # A line that begins with a blank belongs to the answer above it.
-    parts = [f"{name}: {text}".replace("\n", "\n ") for name, text in said.items()]
-    ids = [each.id for each in questions]
-    alone = {name: parse(part, [name]).by_id.get(name) for name, part in zip(said, parts, strict=True)}
+    parts = [f"{name}: {text}".replace("\n", "\n ") for name, text in answers.items()]
+    ids = [question.id for question in questions]
+    alone = {name: parse(part, [name]).by_id.get(name) for name, part in zip(answers, parts, strict=True)}
     if parse("\n".join(parts), ids).by_id != alone:
         raise RefusedError(CROSSED)
     return Words(Verb.ANSWER, "\n".join(parts), partial=form.text("partial", "") == "yes", other=other)
 
 
-def _of_question(form: Form, question: QuestionRecord) -> str:
+def _of_question(form: SubmittedForm, question: QuestionRecord) -> str:
     number = form.number("pick" if "pick" in form.fields else f"choice.{question.id}")
     if number is not None and number >= len(question.choices):
         raise UsageError(f"{question.id} has no choice {number + 1}; load the page again")
     chosen = question.choices[number] if number is not None else ""
-    return "\n".join(each for each in (chosen, clean(form.text(f"text.{question.id}", "")).strip()) if each)
+    return "\n".join(text for text in (chosen, clean(form.text(f"text.{question.id}", "")).strip()) if text)
 
 
-def _request(session: str, seen: Seen, words: Words) -> str:
+def _request(session: str, seen: SeenRound, words: Words) -> str:
     """Return an idempotency key: repeats of an order from one browser act once."""
     return f"{CHANNEL}-{sha256(repr((session, seen, words)).encode()).hexdigest()[:40]}"
 
 
-def _homeless(service: Service, form: Form, seen: Seen) -> tuple[Note, ...]:
+def _homeless(service: Service, form: SubmittedForm, seen: SeenRound) -> tuple[ActionNote, ...]:
     """Return the typed texts for which the page shown next has no field, so that they aren't lost."""
     typed = {name: form.text(name) for name in form.fields if name.startswith("text.") or name == "instructions"}
     address = dict(parse_qsl(urlsplit(form.text("from", "")).query))
     shown = [item.round for item in page_of(service, address).items if item.round]
-    now = next((each for each in shown if each.coordinator_id == seen.job), None)
+    now = next((record for record in shown if record.coordinator_id == seen.job), None)
     fields = (
-        {f"text.{each.id}" for each in now.questions} | ({"instructions"} if now.failing else set()) if now else set()
+        {f"text.{question.id}" for question in now.questions} | ({"instructions"} if now.failing else set())
+        if now
+        else set()
     )
     return tuple(
-        Note("What you typed is kept here, so that you can copy it.", done=False, kept=text)
+        ActionNote("What you typed is kept here, so that you can copy it.", done=False, kept=text)
         for name, text in typed.items()
         if text.strip() and name not in fields
     )

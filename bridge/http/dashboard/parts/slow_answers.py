@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Seen(Generic[T]):
+class LastCheck(Generic[T]):
     """The cached result of the last check; empty until the first check has ended."""
 
-    found: T | None = None
+    answer: T | None = None
     at: float | None = None
     problem: str = ""
     """Why the last check failed."""
@@ -34,40 +34,40 @@ class Background(Generic[T]):
 
     look: Callable[[Service], T]
     good_for: float = 300.0
-    """Seconds after which a call to `seen` starts another check."""
-    _seen: dict[Home, Seen[T]] = field(default_factory=dict)
+    """Seconds after which a call to `last_check` starts another check."""
+    _checks: dict[Home, LastCheck[T]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def seen(self, service: Service) -> Seen[T]:
+    def last_check(self, service: Service) -> LastCheck[T]:
         """Return the cached result, and start another check if the result is missing or old."""
-        known = self._seen.get(service.home, Seen[T]())
+        known = self._checks.get(service.home, LastCheck[T]())
         if known.at is None or time.time() - known.at > self.good_for:
             self.begin(service)
-        return self._seen[service.home]
+        return self._checks[service.home]
 
     def begin(self, service: Service) -> None:
         """Start a check, unless one is running."""
         with self._lock:
-            known = self._seen.get(service.home, Seen[T]())
+            known = self._checks.get(service.home, LastCheck[T]())
             if known.looking:
                 return
-            self._seen[service.home] = replace(known, looking=True)
+            self._checks[service.home] = replace(known, looking=True)
         threading.Thread(target=self._look, args=(service.home,), daemon=True, name="background look").start()
 
     def _look(self, home: Home) -> None:
         """Run the check with newly read settings; those of the caller may be outdated."""
         service = Service(home)
         try:
-            seen = Seen(self.look(service), time.time())
+            seen = LastCheck(self.look(service), time.time())
         except ServiceError as error:
-            seen = Seen[T](None, time.time(), error.message)
+            seen = LastCheck[T](None, time.time(), error.message)
         except Exception:
             log.exception("the check in the background")
-            seen = Seen[T](None, time.time(), "the check failed; the bridge's log says why")
+            seen = LastCheck[T](None, time.time(), "the check failed; the bridge's log says why")
         finally:
             if "store" in vars(service):
                 service.store.dispose()
-        self._seen[home] = seen
+        self._checks[home] = seen
 
 
 MOST_KEPT = 64

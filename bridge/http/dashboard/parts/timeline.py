@@ -24,7 +24,7 @@ Follows = Iterable[tuple[str, str]]
 """Pairs of jobs: the second could only begin after the first."""
 
 
-class Kind(StrEnum):
+class PartKind(StrEnum):
     """The kinds of parts of a bar: running, or waiting for something."""
 
     RAN = "ran"
@@ -35,12 +35,12 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Part:
+class TimePart:
     """A part of a job's time, in words too; of an attempt also its state."""
 
     start: float
     end: float
-    kind: Kind
+    kind: PartKind
     words: str
     state: str = ""
 
@@ -51,11 +51,11 @@ class Bar:
 
     x: float
     width: float
-    part: Part
+    part: TimePart
 
 
 @dataclass(frozen=True)
-class Lane:
+class JobRow:
     """A job's row."""
 
     job: JobRecord
@@ -89,12 +89,12 @@ class Gap:
 class Timeline:
     """The course of a tree, from its first job's dispatch to its end, or to now."""
 
-    lanes: tuple[Lane, ...]
+    lanes: tuple[JobRow, ...]
     ticks: tuple[Tick, ...]
     gaps: tuple[Gap, ...]
     idle: bool
     """True if some idle times are long enough to be cut short."""
-    kinds: frozenset[Kind]
+    kinds: frozenset[PartKind]
     """The kinds of parts that occur, for the legend."""
 
 
@@ -129,13 +129,13 @@ def draw(course: Course, *, cut: bool) -> Timeline:
     )
 
 
-def _lane(course: Course, job: JobRecord, parts: Sequence[Part], scale: "_Scale", critical: bool) -> Lane:
-    ran = [part.end - part.start for part in parts if part.kind is Kind.RAN]
+def _lane(course: Course, job: JobRecord, parts: Sequence[TimePart], scale: "_Scale", critical: bool) -> JobRow:
+    ran = [part.end - part.start for part in parts if part.kind is PartKind.RAN]
     label = state_label(job, course.rounds)
-    return Lane(job, label, job.name, tuple(map(scale.bar, parts)), sum(ran) if ran else None, critical)
+    return JobRow(job, label, job.name, tuple(map(scale.bar, parts)), sum(ran) if ran else None, critical)
 
 
-def lasted(seconds: float) -> str:
+def precise_span(seconds: float) -> str:
     """Format a duration, a short one to the tenth of a second."""
     return f"{seconds:.1f} s" if seconds < 10 else span(seconds)
 
@@ -144,56 +144,58 @@ def lasted(seconds: float) -> str:
 
 
 @dataclass
-class _Attempt:
+class _AttemptTimes:
     queued: float | None = None
     begun: float | None = None
     ended: float | None = None
     state: str = ""
 
 
-def _parts(course: Course) -> dict[str, list[Part]]:
+def _parts(course: Course) -> dict[str, list[TimePart]]:
     """Return the parts of each job's time, in order."""
-    told = _by_job(course.events)
-    attempts = {job.job_id: _attempts(job, course.rounds, told.get(job.job_id, ())) for job in course.jobs}
+    events = _by_job(course.events)
+    attempts = {job.job_id: _attempts(job, course.rounds, events.get(job.job_id, ())) for job in course.jobs}
     names = {job.job_id: job.name for job in course.jobs}
-    ends = {job_id: max(each.ended or course.now for each in found.values()) for job_id, found in attempts.items()}
+    ends = {
+        job_id: max(attempt.ended or course.now for attempt in times.values()) for job_id, times in attempts.items()
+    }
     before = _before(course)
     deferred, asked = _by_job(course.waits), dict[str, list[RoundRecord]]()
-    for each in course.rounds:
-        asked.setdefault(each.job_id, []).append(each)
-    found = dict[str, list[Part]]()
+    for record in course.rounds:
+        asked.setdefault(record.job_id, []).append(record)
+    parts_of = dict[str, list[TimePart]]()
     for job in course.jobs:
         last = max(before.get(job.job_id, ()), key=ends.__getitem__, default=None)
         ready = (ends[last], names[last]) if last else None
         own = _of_job(attempts[job.job_id], ready, deferred.get(job.job_id, ()), course.now)
         parts = [*own, *_of_rounds(asked.get(job.job_id, ()), course.now)]
-        found[job.job_id] = sorted(parts, key=lambda part: part.start)
-    return found
+        parts_of[job.job_id] = sorted(parts, key=lambda part: part.start)
+    return parts_of
 
 
 def _before(course: Course) -> Mapping[str, Sequence[str]]:
     """Return the jobs that each job had to wait for."""
     known = {job.job_id for job in course.jobs}
-    found: dict[str, list[str]] = {}
+    before: dict[str, list[str]] = {}
     for source, target in course.follows:
         if source in known:
-            found.setdefault(target, []).append(source)
-    return found
+            before.setdefault(target, []).append(source)
+    return before
 
 
 def _by_job(events: Iterable[EventRecord]) -> Mapping[str, Sequence[EventRecord]]:
-    found: dict[str, list[EventRecord]] = {}
+    by_job: dict[str, list[EventRecord]] = {}
     for event in events:
-        found.setdefault(event.job_id, []).append(event)
-    return found
+        by_job.setdefault(event.job_id, []).append(event)
+    return by_job
 
 
-def _attempts(job: JobRecord, rounds: Sequence[RoundRecord], events: Iterable[EventRecord]) -> dict[int, _Attempt]:
+def _attempts(job: JobRecord, rounds: Sequence[RoundRecord], events: Iterable[EventRecord]) -> dict[int, _AttemptTimes]:
     """Return when each attempt was queued, started and ended: the last from the job's row, earlier ones from events."""
-    found = {job.attempt: _Attempt()}
+    attempts = {job.attempt: _AttemptTimes()}
     for event in events:
         number = event.data.get("attempt")
-        attempt = found.setdefault(number, _Attempt()) if isinstance(number, int) else _Attempt()
+        attempt = attempts.setdefault(number, _AttemptTimes()) if isinstance(number, int) else _AttemptTimes()
         match event.kind:
             case EventKind.JOB_QUEUED:
                 attempt.queued = event.at
@@ -203,68 +205,69 @@ def _attempts(job: JobRecord, rounds: Sequence[RoundRecord], events: Iterable[Ev
                 attempt.ended, attempt.state = event.at, str(event.data.get("state"))
             case _:
                 pass
-    first, last = found[min(found)], found[job.attempt]
+    first, last = attempts[min(attempts)], attempts[job.attempt]
     first.queued = job.queued_at
     last.state, last.ended = state_label(job, rounds), job.ended_at if job.state.has_ended else None
     if job.state is JobState.QUEUED:
         last.begun = None
     elif job.started_at is not None:
         last.begun = job.started_at
-    return dict(sorted(found.items()))
+    return dict(sorted(attempts.items()))
 
 
 def _of_job(
-    attempts: Mapping[int, _Attempt], ready: tuple[float, str] | None, waits: Sequence[EventRecord], now: float
-) -> Iterator[Part]:
+    attempts: Mapping[int, _AttemptTimes], ready: tuple[float, str] | None, waits: Sequence[EventRecord], now: float
+) -> Iterator[TimePart]:
     """Yield the parts of a job's time. `ready` is when the last job that it depends on ended, and that job's name."""
     before: float | None = None
     for number, attempt in attempts.items():
         queued = attempt.queued if attempt.queued is not None else before or attempt.begun or now
         if before is not None and queued > before:
-            yield _wait(before, queued, Kind.PERSON, "for somebody to run it again")
+            yield _wait(before, queued, PartKind.PERSON, "for somebody to run it again")
         until = attempt.begun or attempt.ended or now
         if before is None and ready is not None and min(ready[0], until) > queued:
-            yield _wait(queued, min(ready[0], until), Kind.DEPENDENCY, f"for {one_line(ready[1], 60)}")
+            yield _wait(queued, min(ready[0], until), PartKind.DEPENDENCY, f"for {one_line(ready[1], 60)}")
             queued = min(ready[0], until)
         if until > queued:
-            yield _wait(queued, until, Kind.PLACE, "for a free slot" if before is None else "to be tried again")
+            yield _wait(queued, until, PartKind.PLACE, "for a free slot" if before is None else "to be tried again")
         which = f"attempt {number} " if len(attempts) > 1 else ""
-        mine = [each for each in waits if each.data.get("attempt") == number]
+        mine = [wait for wait in waits if wait.data.get("attempt") == number]
         if attempt.begun is not None:
             yield from _of_run(which, attempt.begun, attempt.ended or now, attempt.state, mine)
         before = attempt.ended
 
 
-def _of_run(which: str, begun: float, ended: float, state: str, waits: Sequence[EventRecord]) -> Iterator[Part]:
+def _of_run(which: str, begun: float, ended: float, state: str, waits: Sequence[EventRecord]) -> Iterator[TimePart]:
     """Yield the parts of an attempt: where its program ran, and where that waited for its runtime."""
     at = begun
-    for each in sorted(waits, key=lambda wait: wait.at):
-        until = each.data.get("until")
-        start, end = max(at, each.at), min(ended, float(until) if isinstance(until, int | float) else each.at)
+    for event in sorted(waits, key=lambda wait: wait.at):
+        until = event.data.get("until")
+        start, end = max(at, event.at), min(ended, float(until) if isinstance(until, int | float) else event.at)
         if end > start:
             yield _ran(which, at, start, "")
-            yield Part(start, end, Kind.LIMIT, f"{_clock(start)}, {lasted(end - start)}: {one_line(each.message, 100)}")
+            words = f"{_clock(start)}, {precise_span(end - start)}: {one_line(event.message, 100)}"
+            yield TimePart(start, end, PartKind.LIMIT, words)
             at = end
     yield _ran(which, at, ended, state)
 
 
-def _ran(which: str, start: float, end: float, state: str) -> Part:
+def _ran(which: str, start: float, end: float, state: str) -> TimePart:
     if state == JobState.RUNNING:
-        return Part(start, end, Kind.RAN, f"{which}runs since {_clock(start)}", state)
-    words = f"{which}{state + ': ' if state else ''}ran {lasted(end - start)}, {_clock(start)} to {_clock(end)}"
-    return Part(start, max(start, end), Kind.RAN, words, state or JobState.RUNNING)
+        return TimePart(start, end, PartKind.RAN, f"{which}runs since {_clock(start)}", state)
+    words = f"{which}{state + ': ' if state else ''}ran {precise_span(end - start)}, {_clock(start)} to {_clock(end)}"
+    return TimePart(start, max(start, end), PartKind.RAN, words, state or JobState.RUNNING)
 
 
-def _of_rounds(rounds: Iterable[RoundRecord], now: float) -> Iterator[Part]:
-    for each in rounds:
-        about = each.questions[0].prompt if each.questions else "legs failed"
-        until = each.closed_at if each.end is not None and each.closed_at else now
-        if until > each.opened_at:
-            yield _wait(each.opened_at, until, Kind.PERSON, f"for a person: {one_line(about, 80)}")
+def _of_rounds(rounds: Iterable[RoundRecord], now: float) -> Iterator[TimePart]:
+    for record in rounds:
+        about = record.questions[0].prompt if record.questions else "legs failed"
+        until = record.closed_at if record.end is not None and record.closed_at else now
+        if until > record.opened_at:
+            yield _wait(record.opened_at, until, PartKind.PERSON, f"for a person: {one_line(about, 80)}")
 
 
-def _wait(start: float, end: float, kind: Kind, for_what: str) -> Part:
-    return Part(start, end, kind, f"{_clock(start)}: waits {lasted(end - start)} {for_what}")
+def _wait(start: float, end: float, kind: PartKind, for_what: str) -> TimePart:
+    return TimePart(start, end, kind, f"{_clock(start)}: waits {precise_span(end - start)} {for_what}")
 
 
 def _clock(at: float) -> str:
@@ -274,7 +277,7 @@ def _clock(at: float) -> str:
 # Which jobs decided how long it took
 
 
-def _critical(course: Course, parts: Mapping[str, Sequence[Part]]) -> set[str]:
+def _critical(course: Course, parts: Mapping[str, Sequence[TimePart]]) -> set[str]:
     """Return the critical path: back from the job that ended last, each time to the one that was awaited longest."""
     ends = {job_id: max((part.end for part in mine), default=0.0) for job_id, mine in parts.items()}
     before, path = _before(course), set[str]()
@@ -288,10 +291,10 @@ def _critical(course: Course, parts: Mapping[str, Sequence[Part]]) -> set[str]:
 # The axis
 
 
-def _idle(parts: Iterable[Part], start: float, end: float) -> Iterator[tuple[float, float]]:
+def _idle(parts: Iterable[TimePart], start: float, end: float) -> Iterator[tuple[float, float]]:
     """Yield the times between start and end in which no job ran."""
     at = start
-    for part in sorted((part for part in parts if part.kind is Kind.RAN), key=lambda part: part.start):
+    for part in sorted((part for part in parts if part.kind is PartKind.RAN), key=lambda part: part.start):
         if part.start > at:
             yield at, part.start
         at = max(at, part.end)
@@ -332,18 +335,18 @@ class _Scale:
             before, x = end, place + width
         return x
 
-    def bar(self, part: Part) -> Bar:
+    def bar(self, part: TimePart) -> Bar:
         x = self.at(part.start)
         width = max(THIN, self.at(part.end) - x)
         return Bar(min(x, 100 - width), width, part)
 
 
-def _gap(begun: float, ended: float, parts: Iterable[Part], scale: _Scale) -> Gap:
-    waits = [part for part in parts if part.kind is not Kind.RAN and part.start < ended and part.end > begun]
+def _gap(begun: float, ended: float, parts: Iterable[TimePart], scale: _Scale) -> Gap:
+    waits = [part for part in parts if part.kind is not PartKind.RAN and part.start < ended and part.end > begun]
     longest = max(waits, key=lambda part: min(part.end, ended) - max(part.start, begun), default=None)
     x = scale.at(begun)
     why = f" ({longest.words})" if longest else ""
-    return Gap(x, scale.at(ended) - x, f"Cut short: {lasted(ended - begun)} in which nothing ran{why}")
+    return Gap(x, scale.at(ended) - x, f"Cut short: {precise_span(ended - begun)} in which nothing ran{why}")
 
 
 def _ticks(scale: _Scale) -> Iterator[Tick]:

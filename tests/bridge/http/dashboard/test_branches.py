@@ -30,7 +30,7 @@ def branches(tree: Grown) -> str:
 
 async def measured(tree: Grown, ann: Surfer) -> None:
     await ann.open(PAGE)
-    await until(lambda: page.WORK.seen(tree.service).at is not None)
+    await until(lambda: page.WORK.last_check(tree.service).at is not None)
 
 
 async def test_the_chosen_trees_lose_their_branches_once_it_is_confirmed(tree: Grown, ann: Surfer) -> None:
@@ -51,5 +51,5 @@ async def test_the_chosen_trees_lose_their_branches_once_it_is_confirmed(tree: G
 async def test_where_nothing_is_left_it_says_so(service: Service, ann: Surfer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "WORK", Background(lambda service: []))
     await ann.open(PAGE)
-    await until(lambda: page.WORK.seen(service).at is not None)
+    await until(lambda: page.WORK.last_check(service).at is not None)
     assert "No unmerged branches" in (await ann.open(PAGE)).words

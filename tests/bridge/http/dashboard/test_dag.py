@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.http.dashboard.parts import outline
-from bridge.http.dashboard.parts.dag import HEIGHT, MARGIN, ROOM, WIDTH, Picture, box, draw, layered
+from bridge.http.dashboard.parts import dag, outline
+from bridge.http.dashboard.parts.dag import HEIGHT, MARGIN, ROOM, WIDTH, Picture, box, draw
 from bridge.operations.jobs.jobs import edges
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.planted import ROOT, leg
@@ -31,7 +31,7 @@ def graphs(draw_: st.DrawFn) -> tuple[list[str], Follows]:
 
 
 def in_columns(jobs: list[str], follows: Follows) -> Picture:
-    return layered(jobs, follows, {job: box(job) for job in jobs})
+    return dag.in_columns(jobs, follows, {job: box(job) for job in jobs})
 
 
 def check(picture: Picture, jobs: list[str]) -> None:

@@ -12,7 +12,7 @@ from playwright.sync_api import Page as Tab
 from bridge.http.dashboard import app
 from bridge.http.dashboard.frame import render
 from bridge.http.dashboard.frame.live import Live as Streams
-from bridge.http.dashboard.frame.page import Action, Asked, Done, Form, Page, done
+from bridge.http.dashboard.frame.page import Done, FormAction, PageRequest, PageView, SubmittedForm, success
 from bridge.http.dashboard.pages import ACTIONS, PAGES
 from bridge.machine import token
 from bridge.operations.service import Service
@@ -54,23 +54,23 @@ class Stage:
         """The number of streams the bridge serves."""
         return sum(each.watch.lookers for each in self.served)
 
-    def look(self, service: Service, asked: Asked) -> Mapping[str, object]:
+    def look(self, service: Service, asked: PageRequest) -> Mapping[str, object]:
         if self.fails is not None:
             raise self.fails
         return {"title": "Probe", "stage": self}
 
-    async def answer(self, service: Service, form: Form) -> Done:
+    async def answer(self, service: Service, form: SubmittedForm) -> Done:
         if form.number("number") != self.number:
             raise RefusedError(f"meanwhile it is {self.number}")
         self.sent.append(form.text("text"))
-        return done("It is said")
+        return success("It is said")
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     made = Stage()
-    monkeypatch.setattr(app, "PAGES", (*PAGES, Page("/probe", "probe.html", made.look, fresh_seconds=0.2)))
-    monkeypatch.setattr(app, "ACTIONS", (*ACTIONS, Action("/probe/answer", made.answer)))
+    monkeypatch.setattr(app, "PAGES", (*PAGES, PageView("/probe", "probe.html", made.look, fresh_seconds=0.2)))
+    monkeypatch.setattr(app, "ACTIONS", (*ACTIONS, FormAction("/probe/answer", made.answer)))
 
     def streams(*given: Any) -> Streams:
         made.served.append(Streams(*given))

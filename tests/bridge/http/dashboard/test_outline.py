@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bridge.http.dashboard.parts.outline import LARGE, Batch, Chain, Line, Round, of_tree
+from bridge.http.dashboard.parts.outline import LARGE, Batch, Chain, JobLine, RoundLine, of_tree
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.planted import ROOT, leg
 from workflows.model.rows import JobRecord
@@ -20,9 +20,9 @@ def continuation(number: int, of: str = ROOT) -> JobRecord:
 def words(chain: Chain) -> Iterator[str | list[list[object]]]:
     for part in chain.parts:
         match part:
-            case Line():
+            case JobLine():
                 yield part.name
-            case Round():
+            case RoundLine():
                 yield f"round {part.asked.number}"
             case Batch():
                 yield [[*words(each)] for each in part.legs]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridge.http.dashboard.parts.timeline import Course, Kind, Lane, Timeline, draw
+from bridge.http.dashboard.parts.timeline import Course, JobRow, PartKind, Timeline, draw
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
 from workflows.model.rounds import RoundEnd
@@ -37,7 +37,7 @@ def drawn(*jobs: JobRecord, cut: bool = True, **course: Any) -> Timeline:
     return draw(Course(**(given | course)), cut=cut)
 
 
-def kinds(lane: Lane) -> list[tuple[str, float, float]]:
+def kinds(lane: JobRow) -> list[tuple[str, float, float]]:
     """Return the lane's parts, with their moments in seconds from the start."""
     return [(bar.part.kind.value, bar.part.start - START, bar.part.end - START) for bar in lane.bars]
 
@@ -76,7 +76,7 @@ def test_each_attempt_has_a_bar_and_who_had_to_order_it_is_waited_for() -> None:
         ("place", 490, 500),
         ("ran", 500, 600),
     ]
-    ran = [bar.part for bar in lane.bars if bar.part.kind is Kind.RAN]
+    ran = [bar.part for bar in lane.bars if bar.part.kind is PartKind.RAN]
     assert [part.state for part in ran] == ["failed", "succeeded"]
     assert ran[0].words.startswith("attempt 1 failed: ran 1 min 30 s")
     assert lane.took == 190
@@ -126,7 +126,7 @@ def test_idle_days_are_cut_short_and_say_what_was_waited_for() -> None:
     [gap] = course.gaps
     assert "3 d 23 h" in gap.words
     assert "for a person: which?" in gap.words
-    first, last = (next(bar for bar in lane.bars if bar.part.kind is Kind.RAN) for lane in course.lanes)
+    first, last = (next(bar for bar in lane.bars if bar.part.kind is PartKind.RAN) for lane in course.lanes)
     assert first.width == pytest.approx(last.width)
     assert first.width > 45
     plain = drawn(*jobs, rounds=[seeds.round_(**over)], cut=False)
