@@ -51,9 +51,12 @@ from workflows.tree.state import TreeInput, TreeMemory
 
 HOST = "here"
 STOPPED = "stopped on order"
+OF_A_WORKFLOW = "step of "
 STEPS = 600
 """The maximum number of steps of a tree of a handful of jobs."""
 
+_LOOP = asyncio.Runner()
+"""Where instances of workflows are made: the SDK wants its worker's loop."""
 _CONVERTER = pydantic_data_converter.payload_converter
 _FAILURES = DefaultFailureConverter()
 _WORKFLOWS: dict[str, type] = {"DelegationTree": DelegationTree, "Delegation": Delegation}
@@ -116,6 +119,8 @@ class Stage:
     log: list[str] = field(default_factory=list)
     """The steps that were taken."""
     now: float = field(default_factory=time.time)
+    _read: dict[str, Any] = field(default_factory=dict)
+    """What was read in the store since it was last written to."""
 
     def __post_init__(self) -> None:
         self.recorder = TreeRecorder(Context(self.home, Settings(), self.store))
@@ -131,7 +136,7 @@ class Stage:
         found: dict[str, Step] = {}
         for execution in self.executions.values():
             if execution.queue and not execution.closed:
-                found[f"step of {execution.workflow_id}"] = partial(self._advance, execution)
+                found[f"{OF_A_WORKFLOW}{execution.workflow_id}"] = partial(self._advance, execution)
         found |= dict(self.locals[:1])
         for call in self.at_host:
             found |= dict(self._of_host(call))
@@ -144,7 +149,7 @@ class Stage:
                 yield f"drop {name}", lambda: self._resolve_cancelled(call)
             yield f"begin {name}", lambda: self._begin(call)
             return
-        if call.cancelled or attempt_rows.ordered_to_stop(self.store, [call.offered.key]):
+        if call.cancelled or self._is_ordered_to_stop(call):
             yield f"stop {name}", lambda: self._stop(call)
         if not call.reported:
             yield f"report {name}", lambda: self._report(call)
@@ -178,7 +183,15 @@ class Stage:
 
     @property
     def paused(self) -> bool:
-        return bool(round_rows.open_rounds(self.store, root=self.tree.workflow_id))
+        if "paused" not in self._read:
+            self._read["paused"] = bool(round_rows.open_rounds(self.store, root=self.tree.workflow_id))
+        return bool(self._read["paused"])
+
+    def _is_ordered_to_stop(self, call: Call) -> bool:
+        if "to stop" not in self._read:
+            begun = [call.offered.key for call in self.at_host if call.row is not None]
+            self._read["to stop"] = attempt_rows.ordered_to_stop(self.store, begun)
+        return call.offered.key in self._read["to stop"]
 
     def play(self, people: Callable[[], dict[str, Step]], choose: Callable[[list[str]], str]) -> None:
         """Let the steps of all be taken, one after another, until the tree has closed."""
@@ -190,8 +203,11 @@ class Stage:
             if self.timers and not possible:
                 possible = {"timer": self._fire}
             assert possible, "the tree waits for nothing"
-            self.log.append(choose(list(possible)))
-            possible[self.log[-1]]()
+            taken = choose(list(possible))
+            self.log.append(taken)
+            if not taken.startswith(OF_A_WORKFLOW):  # a workflow writes nothing
+                self._read.clear()
+            possible[taken]()
         raise AssertionError("the tree does not end")
 
     def _check_end(self) -> None:
@@ -260,8 +276,7 @@ class Stage:
     def _execute(self, kind: str, workflow_id: str, arguments: list[Payload], **of_parent: Any) -> Execution:
         parent: Execution | None = of_parent.get("parent")
         above = ParentInfo("default", "run", parent.workflow_id) if parent else None
-        with asyncio.Runner() as loop:  # the SDK makes an instance in its worker's loop
-            execution = Execution(workflow_id, loop.run(_made(_details(kind, workflow_id, above))), **of_parent)
+        execution = Execution(workflow_id, _LOOP.run(_made(_details(kind, workflow_id, above))), **of_parent)
         job = WorkflowActivationJob()
         job.initialize_workflow.CopyFrom(
             InitializeWorkflow(workflow_type=kind, workflow_id=workflow_id, arguments=arguments, randomness_seed=1)
