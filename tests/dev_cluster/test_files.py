@@ -94,15 +94,17 @@ def typed(tmp_path: Path) -> Callable[..., str]:
     """Return a function that runs `dev-cluster/test` with these words, and returns the commands it would start."""
     for name in ("dev-cluster/setup", "dev-cluster/agents", "dev-cluster/github-tools", ".venv/bin/python"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text('#!/bin/sh\necho ran ${0##*/} "THOROUGH=$THOROUGH" "$@" >> "$RAN"\n')
+        (tmp_path / name).write_text(
+            '#!/bin/sh\necho ran ${0##*/} "THOROUGH=$THOROUGH" "TMPDIR=$TMPDIR" "$@" >> "$RAN"\n'
+        )
         (tmp_path / name).chmod(0o755)
     (tmp_path / "dev-cluster/test").write_bytes((ROOT / "dev-cluster/test").read_bytes())
     (tmp_path / "test_one.py").touch()
 
-    def run(*words: str) -> str:
+    def run(*words: str, **more: str) -> str:
         ran = tmp_path / "ran"
         ran.unlink(missing_ok=True)
-        environment = {"PATH": os.environ["PATH"], "RAN": str(ran)}
+        environment = {"PATH": os.environ["PATH"], "RAN": str(ran)} | more
         subprocess.run(["bash", "dev-cluster/test", *words], cwd=tmp_path, env=environment, check=True)
         return ran.read_text()
 
@@ -119,6 +121,18 @@ def test_each_ring_selects_what_it_says(typed: Callable[..., str]) -> None:
     assert "ran agents" in everything
     assert "ran github-tools" in everything
     assert "python THOROUGH=1 " in everything
+
+
+def test_files_are_made_in_memory_if_there_is_room_for_them_unless_a_place_is_set(
+    typed: Callable[..., str], tmp_path: Path
+) -> None:
+    assert " TMPDIR=/elsewhere " in typed(TMPDIR="/elsewhere")
+    (tmp_path / "df").write_text("#!/bin/sh\necho; echo tmpfs 8000000 0 ${FREE} 0% /dev/shm\n")
+    (tmp_path / "df").chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    assert " TMPDIR= " in typed(PATH=path, FREE="64000")
+    in_memory = Path("/dev/shm")
+    assert (" TMPDIR=/dev/shm " in typed(PATH=path, FREE="8000000")) is os.access(in_memory, os.W_OK)
 
 
 def test_what_is_named_runs_long_or_not(typed: Callable[..., str]) -> None:

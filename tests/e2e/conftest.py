@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from tests.e2e.script import Script
 
 ROOT = Path(__file__).parents[2]
+CLAIMS = "/tmp"
+"""Where all runs of this machine claim ports, whatever their TMPDIR."""
 LANES = iter(range(10_000, 32_000, 10))
 CLAIMED: list[TextIO] = []
 """The claims of this process, released at its end."""
@@ -137,7 +138,7 @@ def lane() -> dict[str, str]:
     """Claim ports that no other test of this machine uses: a killed server finds its own free again."""
     names = ("SERVICE_TEMPORAL_PORT", "SERVICE_BRIDGE_PORT")
     for first in LANES:
-        claim = Path(tempfile.gettempdir(), f"service-tests-{os.getuid()}-{first}").open("w")  # noqa: SIM115
+        claim = Path(CLAIMS, f"service-tests-{os.getuid()}-{first}").open("w")  # noqa: SIM115
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if all(is_free(first + number) for number in range(len(names))):
