@@ -5,8 +5,10 @@ and then forks for every command. Its input, output, effects and exit code are t
 start itself, of terminals and of signals run the real command.
 """
 
+import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -81,29 +83,42 @@ def serve(address: str) -> None:
     listener.bind(f"{address}.new")
     listener.listen(64)
     Path(f"{address}.new").rename(address)
+    ended, signalled = socket.socketpair()
+    signalled.setblocking(False)
+    signal.set_wakeup_fd(signalled.fileno())
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    lines: dict[int, socket.socket] = {}
     while True:
-        line, _ = listener.accept()
-        if os.fork() == 0:
-            listener.close()
-            if os.fork() == 0:
-                _answer(line)
-            os._exit(0)  # so that no process needs to wait for the answering one
-        line.close()
-        os.wait()
+        for ready in select.select([listener, ended], [], [])[0]:
+            if ready is listener:
+                line, _ = listener.accept()
+                lines[_begun(line)] = line
+            elif ended.recv(4096):
+                _answer(lines)
 
 
-def _answer(line: socket.socket) -> None:
+def _begun(line: socket.socket) -> int:
+    """Fork for the command that somebody types on this line; return its process."""
     size, files, _, _ = socket.recv_fds(line, 8, 3)
     order = b""
     while len(order) < int.from_bytes(size):
         order += line.recv(65536)
     command = os.fork()
     if command == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         line.close()
         _command(json.loads(order), files)
-    status = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
-    line.sendall(status.to_bytes(8, signed=True))
-    os._exit(0)
+    for file in files:
+        os.close(file)
+    return command
+
+
+def _answer(lines: dict[int, socket.socket]) -> None:
+    """Tell those whose commands have ended with which code."""
+    while lines and (ended := os.waitpid(-1, os.WNOHANG))[0]:
+        with lines.pop(ended[0]) as line, contextlib.suppress(BrokenPipeError):  # whoever typed it may be gone
+            line.sendall(os.waitstatus_to_exitcode(ended[1]).to_bytes(8, signed=True))
 
 
 def _command(order: dict[str, Any], files: list[int]) -> None:

@@ -80,6 +80,7 @@ async def test_folders_in_folders_in_folders_are_left_out_and_told(stage: Stage)
     outcome = await play(stage, DEEP)
     assert outcome.state is JobState.SUCCEEDED
     assert "it is nested too deeply" in outcome.notices[0].message
+    await asyncio.to_thread(os.system, f"rm -rf {stage.context.home.root}")  # pytest cannot: it is too deep
 
 
 async def test_temporary_files_go_however_deep_they_lie(stage: Stage) -> None:

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -264,7 +265,7 @@ def test_only_the_same_user_in_the_same_container_is_allowed() -> None:
 def test_somebody_else_is_refused_even_where_the_socket_is_open(warm: Warm) -> None:
     warm.socket.chmod(0o777)
     for folder in (warm.home, *warm.home.parents):
-        if folder.stat().st_mode & 0o001 == 0 and folder.is_relative_to("/tmp"):
+        if folder.stat().st_mode & 0o001 == 0 and folder.is_relative_to(tempfile.gettempdir()):
             folder.chmod(folder.stat().st_mode | 0o011)
     asks = (
         "import socket, sys; line = socket.socket(socket.AF_UNIX); line.connect(sys.argv[1]); "
