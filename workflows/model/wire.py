@@ -27,6 +27,24 @@ class Wire(Value):
 
 
 class Memory(Value):
-    """A mutable value that is not validated on assignment: the reducer is its only writer."""
+    """A mutable value that is not validated on assignment: the reducer is its only writer.
+
+    It holds dicts, lists, values of its kind, and what nothing changes.
+    """
 
     model_config = ConfigDict(extra="ignore")
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Copy what can change, and share the rest, about which `copy` would ask piece by piece."""
+        copied = self.model_copy()
+        for name, value in vars(self).items():
+            vars(copied)[name] = _copied(value)
+        return copied
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Memory):
+        return value.__deepcopy__()
+    if isinstance(value, dict):
+        return {key: _copied(inner) for key, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
