@@ -53,7 +53,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "contract/worktree_names.py": (("I3", "\\.\\.|\\.\\Z|\\.lock\\Z", "\\.\\.|\\.\\Z"),),
     "github/commands.py": (
         ("L4", '"Cc", "Cf", "Co"', '"Cc", "Co"'),
-        ("L4", "return said_of(job) if _plain(job) else None", "return said_of(job)"),
+        ("L4", "return kind(job) if _plain(job) else None", "return kind(job)"),
         ("L5", '{"admin", "maintain", "write"}', '{"admin", "maintain", "triage", "write"}'),
         ("L6", "refused_in_last_hour >= MOST_REFUSALS", "refused_in_last_hour > MOST_REFUSALS"),
     ),

@@ -9,7 +9,7 @@ from activities.host.context import Context
 from activities.jobs.why_closed import how_it_closed
 from activities.store import attempt_rows, job_rows, moves, permanent_errors, tree_rows
 from workflows.model.rows import Records, Written
-from workflows.temporal.calls import CallOff, Claim, Offer
+from workflows.temporal.calls import CallOff, Claim, OfferKey
 from workflows.temporal.moving import GivenUp, GiveUp
 from workflows.temporal.writes import writers
 from workflows.tree.state import TreeMemory
@@ -52,7 +52,7 @@ class TreeRecorder:
         return permanent_errors.written(lambda: job_rows.write_as(store, records, root, run_id))
 
     @activity.defn(name="take_back")
-    def take_back(self, offer: Offer) -> Claim:
+    def take_back(self, offer: OfferKey) -> Claim:
         """Take back an offer, unless its host has begun it."""
         offered = attempt_rows.Offered(offer.job_id, offer.attempt, offer.offer)
         return Claim(begun_at=permanent_errors.written(lambda: attempt_rows.take_back(self._context.store, offered)))

@@ -21,7 +21,7 @@ from workflows.model.states import TaskState
 from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import OPEN_RUNS, RunInput, StageState, Trigger
 from workflows.pipeline.rows import RunRecord, RunRecords, StageRecord
-from workflows.temporal.pipeline_calls import Firing, Planned
+from workflows.temporal.pipeline_calls import Firing, PlannedRun
 
 
 def begun(artifacts: Artifacts, start: RunInput) -> Begun:
@@ -60,7 +60,7 @@ class RunRecorder:
             )
 
     @activity.defn(name="plan_run")
-    def plan_run(self, firing: Firing) -> Planned:
+    def plan_run(self, firing: Firing) -> PlannedRun:
         """Plan the run that a schedule starts; a refusal is a result too."""
         context, name = self._context, firing.pipeline
         try:
@@ -75,8 +75,8 @@ class RunRecorder:
                 here=partial(checkouts.fresh, context),
             )
         except ServiceError as error:
-            return Planned(start=self._never(firing), refused=error.message)
-        return Planned(start=start)
+            return PlannedRun(start=self._never(firing), refused=error.message)
+        return PlannedRun(start=start)
 
     def _first_of_its_id(self, start: RunInput) -> None:
         """Refuse a second run with the same id: the caller has repeated its request just after the first run ended."""

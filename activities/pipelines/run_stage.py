@@ -182,7 +182,7 @@ class Stages:
         """Run one attempt of a shell stage."""
         attempt: Attempt[StageOutcome] = StageAttempt(self._context, run)
         outcome = await run_attempt(self._context, self._slots, attempt)
-        return outcome.model_copy(update={"of": run.named})
+        return outcome.model_copy(update={"of": run.attempt_name})
 
 
 def payload_of(context: Context, text: Text) -> dict[str, str]:

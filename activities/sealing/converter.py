@@ -28,7 +28,7 @@ from temporalio.converter import (
 
 from activities.sealing.payload_seals import Bound, PayloadSeals, is_bare
 from workflows.model import ids
-from workflows.temporal.seals import Said, UnsealedError
+from workflows.temporal.seals import Message, UnsealedError
 
 PLACES = 1000
 """Size of the cache of places; fewer are in use at once."""
@@ -77,8 +77,8 @@ class SealedPayloadConverter(PayloadConverter, WithSerializationContext):
     def _value(self, payload: Payload, kind: type | None) -> Any:
         if kind is RawValue:
             return RawValue(payload)
-        if kind is Said and is_bare(payload):
-            return Said(self._values.from_payload(payload), ours=False)
+        if kind is Message and is_bare(payload):
+            return Message(self._values.from_payload(payload), ours=False)
         [value] = self._values.from_payloads([self.seals.opened(payload, self._bound)], [kind] if kind else None)
         return value
 

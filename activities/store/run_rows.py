@@ -57,7 +57,7 @@ def close_lost(engine: Engine, run_id: str, why: str) -> bool:
         cancelled = [
             stage.model_copy(update=left | {"revision": stage.revision + 1, "state": StageState.CANCELLED})
             for stage in _stages(connection, run_id)
-            if not stage.state.ended
+            if not stage.state.has_ended
         ]
         over = f"{why}; start it again: service pipeline run {run.pipeline}"
         ended = left | {"reason": over, "revision": run.revision + 1, "state": RunState.CANCELLED}

@@ -18,7 +18,7 @@ from bridge.github.session import Needless, Session, Wrote
 from bridge.operations.branches import merge_gate
 from bridge.operations.github.tree import result_of
 from workflows.github.facts import FactKind, check_id
-from workflows.github.merge_gate import GateState, Verdict, deciding_tree, queued_number
+from workflows.github.merge_gate import GateState, GateVerdict, deciding_tree, queued_number
 from workflows.github.texts import pull_requests as texts
 from workflows.github.texts.pull_requests import Annotation
 from workflows.text.digests import digest
@@ -129,7 +129,7 @@ async def _check_run(session: Session, fact: FactRow, body: dict[str, Any], now:
     notes = [] if body["status"] == "in_progress" else await asyncio.to_thread(_notes, session, fact.root_job_id)
     there, sent = await _ours(session, fact, looks=bool(notes))
     some = notes[sent : sent + api.MOST_ANNOTATIONS]
-    part = {**body, "output": {**body["output"], "annotations": [each.said() for each in some]}}
+    part = {**body, "output": {**body["output"], "annotations": [annotation.as_json() for annotation in some]}}
     if there:
         made = await api.change_check(session.client, fact.github, there, part)
     else:
@@ -146,13 +146,13 @@ async def _ours(session: Session, fact: FactRow, *, looks: bool) -> tuple[str, i
     return (str(mine[0].id), mine[0].output.annotations_count) if mine else (fact.github_id or "", 0)
 
 
-def _verdict(session: Session, thread: Thread) -> Verdict:
+def _verdict(session: Session, thread: Thread) -> GateVerdict:
     return merge_gate.of_tree(
         session.service, thread.root_job_id, pull_request=thread.number, token=session.client.token or None
     )
 
 
-def _body(session: Session, thread: Thread, fact: FactRow, verdict: Verdict) -> dict[str, Any]:
+def _body(session: Session, thread: Thread, fact: FactRow, verdict: GateVerdict) -> dict[str, Any]:
     """Return the body of a check run."""
     output = {"title": texts.check_title(verdict), "summary": texts.check_summary(verdict)}
     body: dict[str, Any] = {"name": NAME, "external_id": fact.fact_id, "output": output}

@@ -21,9 +21,17 @@ from bridge.operations.orders import new_jobs, trees
 from bridge.operations.orders.new_jobs import NewJob
 from bridge.operations.orders.resume import resume
 from workflows.contract.models import Action
-from workflows.github.commands import Kill, Resume, Retry, Said, Start, Status, Unknown
+from workflows.github.commands import (
+    CommentCommand,
+    KillCommand,
+    ResumeCommand,
+    RetryCommand,
+    StartCommand,
+    StatusCommand,
+    UnknownCommand,
+)
 from workflows.github.comment import Comment, task_from_comment
-from workflows.github.facts import COMMENT, fact_of, marked, pause_id
+from workflows.github.facts import COMMENT, fact_in, fact_of, pause_id
 from workflows.model import ids
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.orders import ResumeOrder, signature
@@ -75,39 +83,39 @@ class _Pauses:
         """The corrected commands to suggest, each with its job."""
         return "\n".join(each.commands[0] for each in self.now if each.commands)
 
-    def lines_for(self, command: Resume) -> str:
+    def lines_for(self, command: ResumeCommand) -> str:
         """Return the commands that keep what is right in an order which lacks only the job."""
         return "\n".join(_line(each, command) for each in self.now if each.commands)
 
 
-def carry_out(session: Session, source: CommandSource, command: Said) -> Awaitable[CommandResult]:
+def carry_out(session: Session, source: CommandSource, command: CommentCommand) -> Awaitable[CommandResult]:
     """Carry out a command. Raise ServiceError with the reason if it is refused."""
     match command:
-        case Resume():
+        case ResumeCommand():
             return _resume(session, source, command)
-        case Kill():
+        case KillCommand():
             return _kill(session, source, command)
-        case Retry():
+        case RetryCommand():
             return _retry(session, source, command)
-        case Start():
+        case StartCommand():
             return _start(session, source, command)
-        case Status():
+        case StatusCommand():
             return _status(session, source)
-        case Unknown():
+        case UnknownCommand():
             raise ValueError("an unknown command is refused before")
 
 
-async def is_for_us(session: Session, source: CommandSource, command: Said) -> bool:
+async def is_for_us(session: Session, source: CommandSource, command: CommentCommand) -> bool:
     """Return whether the command addresses this service, by its job, its thread or its repository."""
     try:
         match command:
-            case Resume(job=job) | Kill(job=job) | Retry(job=job) if job:
+            case ResumeCommand(job=job) | KillCommand(job=job) | RetryCommand(job=job) if job:
                 await _job(session, source, job)
-            case Resume() | Kill() | Retry() | Status():
+            case ResumeCommand() | KillCommand() | RetryCommand() | StatusCommand():
                 return bool(await asyncio.to_thread(_threads, session, source.row))
-            case Start():
+            case StartCommand():
                 await asyncio.to_thread(_repo_of, session, source.row.github)
-            case Unknown():
+            case UnknownCommand():
                 pass
     except NotOursError:
         return False
@@ -116,7 +124,7 @@ async def is_for_us(session: Session, source: CommandSource, command: Said) -> b
     return True
 
 
-async def _resume(session: Session, source: CommandSource, command: Resume) -> CommandResult:
+async def _resume(session: Session, source: CommandSource, command: ResumeCommand) -> CommandResult:
     job, number = await _target(session, source, command)
     order = ResumeOrder(
         actor=source.comment.author,
@@ -133,7 +141,7 @@ async def _resume(session: Session, source: CommandSource, command: Resume) -> C
     return CommandResult(verdict.message, job)
 
 
-async def _target(session: Session, source: CommandSource, command: Resume) -> tuple[str, int | None]:
+async def _target(session: Session, source: CommandSource, command: ResumeCommand) -> tuple[str, int | None]:
     """Return the job that a command means, and the number of its round that was open when the comment was written."""
     if command.job:
         job = await _job(session, source, command.job)
@@ -152,19 +160,19 @@ async def _target(session: Session, source: CommandSource, command: Resume) -> t
     return only.coordinator_id, only.number
 
 
-async def _kill(session: Session, source: CommandSource, command: Kill) -> CommandResult:
+async def _kill(session: Session, source: CommandSource, command: KillCommand) -> CommandResult:
     job = await _job(session, source, command.job) if command.job else await _only_tree(session, source)
     killed = await trees.kill(session.service, job, actor=signature(source.comment.author, COMMENT), immediate=False)
     return CommandResult(f"{killed.root_job_id} is being ended", job)
 
 
-async def _retry(session: Session, source: CommandSource, command: Retry) -> CommandResult:
+async def _retry(session: Session, source: CommandSource, command: RetryCommand) -> CommandResult:
     job, by = await _job(session, source, command.job), signature(source.comment.author, COMMENT)
     retried = await trees.retry(session.service, job, actor=by, request_id=source.request_id)
     return CommandResult(f"{retried.job_id} runs again", job)
 
 
-async def _start(session: Session, source: CommandSource, command: Start) -> CommandResult:
+async def _start(session: Session, source: CommandSource, command: StartCommand) -> CommandResult:
     """Start a tree under an id that is reserved first: a retry finds the tree of the first attempt."""
     row, store = source.row, session.store
     repo = await asyncio.to_thread(_repo_of, session, row.github)
@@ -213,10 +221,10 @@ async def _job(session: Session, source: CommandSource, job_id: str) -> str:
 async def _is_anothers(session: Session, source: CommandSource, root: str) -> bool:
     """Return whether another service has written about this tree on the thread."""
     thread = await api.comments_of(session.client, source.row.github, source.row.number, 0.0)
-    return any((marked(each.body) or "").startswith(root) for each in thread)
+    return any((fact_in(each.body) or "").startswith(root) for each in thread)
 
 
-def _only_round(source: CommandSource, command: Resume, pauses: _Pauses) -> RoundRecord:
+def _only_round(source: CommandSource, command: ResumeCommand, pauses: _Pauses) -> RoundRecord:
     """Return the only round that was open on this thread."""
     if len(pauses.mine) == 1 and not pauses.others:
         return pauses.mine[0]
@@ -268,7 +276,7 @@ def _repo_of(session: Session, github: str) -> str:
     return names[0]
 
 
-def _line(row: RoundRecord, command: Resume) -> str:
+def _line(row: RoundRecord, command: ResumeCommand) -> str:
     """Return the command for a round that keeps the order's verb and words where the round takes them."""
     if command.verb not in row.verbs or (command.verb == Verb.EXTEND and refuse_duration(command.text)):
         return row.commands[0]
@@ -285,7 +293,7 @@ async def _open_then(session: Session, row: CommentRow, roots: list[str]) -> _Pa
     """
     thread = await api.comments_of(session.client, row.github, row.number, 0.0)
     announced = {
-        fact_of(mark): each for each in thread if (mark := marked(each.body)) and each.created_at <= row.created_at
+        fact_of(mark): each for each in thread if (mark := fact_in(each.body)) and each.created_at <= row.created_at
     }
     return await asyncio.to_thread(_pauses_at, session, row, roots, announced)
 

@@ -26,9 +26,9 @@ from bridge.operations.branches.publish import NamedCommit, NothingToPublishErro
 from bridge.operations.github.tree import result_of
 from bridge.operations.service import Service
 from workflows.github.bound_tree import BoundTree, last_job
-from workflows.github.facts import BY_ITSELF, OUR_BRANCHES, FactKind, Publication, marked, publish_id
+from workflows.github.facts import BY_ITSELF, OUR_BRANCHES, FactKind, Publication, fact_in, publish_id
 from workflows.github.texts import pull_requests as texts
-from workflows.github.texts.pull_requests import Told
+from workflows.github.texts.pull_requests import PullRequestData
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.states import TaskState
 from workflows.policy.backoff import backoff
@@ -220,7 +220,7 @@ async def open_pull(session: Session, fact: FactRow) -> Wrote:
     return await _update(session, fact, what, content, standing)
 
 
-async def _open(session: Session, fact: FactRow, what: Publication, content: Told) -> Pull | None:
+async def _open(session: Session, fact: FactRow, what: Publication, content: PullRequestData) -> Pull | None:
     """Open the pull request, and record its body's digest before the POST, so that a crash in between can be
     recognised.
     """
@@ -274,11 +274,11 @@ async def _base(session: Session, fact: FactRow) -> str:
     return (await api.repository(session.client, fact.github)).default_branch
 
 
-async def _update(session: Session, fact: FactRow, what: Publication, content: Told, there: Pull) -> Wrote:
+async def _update(session: Session, fact: FactRow, what: Publication, content: PullRequestData, there: Pull) -> Wrote:
     """Update the body if nobody else edited it, and mark the service's own draft ready. The title is never changed."""
     await asyncio.to_thread(facts.note, session.store, fact.fact_id, github_id=str(there.number), url=there.html_url)
     body = texts.body(content, fact.fact_id)
-    ours = marked(_plain(there.body)) == fact.fact_id and _body_digest(there.body) in what.said
+    ours = fact_in(_plain(there.body)) == fact.fact_id and _body_digest(there.body) in what.said
     changed = ours and _body_digest(there.body) != _body_digest(body)
     if changed:
         what = what.about_to_say(_body_digest(body))
@@ -294,7 +294,9 @@ async def _update(session: Session, fact: FactRow, what: Publication, content: T
     return await _record(session, fact, what, content, there, "draft" if there.draft else "open")
 
 
-async def _record(session: Session, fact: FactRow, what: Publication, content: Told, there: Pull, state: str) -> Wrote:
+async def _record(
+    session: Session, fact: FactRow, what: Publication, content: PullRequestData, there: Pull, state: str
+) -> Wrote:
     """Record the state of the pull request and the revision of the task it reflects."""
     text = what.model_copy(update={"state": state, "into": there.base.ref}).model_dump_json()
     revision = content.task.revision
@@ -312,7 +314,7 @@ def _again(session: Session, fact: FactRow) -> Publication:
     return publication(facts.get(session.store, fact.fact_id) or fact)
 
 
-def _content(session: Session, fact: FactRow, what: Publication) -> Told:
+def _content(session: Session, fact: FactRow, what: Publication) -> PullRequestData:
     store = session.store
     task, job = job_rows.task_of(store, fact.root_job_id), job_rows.get(store, what.job_id)
     if task is None or job is None:
@@ -322,7 +324,7 @@ def _content(session: Session, fact: FactRow, what: Publication) -> Told:
     address = session.service.settings.bridge.url  # an address of this machine only is of no use there
     page = f"{address}/ui/trees/{fact.root_job_id}" if address else ""
     result = result_of(session.service, last) if last and last.ended_at else None
-    return Told(task, job, last, result, page)
+    return PullRequestData(task, job, last, result, page)
 
 
 def _plain(body: str) -> str:

@@ -25,9 +25,9 @@ from bridge.github.orders import CommandSource, NotOursError
 from bridge.github.session import Session
 from bridge.operations.github import polling
 from bridge.operations.github.polling import STARTING
-from workflows.github.commands import MAY_COMMAND, Refused, commands_in, silent, spoken_in, why_refused
+from workflows.github.commands import MAY_COMMAND, Refused, commands_in, refusal_reason, silent, spoken_in
 from workflows.github.comment import Comment as Written
-from workflows.github.comment import why_ignored
+from workflows.github.comment import reason_to_ignore
 from workflows.github.facts import FactKind, comment_fact_id
 from workflows.github.texts.comments import as_comment
 from workflows.model.errors import ServiceError, UnreachableError
@@ -106,7 +106,7 @@ def _take(session: Session, known: Reading, comments: list[Comment]) -> int:
     for comment in comments:
         bound = [thread.bound_at for thread in threads.discussed(store, known.github, comment.number)]
         since = min(bound, default=known.since if STARTING & {*session.settings.commands} else float("inf"))
-        if why_ignored(clean_comment(comment), {us}, since) or not commands_in(comment.body):
+        if reason_to_ignore(clean_comment(comment), {us}, since) or not commands_in(comment.body):
             continue
         rows.append(CommentRow(comment.id, known.github, comment.number, comment.user.login, comment.created_at))
     return threads.take_comments(store, rows)
@@ -177,14 +177,14 @@ def _why_not(session: Session, row: CommentRow, comment: Comment | None) -> str:
         return "it was deleted"
     bound = [thread.bound_at for thread in threads.discussed(session.store, row.github, row.number)]
     us = account.read(session.store).login
-    return why_ignored(clean_comment(comment), {us}, min(bound, default=0.0))
+    return reason_to_ignore(clean_comment(comment), {us}, min(bound, default=0.0))
 
 
 async def _carry_out(session: Session, row: CommentRow, comment: Comment, permission: str) -> CommentOutcome:
     outcome, clean = CommentOutcome([], [], [], [], stranger=permission not in MAY_COMMAND), clean_comment(comment)
     for number, spoken in enumerate(spoken_in(clean.body)):
-        source, command = CommandSource(row, clean, f"comment-{row.comment_id}-{number}"), spoken.said
-        if why := why_refused(command, permission, session.settings.commands):
+        source, command = CommandSource(row, clean, f"comment-{row.comment_id}-{number}"), spoken.command
+        if why := refusal_reason(command, permission, session.settings.commands):
             if await orders.is_for_us(session, source, command):
                 outcome.refuse(why, spoken.line)
             continue

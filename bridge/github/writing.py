@@ -20,7 +20,7 @@ from bridge.github.session import APART, CommentDeleted, Later, Needless, Never,
 from bridge.operations.github.tree import bound_tree
 from workflows.github.bound_tree import BoundTree
 from workflows.github.commands import Refused
-from workflows.github.facts import FactKind, due, fact_of, marked
+from workflows.github.facts import FactKind, due, fact_in, fact_of
 from workflows.github.texts.comments import body, refusal, report
 from workflows.policy.backoff import backoff
 from workflows.text.digests import digest
@@ -187,7 +187,7 @@ async def _ours(session: Session, fact: FactRow) -> str:
     """
     login, began = (await asyncio.to_thread(account.read, session.store)).login, time.monotonic()
     all_of_it = await api.comments_of(session.client, fact.github, fact.number, fact.at - CLOCKS_APART)
-    mine = [each.id for each in all_of_it if each.user.login == login and marked(each.body) == fact.fact_id]
+    mine = [each.id for each in all_of_it if each.user.login == login and fact_in(each.body) == fact.fact_id]
     if len(mine) > 1:
         await api.delete_comment(session.client, fact.github, max(mine))
         raise Later("a duplicate comment is gone", time.time() + APART)

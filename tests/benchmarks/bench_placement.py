@@ -48,7 +48,7 @@ def measure(url: str, size: int) -> None:
     from activities.store.database import open_store
     from activities.store.registry import host_rows, repo_rows
     from activities.store.registry.repo_rows import Remote
-    from workflows.temporal.calls import Offer
+    from workflows.temporal.calls import OfferKey
     from workflows.temporal.placing import Unplaced
 
     home = Home.locate()
@@ -64,7 +64,7 @@ def measure(url: str, size: int) -> None:
     placer = Placer(Context(home, Settings(), store))
 
     def place(number: int) -> None:
-        offer = Offer(job_id=f"job-{number}", attempt=1)
+        offer = OfferKey(job_id=f"job-{number}", attempt=1)
         wanted = Unplaced(offer=offer, root="job-0", repo="acme/shop", host="host-1", runtime="shell", prefer=("gpu",))
         assert placer.choose(wanted).host
 

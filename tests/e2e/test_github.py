@@ -22,7 +22,7 @@ from tests.github.hub import Hub
 from tests.github.keys import private_key
 from tests.github.wire import Reply, Request
 from tests.waiting import wait_for
-from workflows.github.facts import marked
+from workflows.github.facts import fact_in
 
 ASKS = {"human_questions": [{"id": "color", "prompt": "Which color?", "choices": ["red", "blue"]}]}
 FINDING = {"title": "The limit is wrong", "file": "limiter.py", "line": 1, "severity": "high"}
@@ -70,7 +70,7 @@ class Shop:
     def bodies(self, number: int | None = None) -> dict[str, str]:
         """Return our comments, by their marks."""
         found = self.github.bodies(number or self.number)
-        return {mark: body for body in found if (mark := marked(body))}
+        return {mark: body for body in found if (mark := fact_in(body))}
 
     def wait_for(self, what: Callable[[], object]) -> None:
         log = self.service.home / "logs" / "github.log"
@@ -231,7 +231,7 @@ def test_killed_at_every_step_each_fact_is_told_once_and_each_command_acts_once(
     shop.wait_for(lambda: ("our-service[bot]", "+1") in github.reactions(comment))
     shop.service.wait_until_ended(root)
     shop.wait_for(lambda: any(mark.endswith("-end") for mark in shop.bodies()) and shop.written())
-    marks = [marked(body) for body in github.bodies(number)]
+    marks = [fact_in(body) for body in github.bodies(number)]
     assert len(marks) == len(set(marks)) == 4, marks
     told = shop.service.json("job", "events", root)
     assert [event["kind"] for event in told].count("resume_accepted") == 1
@@ -261,7 +261,7 @@ def test_killed_ten_times_at_moments_of_chance_all_is_told_and_done_once(shop: S
     shop.look()
     shop.wait_for(lambda: shop.bodies().keys() >= {f"comment-{comments[1]}-report-{root}"})
     shop.wait_for(lambda: any(mark.endswith("-end") for mark in shop.bodies()) and shop.written())
-    marks = [mark for body in github.bodies(number) if (mark := marked(body))]
+    marks = [mark for body in github.bodies(number) if (mark := fact_in(body))]
     assert len(marks) == len(set(marks)) == 4, marks
     for comment in comments:
         assert sorted(github.reactions(comment)) == [("our-service[bot]", "+1"), ("our-service[bot]", "eyes")]

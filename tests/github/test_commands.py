@@ -15,64 +15,66 @@ from workflows.github.commands import (
     COMMANDS,
     LONGEST,
     MOST,
-    Kill,
-    Resume,
-    Retry,
-    Said,
-    Start,
-    Status,
-    Unknown,
+    CommentCommand,
+    KillCommand,
+    ResumeCommand,
+    RetryCommand,
+    StartCommand,
+    StatusCommand,
+    UnknownCommand,
     commands_in,
+    refusal_reason,
     silent,
     spoken_in,
-    why_refused,
 )
 from workflows.text.inert import inert
 
 JOB = "job-0123456789ab"
-RETRY = Resume("", "retry")
+RETRY = ResumeCommand("", "retry")
 LINE = "/service resume retry"
 
-FORMS: dict[str, tuple[Said, ...]] = {
+FORMS: dict[str, tuple[CommentCommand, ...]] = {
     LINE: (RETRY,),
-    f"/service resume {JOB} retry": (Resume(JOB, "retry"),),
-    f"/service resume {JOB}.12 retry use the other branch": (Resume(f"{JOB}.12", "retry", "use the other branch"),),
-    f"/service resume {JOB} answer\ncolor: red\nsize: L": (Resume(JOB, "answer", "color: red\nsize: L"),),
+    f"/service resume {JOB} retry": (ResumeCommand(JOB, "retry"),),
+    f"/service resume {JOB}.12 retry use the other branch": (
+        ResumeCommand(f"{JOB}.12", "retry", "use the other branch"),
+    ),
+    f"/service resume {JOB} answer\ncolor: red\nsize: L": (ResumeCommand(JOB, "answer", "color: red\nsize: L"),),
     "/service resume answer color: red\nand dark\n\nsize: L": (
-        Resume("", "answer", "color: red\nand dark\n\nsize: L"),
+        ResumeCommand("", "answer", "color: red\nand dark\n\nsize: L"),
     ),
-    "/service resume answer \"color: red\" 'size: L'": (Resume("", "answer", "color: red\nsize: L"),),
-    "/service resume answer --partial color: red": (Resume("", "answer", "color: red", partial=True),),
+    "/service resume answer \"color: red\" 'size: L'": (ResumeCommand("", "answer", "color: red\nsize: L"),),
+    "/service resume answer --partial color: red": (ResumeCommand("", "answer", "color: red", partial=True),),
     "/service resume answer 'color: rot' --partial --other": (
-        Resume("", "answer", "color: rot", partial=True, other=True),
+        ResumeCommand("", "answer", "color: rot", partial=True, other=True),
     ),
-    "/service resume answer 'color: it'\"'\"'s red'": (Resume("", "answer", "color: it's red"),),
-    "/service resume answer 'quite red' I think": (Resume("", "answer", "'quite red' I think"),),
-    "/service resume answer 'quite red'": (Resume("", "answer", "'quite red'"),),
-    "/service resume answer 'color: red": (Resume("", "answer", "'color: red"),),
-    "/service resume retry with --partial": (Resume("", "retry", "with --partial"),),
-    "/service resume extend 12h\nthank you": (Resume("", "extend", "12h"),),
-    "/service resume": (Resume("", ""),),
-    f"/service resume {JOB}": (Resume(JOB, ""),),
-    "/service resume Retry": (Resume("", "Retry"),),
-    "/service\tresume  retry\t now ": (Resume("", "retry", "now"),),
-    "/service kill": (Kill(),),
-    f"/service kill {JOB}": (Kill(JOB),),
+    "/service resume answer 'color: it'\"'\"'s red'": (ResumeCommand("", "answer", "color: it's red"),),
+    "/service resume answer 'quite red' I think": (ResumeCommand("", "answer", "'quite red' I think"),),
+    "/service resume answer 'quite red'": (ResumeCommand("", "answer", "'quite red'"),),
+    "/service resume answer 'color: red": (ResumeCommand("", "answer", "'color: red"),),
+    "/service resume retry with --partial": (ResumeCommand("", "retry", "with --partial"),),
+    "/service resume extend 12h\nthank you": (ResumeCommand("", "extend", "12h"),),
+    "/service resume": (ResumeCommand("", ""),),
+    f"/service resume {JOB}": (ResumeCommand(JOB, ""),),
+    "/service resume Retry": (ResumeCommand("", "Retry"),),
+    "/service\tresume  retry\t now ": (ResumeCommand("", "retry", "now"),),
+    "/service kill": (KillCommand(),),
+    f"/service kill {JOB}": (KillCommand(JOB),),
     "/service kill j\u043eb-1": (),
     "/service retry j\u043eb-1": (),
-    f"/service retry {JOB}.2": (Retry(f"{JOB}.2"),),
-    "/service retry": (Retry(""),),
-    "/service status please": (Status(),),
+    f"/service retry {JOB}.2": (RetryCommand(f"{JOB}.2"),),
+    "/service retry": (RetryCommand(""),),
+    "/service status please": (StatusCommand(),),
     "/service ask scout why is it slow?\n```\ntrace\n```": (
-        Start(Action.ASK, "scout", "why is it slow?\n```\ntrace\n```"),
+        StartCommand(Action.ASK, "scout", "why is it slow?\n```\ntrace\n```"),
     ),
-    "/service review scout": (Start(Action.REVIEW, "scout", ""),),
-    "/service implement": (Start(Action.IMPLEMENT, "", ""),),
-    "/service resme retry": (Unknown("resme", "resume"),),
-    "/service": (Unknown(""),),
-    "/service frobnicate": (Unknown("frobnicate"),),
-    f"{LINE}\n/service status": (RETRY, Status()),
-    f"{LINE}\nslowly\n\n/service status\nthen": (Resume("", "retry", "slowly"), Status()),
+    "/service review scout": (StartCommand(Action.REVIEW, "scout", ""),),
+    "/service implement": (StartCommand(Action.IMPLEMENT, "", ""),),
+    "/service resme retry": (UnknownCommand("resme", "resume"),),
+    "/service": (UnknownCommand(""),),
+    "/service frobnicate": (UnknownCommand("frobnicate"),),
+    f"{LINE}\n/service status": (RETRY, StatusCommand()),
+    f"{LINE}\nslowly\n\n/service status\nthen": (ResumeCommand("", "retry", "slowly"), StatusCommand()),
 }
 
 COUNTS = {
@@ -172,7 +174,7 @@ def test_forms(body: str) -> None:
 @pytest.mark.ruling("L4", "F7")
 @pytest.mark.parametrize("where", COUNTS)
 def test_what_counts(where: str) -> None:
-    assert [type(each) for each in commands_in(COUNTS[where])] == [Resume]
+    assert [type(each) for each in commands_in(COUNTS[where])] == [ResumeCommand]
 
 
 @pytest.mark.ruling("L4", "F7")
@@ -185,25 +187,25 @@ def test_what_does_not_count(where: str) -> None:
 def test_a_quote_reply_is_no_command_and_the_own_words_below_it_are() -> None:
     quoted = f"> {LINE}\n> slowly\n\n"
     assert commands_in(quoted + "I do not think so") == ()
-    assert commands_in(f"{quoted}/service resume abort") == (Resume("", "abort"),)
+    assert commands_in(f"{quoted}/service resume abort") == (ResumeCommand("", "abort"),)
 
 
 @pytest.mark.ruling("L11")
 def test_what_nobody_sees_on_the_page_is_no_part_of_an_answer() -> None:
     body = f"{LINE}\nslowly\n\n<!-- and\n\nquietly -->\nthen stop"
-    assert commands_in(body) == (Resume("", "retry", "slowly\n\nthen stop"),)
+    assert commands_in(body) == (ResumeCommand("", "retry", "slowly\n\nthen stop"),)
 
 
 def test_joiners_may_stand_in_a_text() -> None:
     family = "\U0001f468\u200d\U0001f469"
-    assert commands_in(f"{LINE} {family}") == (Resume("", "retry", family),)
+    assert commands_in(f"{LINE} {family}") == (ResumeCommand("", "retry", family),)
 
 
 @pytest.mark.ruling("L4")
 def test_a_comment_cannot_command_without_end() -> None:
-    assert commands_in("/service status\n" * 2_000) == (Status(),) * MOST
+    assert commands_in("/service status\n" * 2_000) == (StatusCommand(),) * MOST
     assert commands_in("/service status\n" + "x" * LONGEST) == ()
-    assert commands_in("/service status\n" * 5 + "`" * 100) == (Status(),) * 5
+    assert commands_in("/service status\n" * 5 + "`" * 100) == (StatusCommand(),) * 5
 
 
 @pytest.mark.ruling("L4")
@@ -214,7 +216,7 @@ def test_reading_takes_no_time_to_speak_of(piece: str) -> None:
     """It takes a second or two at most, for the longest comment GitHub accepts."""
     for before in ("/service status\n\n", "/service status\n\n<div>"):
         began = time.process_time()
-        assert commands_in((before + piece * 66_000)[:65_536]) == (Status(),)
+        assert commands_in((before + piece * 66_000)[:65_536]) == (StatusCommand(),)
         assert time.process_time() - began < 10
 
 
@@ -250,66 +252,71 @@ def test_a_command_stands_first_on_its_line_and_nothing_in_a_fence_counts(pieces
 def test_a_command_on_a_comment_of_its_own_always_counts(text: str) -> None:
     """The command counts with any readable text behind it."""
     found = commands_in(f"/service resume {JOB} retry now {text}")
-    assert [type(each) for each in found] in ([Resume], [])
+    assert [type(each) for each in found] in ([ResumeCommand], [])
     if text.isascii() and not set(text) & set("`*_~[]<>&\\|"):
-        assert found == (Resume(JOB, "retry", f"now {text}".strip()),)
+        assert found == (ResumeCommand(JOB, "retry", f"now {text}".strip()),)
 
 
-ALL: tuple[Said, ...] = (
-    Resume("", "retry"),
-    Start(Action.ASK, "scout", "why?"),
-    Start(Action.REVIEW, "scout", "it"),
-    Start(Action.IMPLEMENT, "scout", "it"),
-    Kill(),
-    Retry("job-x"),
-    Status(),
+ALL: tuple[CommentCommand, ...] = (
+    ResumeCommand("", "retry"),
+    StartCommand(Action.ASK, "scout", "why?"),
+    StartCommand(Action.REVIEW, "scout", "it"),
+    StartCommand(Action.IMPLEMENT, "scout", "it"),
+    KillCommand(),
+    RetryCommand("job-x"),
+    StatusCommand(),
 )
 
 
 class TestPermitted:
     @pytest.mark.ruling("L5")
-    @pytest.mark.parametrize("said", [*ALL, Unknown("x")])
+    @pytest.mark.parametrize("said", [*ALL, UnknownCommand("x")])
     @pytest.mark.parametrize("permission", ["read", "none", "triage", "", "Write", "owner"])
-    def test_only_who_may_write_commands(self, said: Said, permission: str) -> None:
-        assert why_refused(said, permission, COMMANDS).startswith("only people who may write to this repository")
+    def test_only_who_may_write_commands(self, said: CommentCommand, permission: str) -> None:
+        assert refusal_reason(said, permission, COMMANDS).startswith("only people who may write to this repository")
 
     @pytest.mark.ruling("L4", "L5")
     @pytest.mark.parametrize("permission", ["write", "maintain", "admin"])
     def test_what_is_allowed_is_carried_out(self, permission: str) -> None:
-        assert [why_refused(each, permission, COMMANDS) for each in ALL] == [""] * len(ALL)
+        assert [refusal_reason(each, permission, COMMANDS) for each in ALL] == [""] * len(ALL)
 
     @pytest.mark.ruling("L4")
     def test_by_default_only_resume_and_status_are(self) -> None:
-        assert [each.word for each in ALL if not why_refused(each, "admin", ALLOWED)] == ["resume", "status"]
+        assert [each.word for each in ALL if not refusal_reason(each, "admin", ALLOWED)] == ["resume", "status"]
 
     @pytest.mark.ruling("L6")
     def test_a_refusal_says_what_to_do_instead(self) -> None:
-        assert why_refused(Kill("job-x"), "write", ALLOWED) == (
+        assert refusal_reason(KillCommand("job-x"), "write", ALLOWED) == (
             "`/service kill` is not allowed in comments here: type `service job kill JOB` on the command line, or have"
             " `kill` added to `commands` under `[github]` in the service's settings"
         )
-        assert why_refused(Unknown("resme", "resume"), "write", ALLOWED) == (
+        assert refusal_reason(UnknownCommand("resme", "resume"), "write", ALLOWED) == (
             "`/service` knows no such command: write `/service resume`, if that is meant"
         )
-        assert why_refused(Unknown("x"), "write", ALLOWED) == (
+        assert refusal_reason(UnknownCommand("x"), "write", ALLOWED) == (
             "`/service` knows no such command: here it takes `/service resume`, `/service status`"
         )
-        assert why_refused(Resume("", ""), "write", ALLOWED) == (
+        assert refusal_reason(ResumeCommand("", ""), "write", ALLOWED) == (
             "the verb is missing: write `/service resume` and one of `answer`, `retry`, `continue`, `abort`, `extend`"
         )
-        assert why_refused(Retry("job-x"), "write", ALLOWED).startswith(
+        assert refusal_reason(RetryCommand("job-x"), "write", ALLOWED).startswith(
             "`/service retry` is not allowed in comments here: type `service job retry JOB` on the command line"
         )
-        assert why_refused(Retry(""), "write", COMMANDS) == "the job is missing: write `/service retry JOB`"
-        missing = why_refused(Start(Action.ASK, "scout", ""), "write", COMMANDS)
+        assert refusal_reason(RetryCommand(""), "write", COMMANDS) == "the job is missing: write `/service retry JOB`"
+        missing = refusal_reason(StartCommand(Action.ASK, "scout", ""), "write", COMMANDS)
         assert missing.endswith("write `/service ask AGENT` and the text behind")
 
     @pytest.mark.ruling("L11")
     def test_nothing_that_was_written_is_repeated(self) -> None:
-        strange = (Unknown("@everyone"), Kill("@everyone"), Retry("@everyone"), Start(Action.ASK, "@everyone", ""))
+        strange = (
+            UnknownCommand("@everyone"),
+            KillCommand("@everyone"),
+            RetryCommand("@everyone"),
+            StartCommand(Action.ASK, "@everyone", ""),
+        )
         for said in strange:
             for permission in ("write", "@everyone"):
-                assert "everyone" not in why_refused(said, permission, ALLOWED)
+                assert "everyone" not in refusal_reason(said, permission, ALLOWED)
 
     @pytest.mark.ruling("L6")
     def test_after_five_refusals_an_hour_it_falls_silent(self) -> None:
@@ -318,7 +325,7 @@ class TestPermitted:
     @pytest.mark.ruling("L6")
     def test_one_command_is_read_with_its_line(self) -> None:
         body = "hello\n/service status  please\nand more\n/service kill"
-        assert [(each.line, each.said) for each in spoken_in(body)] == [
-            ("/service status  please", Status()),
-            ("/service kill", Kill()),
+        assert [(spoken.line, spoken.command) for spoken in spoken_in(body)] == [
+            ("/service status  please", StatusCommand()),
+            ("/service kill", KillCommand()),
         ]

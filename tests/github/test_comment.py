@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.depth import cases
 from tests.fenced import frame, said_in, unmarked
-from workflows.github.comment import Comment, task_from_comment, why_ignored
-from workflows.github.facts import holds_mark, marked, marker
+from workflows.github.comment import Comment, reason_to_ignore, task_from_comment
+from workflows.github.facts import fact_in, holds_mark, marker
 from workflows.text.fences import Fences
 
 COMMENT = Comment(
@@ -29,7 +29,7 @@ OURS = ("Service-Account",)
 class TestWhyIgnored:
     @pytest.mark.ruling("L5")
     def test_a_comment_of_a_person_may_command(self) -> None:
-        assert why_ignored(COMMENT, OURS, 100.9) == ""
+        assert reason_to_ignore(COMMENT, OURS, 100.9) == ""
 
     @pytest.mark.ruling("L5", "L6")
     @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ class TestWhyIgnored:
         ],
     )
     def test_others_are_ignored_and_it_says_why(self, change: dict[str, object], why: str) -> None:
-        assert why in why_ignored(replace(COMMENT, **change), OURS, 100.0)  # type: ignore[arg-type]
+        assert why in reason_to_ignore(replace(COMMENT, **change), OURS, 100.0)  # type: ignore[arg-type]
 
     def test_where_it_stands_is_told_by_its_address(self) -> None:
         assert not COMMENT.on_pull_request
@@ -61,8 +61,8 @@ class TestMarks:
     def test_a_mark_is_the_last_line(self) -> None:
         mark = marker("job-0123456789ab.3-e12")
         assert mark == "<!-- service:job-0123456789ab.3-e12 -->"
-        assert marked(f"text\n\n{mark}") == "job-0123456789ab.3-e12"
-        assert marked(f"text\r\n\r\n{mark}\r\n") == "job-0123456789ab.3-e12"
+        assert fact_in(f"text\n\n{mark}") == "job-0123456789ab.3-e12"
+        assert fact_in(f"text\r\n\r\n{mark}\r\n") == "job-0123456789ab.3-e12"
 
     @pytest.mark.ruling("L3", "L11")
     @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ class TestMarks:
         ],
     )
     def test_what_looks_like_a_mark_is_none(self, body: str) -> None:
-        assert marked(body) is None
+        assert fact_in(body) is None
 
     @pytest.mark.ruling("L6")
     def test_a_mark_anywhere_is_noticed(self) -> None:

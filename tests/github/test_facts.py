@@ -10,7 +10,7 @@ from workflows.github.facts import (
     check_id,
     comment_fact_id,
     due,
-    marked,
+    fact_in,
     marker,
     pause_id,
     publish_id,
@@ -99,7 +99,7 @@ def test_all_ids_differ_and_can_be_marks() -> None:
     ids += [comment_fact_id(kind, 12) for kind in (FactKind.REFUSAL, FactKind.REPORT, FactKind.TAKEN)]
     ids += [publish_id(f"{ROOT}.2"), check_id(ROOT, "0" * 40)]
     assert len(set(ids)) == len(ids)
-    assert [marked(marker(each)) for each in ids] == ids
+    assert [fact_in(marker(each)) for each in ids] == ids
     assert (status_id(ROOT), pause_id(f"{ROOT}-r1")) == (f"{ROOT}-status", f"{ROOT}-r1-pause")
     assert comment_fact_id(FactKind.REFUSAL, 12) == "comment-12-refusal"
 

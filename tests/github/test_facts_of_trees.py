@@ -8,7 +8,7 @@ from tests.depth import cases
 from tests.tree.generated import grow
 from workflows.github.bound_tree import BoundTree
 from workflows.github.commands import commands_in
-from workflows.github.facts import FactKind, due, marked
+from workflows.github.facts import FactKind, due, fact_in
 from workflows.github.texts.comments import body
 
 
@@ -34,6 +34,6 @@ def test_every_tree_can_be_told(data: bytes) -> None:
     assert len({fact.fact_id for fact in facts}) == len(facts)
     for fact in facts:
         text = body(tree, fact)
-        assert marked(text) == fact.fact_id
+        assert fact_in(text) == fact.fact_id
         assert commands_in(text) == ()
         assert fact.kind is not FactKind.END or fact.about, "some event ended it"

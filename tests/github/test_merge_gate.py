@@ -9,8 +9,8 @@ import pytest
 from tests import rows
 from tests.rows import ROOT
 from workflows.contract.models import Action, Decision, FailurePolicy, SynthesisRule
-from workflows.github.merge_gate import GateState, Verdict, judge
-from workflows.github.merge_gate_inputs import Head, JobFacts, LaterReview, Look, Plan, Seen, Work
+from workflows.github.merge_gate import GateState, GateVerdict, judge
+from workflows.github.merge_gate_inputs import GateInputs, Head, JobFacts, LaterReview, Look, Plan, WorkState
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import FailingRecord, JobRecord
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
@@ -21,7 +21,7 @@ HEAD = "def5678" + "0" * 33
 PASSING, PENDING, FAILING = GateState.PASSING, GateState.PENDING, GateState.FAILING
 HERE = JobFacts(look=Look.HERE)
 ELSEWHERE = JobFacts(look=Look.ELSEWHERE, looked_at="abc1234", look_again="look again")
-MERGED, UNMERGED, DROPPED = JobFacts(Work.MERGED), JobFacts(Work.UNMERGED), JobFacts(Work.DROPPED)
+MERGED, UNMERGED, DROPPED = JobFacts(WorkState.MERGED), JobFacts(WorkState.UNMERGED), JobFacts(WorkState.DROPPED)
 CONTINUE, ESCALATE = Plan(FailurePolicy.CONTINUE), Plan(FailurePolicy.ESCALATE)
 VERIFY = Plan(rules=frozenset({SynthesisRule.VERIFY}))
 QUORUM = Plan(rules=frozenset({SynthesisRule.QUORUM}), quorum=2)
@@ -54,7 +54,7 @@ def then(number: int, after: int, flavour: Continuation = Continuation.NORMAL, *
 
 LEAD = job(0, None, "approved", action=Action.ASK)
 A, V, END = job(1, "a"), reader(2, "v"), then(3, 0)
-DONE = Seen(
+DONE = GateInputs(
     task=rows.task(state=TaskState.DONE, reason="the coordinator decided approved"),
     jobs=(LEAD, A, V, END),
     head=Head("service/task-1", HEAD),
@@ -63,7 +63,7 @@ DONE = Seen(
 """One leg wrote, one reviewed, the coordinator approved; all of it is in the head."""
 
 
-def of(*jobs: JobRecord, plans: Any = None, **facts: Any) -> Seen:
+def of(*jobs: JobRecord, plans: Any = None, **facts: Any) -> GateInputs:
     """Return this task with other jobs after the root's; facts by the leg's name."""
     by_name = {each.delegation_id: each.job_id for each in jobs if each.delegation_id}
     given = {by_name[name]: each for name, each in facts.items()}
@@ -71,7 +71,7 @@ def of(*jobs: JobRecord, plans: Any = None, **facts: Any) -> Seen:
     return replace(DONE, jobs=(LEAD, *jobs), facts=given, plans=planned)
 
 
-def task(state: TaskState, **fields: Any) -> Seen:
+def task(state: TaskState, **fields: Any) -> GateInputs:
     return replace(DONE, task=rows.task(state=state, **fields))
 
 
@@ -81,13 +81,13 @@ def continued(job_id: str, attempt: int = 1) -> Any:
     return rows.round_(kind=RoundKind.FAILURE, questions=(), failing=(failed,), end=RoundEnd.CONTINUED, closed_at=2.0)
 
 
-def nested(decision: str, **plan: Any) -> Seen:
+def nested(decision: str, **plan: Any) -> GateInputs:
     """Return a tree in which leg `a` delegates to `x`, and sums up."""
     x = job(4, "x", decision, parent_job_id=f"{ROOT}.1")
     return of(A, x, then(5, 1), END, a=MERGED, plans={1: Plan(**plan)})
 
 
-def rerun(queued_at: float) -> Seen:
+def rerun(queued_at: float) -> GateInputs:
     """Return a tree in which leg `a` delegated before or after its last attempt began."""
     again = A.model_copy(update={"attempt": 2, "started_at": 50.0})
     return of(again, job(4, "x", "failed", parent_job_id=f"{ROOT}.1", queued_at=queued_at), END, a=MERGED)
@@ -107,7 +107,7 @@ class Case:
     """A case and its verdict: the state, and words of each reason, in order."""
 
     what: str
-    seen: Seen
+    seen: GateInputs
     state: GateState
     says: tuple[str, ...] = ()
 
@@ -312,12 +312,12 @@ CASES = (
     # work
     Case(
         "a leg is not merged",
-        of(A, V, END, a=JobFacts(Work.UNMERGED, merge="service job merge it"), v=HERE),
+        of(A, V, END, a=JobFacts(WorkState.UNMERGED, merge="service job merge it"), v=HERE),
         PENDING,
         (f"the work of implement leg a ({ROOT}.1) is not in service/task-1; next: service job merge it",),
     ),
     Case("an operator dropped it", of(A, V, END, a=DROPPED, v=HERE), PASSING),
-    Case("its branch is gone", of(A, V, END, a=JobFacts(Work.GONE), v=HERE), FAILING, ("its branch is gone",)),
+    Case("its branch is gone", of(A, V, END, a=JobFacts(WorkState.GONE), v=HERE), FAILING, ("its branch is gone",)),
     Case("it wrote nothing", of(A, V, END, v=HERE), PASSING),
     Case("the coordinator's own work", of(V, END, v=HERE), PASSING),
     Case(
@@ -387,7 +387,7 @@ def test_a_review_of_a_head_that_was_pushed_over_is_not_waited_for(look: Look) -
 UNSEEN = replace(ELSEWHERE, unseen="1 commit in later.txt")
 
 
-def later(decision: str | None, head: str = HEAD, look: Look = Look.HERE, *, over: bool = True) -> Seen:
+def later(decision: str | None, head: str = HEAD, look: Look = Look.HERE, *, over: bool = True) -> GateInputs:
     """Return the task whose review has not seen all of the head, with a review of the rest that a person asked for."""
     job = rows.job("job-later", decision=decision, state=JobState.SUCCEEDED if over else JobState.RUNNING)
     review = LaterReview(job, over, head, JobFacts(look=look))
@@ -411,14 +411,16 @@ def later(decision: str | None, head: str = HEAD, look: Look = Look.HERE, *, ove
         "after a force push",
     ],
 )
-def test_a_later_review_decides_about_its_head_alone(seen: Seen, state: GateState, unseen: tuple[str, ...]) -> None:
+def test_a_later_review_decides_about_its_head_alone(
+    seen: GateInputs, state: GateState, unseen: tuple[str, ...]
+) -> None:
     verdict = judge(seen)
     assert (verdict.state, verdict.unseen) == (state, unseen), verdict.reasons
 
 
 @pytest.mark.parametrize("decision", [each for each in Decision if each not in {"approved", "implemented"}])
 @pytest.mark.parametrize("make", [lambda seen: seen, lambda seen: replace(seen, plans={V.job_id: VERIFY})])
-def test_only_an_approval_passes(decision: Decision, make: Callable[[Seen], Seen]) -> None:
+def test_only_an_approval_passes(decision: Decision, make: Callable[[GateInputs], GateInputs]) -> None:
     """The decision is that of the only reader."""
     seen = make(of(A, reader(2, "v", decision.value), END, a=MERGED, v=HERE))
     assert judge(seen).state is FAILING
@@ -426,6 +428,6 @@ def test_only_an_approval_passes(decision: Decision, make: Callable[[Seen], Seen
 
 def test_a_reason_is_one_line_and_told_once() -> None:
     seen = task(TaskState.BLOCKED, reason="first\nsecond")
-    verdict: Verdict = judge(seen)
+    verdict: GateVerdict = judge(seen)
     assert len(verdict.reasons) == 1
     assert "\n" not in verdict.reasons[0]

@@ -16,8 +16,8 @@ from tests.rows import CUT
 from tests.secrets.redaction_table import TOKENS
 from workflows.contract.models import ServiceResult
 from workflows.github.bound_tree import BoundTree
-from workflows.github.commands import Resume, commands_in
-from workflows.github.facts import EDITED, Fact, FactKind, due, marked
+from workflows.github.commands import ResumeCommand, commands_in
+from workflows.github.facts import EDITED, Fact, FactKind, due, fact_in
 from workflows.github.texts.comments import body, refusal, report
 from workflows.github.texts.parts import MOST_BYTES, Part, comment, tag
 from workflows.model.event_kinds import EventKind
@@ -189,7 +189,7 @@ def test_a_refusal_says_what_is_open_and_what_to_write() -> None:
 def test_a_report_tells_all_trees_of_a_thread() -> None:
     text = report("comment-7-report", [tree(), tree(TaskState.DONE)])
     assert text.count("### Task: Make the login faster") == 2
-    assert marked(text) == "comment-7-report"
+    assert fact_in(text) == "comment-7-report"
     assert "No tree belongs to this thread." in report("comment-7-report", [])
 
 
@@ -201,7 +201,7 @@ def test_what_a_pause_says_to_write_is_read_as_meant() -> None:
         assert commands_in(text) == ()
         copied = re.findall(r"```text\n(.*?)\n```", text, re.DOTALL)
         said = [each for one in copied for each in commands_in(one)]
-        assert [(each.job, each.verb) for each in said if isinstance(each, Resume)] == [
+        assert [(each.job, each.verb) for each in said if isinstance(each, ResumeCommand)] == [
             (ROOT, verb) for verb in waiting.verbs
         ]
 
@@ -270,7 +270,7 @@ OUR_HEADINGS = re.compile(
 
 def check_harmless(text: str, fact: Fact) -> None:
     """Check a text as GitHub renders it: entities resolved, code left out."""
-    assert marked(text) == fact.fact_id
+    assert fact_in(text) == fact.fact_id
     assert text.count("<!--") == 1
     assert commands_in(text) == ()
     assert len(text.encode()) <= MOST_BYTES
@@ -328,7 +328,7 @@ def test_a_comment_keeps_to_what_github_takes(text: str) -> None:
     for fact in due(of):
         said = body(of, fact)
         assert len(said.encode()) <= MOST_BYTES
-        assert marked(said) == fact.fact_id
+        assert fact_in(said) == fact.fact_id
         assert f"The whole of it: `service job tree {ROOT}`" in said
         assert sum(line.startswith("```") for line in lines(said)) % 2 == 0
         assert commands_in(said) == ()

@@ -10,11 +10,11 @@ from workflows.pipeline.commands import (
     CancelStage,
     CloseRun,
     Command,
-    Record,
+    PauseStage,
+    RecordRows,
     ReopenTree,
     RunShell,
     RunTree,
-    StartTimer,
 )
 from workflows.pipeline.events import CancelRequested, Event, RetryDue, RunStarted, StageEnded, StageReopened
 from workflows.pipeline.plan import Planned, PlannedAgent, PlannedShell, RunInput, StageOutcome, StageState, Trigger
@@ -86,7 +86,7 @@ class Player:
 
     def _take(self, command: Command) -> None:
         match command:
-            case Record(records=records):
+            case RecordRows(records=records):
                 assert self.row is None or records.run.revision > self.row.revision
                 self.row = records.run
                 for stage in records.stages:
@@ -101,7 +101,7 @@ class Player:
             case ReopenTree(stage_id=stage, attempt=attempt):
                 assert self.rows[stage].state is StageState.RUNNING, "rows come first"
                 self.flying[stage] = attempt
-            case StartTimer(stage_id=stage):
+            case PauseStage(stage_id=stage):
                 self.timers.add(stage)
             case CancelStage(stage_id=stage):
                 self.stopped.append(stage)

@@ -10,13 +10,13 @@ from tests.pipeline.plans import Player, agent, an_input, shell
 from workflows.contract.models import Decision
 from workflows.model.spend import Usage
 from workflows.model.states import TaskState
-from workflows.pipeline.commands import Record, ReopenTree, RunShell, RunTree, StartTimer
+from workflows.pipeline.commands import PauseStage, RecordRows, ReopenTree, RunShell, RunTree
 from workflows.pipeline.definition import SUCCESS
 from workflows.pipeline.events import AttentionChanged, CancelRequested, RetryDue, RunStarted, StageEnded
 from workflows.pipeline.plan import Planned, RunState, StageOutcome, StageState
 from workflows.pipeline.reducer import reduce
 from workflows.pipeline.stages import outcome_of
-from workflows.pipeline.state import new_run, restored, travelling
+from workflows.pipeline.state import new_run, restore, travelling
 from workflows.pipeline.view import details
 from workflows.tree.commands import CloseTree
 
@@ -53,7 +53,7 @@ def test_from_stage_to_stage_the_run_itself_writes_nothing() -> None:
     """
     player = Player(shell("a"), shell("b", "a"), agent("c", "b"))
     assert [type(command) for command in player.end("a")] == [RunShell]
-    assert [type(command) for command in player.end("b")] == [Record, RunTree]
+    assert [type(command) for command in player.end("b")] == [RecordRows, RunTree]
 
 
 def test_what_needs_a_failed_stage_is_skipped_and_says_why_and_the_rest_goes_on() -> None:
@@ -96,7 +96,7 @@ def test_pauses_between_attempts_double() -> None:
     player, seconds = Player(shell("a", retry=3)), []
     for _ in range(3):
         todo = player.feed(StageEnded(player.now, "a", player.flying.pop("a"), StageOutcome(state=FAILED)))
-        seconds += [command.seconds for command in todo if isinstance(command, StartTimer)]
+        seconds += [command.seconds for command in todo if isinstance(command, PauseStage)]
         player.due("a")
     assert seconds == [5.0, 10.0, 20.0]
 
@@ -281,7 +281,7 @@ def test_a_retry_of_a_tree_that_is_no_stage_s_latest_or_of_a_cancelled_run_chang
 def test_a_run_s_memory_is_the_same_after_it_travelled() -> None:
     player = Player(agent("a", retry=1), shell("b", "a"))
     player.end("a", BLOCKED, reason="leg x failed", usage=Usage(input_tokens=10), branches=("service/1",))
-    assert restored(travelling(player.run)) == player.run
+    assert restore(travelling(player.run)) == player.run
 
 
 @pytest.mark.parametrize("decision", [Decision.APPROVED, Decision.FAILED])
@@ -360,7 +360,7 @@ def test_any_run_ends_once_and_each_attempt_starts_once_after_its_needs(
         elif move == "end":
             player.end(name, data.draw(st.sampled_from([StageState.SUCCEEDED] * 3 + [FAILED, BLOCKED, CANCELLED])))
     assert len(player.closed) == 1
-    assert all(row.state.ended for row in player.rows.values())
+    assert all(row.state.has_ended for row in player.rows.values())
     assert all(count == 1 for count in Counter(player.begun).values())
     assert all(attempt <= player.run.stages[name].plan.retry + 1 for name, attempt in player.begun)
     end = player.closed[0]

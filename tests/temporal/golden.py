@@ -29,7 +29,7 @@ from tests.temporal.server import PLAIN, serve
 from tests.tree.simulator import delegation
 from tests.waiting import soon, until
 from workflows.policy.moving import Move
-from workflows.temporal.delegation import Delegation
+from workflows.temporal.delegation import DelegatedAttempt
 from workflows.temporal.github_desk import GithubDesk, Push, Turn
 from workflows.temporal.messages import TreeStart
 
@@ -203,7 +203,7 @@ async def placed(client: Client, queue: str) -> Handle:
         tree = await start(client, queue, TreeStart(input=an_input(), host=queue, placed=True))
         await host.until(lambda: "a" in host.names)
         lost = Move(job_id=host.run("a").job_id, attempt=1, host=queue, reason="its host is lost", last_seen=1.0)
-        await client.get_workflow_handle(lost.job_id).signal(Delegation.move, lost)
+        await client.get_workflow_handle(lost.job_id).signal(DelegatedAttempt.move, lost)
         await host.until(lambda: host.names.count("a") == 2)
         host.held.clear()
         await ended(tree)

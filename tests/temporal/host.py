@@ -95,7 +95,7 @@ class Host:
     """How given up attempts end, by job and attempt; None if their host keeps them. Any other moves."""
     on_cancel: Callable[[JobOutcome], JobOutcome] = lambda said: said
     before_write: Callable[[Records], Awaitable[None]] | None = None
-    before_take_back: Callable[[calls.Offer], Awaitable[None]] | None = None
+    before_take_back: Callable[[calls.OfferKey], Awaitable[None]] | None = None
     placements: list[str] = field(default_factory=list)
     """Hosts to place attempts on, the last one repeatedly; an empty one stands for no host."""
     wanted: list[Unplaced] = field(default_factory=list)
@@ -139,7 +139,7 @@ class Host:
         return chosen
 
     @activity.defn(name="take_back")
-    async def take_back(self, offer: calls.Offer) -> calls.Claim:
+    async def take_back(self, offer: calls.OfferKey) -> calls.Claim:
         if self.before_take_back:
             await self.before_take_back(offer)
         key = (offer.job_id, offer.attempt, offer.offer)

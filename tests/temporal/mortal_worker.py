@@ -144,7 +144,7 @@ class MortalHost:
         return attempt_rows.begin(self.store, offered, host="here", run_dir="/nowhere")
 
     @activity.defn(name="take_back")
-    def take_back(self, offer: calls.Offer) -> calls.Claim:
+    def take_back(self, offer: calls.OfferKey) -> calls.Claim:
         self.passes()
         claim = TreeRecorder(Context(self.home, Settings(), self.store)).take_back(offer)
         self.passes()

@@ -22,7 +22,7 @@ from tests.github.fixtures import hub as hub
 from tests.github.hub import Hub
 from tests.temporal.server import runs
 from tests.waiting import soon, until
-from workflows.github.facts import marked
+from workflows.github.facts import fact_in
 from workflows.temporal.github_desk import GithubDesk, desk_id, turns_queue
 
 HALF_AN_HOUR = 1_800.0
@@ -68,7 +68,7 @@ async def test_half_an_hour_without_github_holds_no_slot_and_is_told(
             hub.up() if how == "gone" else hub.faults.before.clear()
             account.note(store, blocked_until=time.time() - 1)
             await handle.signal(GithubDesk.ring)
-            await until(lambda: [marked(body) for body in hub.bodies(number)])
+            await until(lambda: [fact_in(body) for body in hub.bodies(number)])
             await until(lambda: account.read(store).problem == "")
             assert attention.find(Service(home)).github == ()
             await handle.terminate()

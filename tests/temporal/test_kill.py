@@ -59,7 +59,7 @@ async def test_a_root_that_is_cancelled_before_it_began_and_is_taken_back_late(c
     host, tree = Host(script({"root": TWO})), await start(client, queue)
     order = list[str]()
 
-    async def late(offer: calls.Offer) -> None:
+    async def late(offer: calls.OfferKey) -> None:
         await asyncio.sleep(0.05)
         order.append("claim")
 

@@ -99,7 +99,7 @@ async def test_whenever_the_worker_dies_every_stage_acts_once(client: Client, qu
         states[shape], halts[shape] = kept.record.state, kept.record.halt_stage
         assert kept.record.finished_at is not None
         assert [stage.stage_id for stage in stages] == [plan.id for plan in SHAPES[shape]]
-        assert all(stage.state.ended for stage in stages)
+        assert all(stage.state.has_ended for stage in stages)
         if shape != "cancelled":
             assert {stage.stage_id: (stage.state, stage.attempt) for stage in stages} == ENDS[shape]
             expected += [attempt for stage in stages for attempt in attempts(store, stage)]

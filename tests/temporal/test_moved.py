@@ -15,7 +15,7 @@ from workflows.model.orders import Kill
 from workflows.model.settings import Bounds
 from workflows.model.states import TaskState
 from workflows.policy.moving import Move
-from workflows.temporal.delegation import Delegation
+from workflows.temporal.delegation import DelegatedAttempt
 from workflows.temporal.delegation_tree import DelegationTree
 
 pytestmark = pytest.mark.ruling("Q5", "Q5.claim")
@@ -30,7 +30,7 @@ async def order(client: Client, tree: Handle, move: Move) -> None:
     if move.job_id == tree.id:
         await tree.signal(DelegationTree.move, move)
     else:
-        await client.get_workflow_handle(move.job_id).signal(Delegation.move, move)
+        await client.get_workflow_handle(move.job_id).signal(DelegatedAttempt.move, move)
 
 
 @pytest.mark.parametrize("name", ["root", "a"])

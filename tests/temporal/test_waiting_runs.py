@@ -36,7 +36,7 @@ from workflows.model.workers import Assignment
 from workflows.model.workers import Worker as Agent
 from workflows.temporal import search
 from workflows.temporal.calls import agents_queue
-from workflows.temporal.delegation import Delegation
+from workflows.temporal.delegation import DelegatedAttempt
 from workflows.temporal.messages import DelegationInput
 from workflows.temporal.runner import WORKFLOWS
 
@@ -100,12 +100,12 @@ def a_run(said: str = "look") -> JobRun:
     )
 
 
-Leg = WorkflowHandle[Delegation, JobOutcome]
+Leg = WorkflowHandle[DelegatedAttempt, JobOutcome]
 
 
 async def start(client: Client, queue: str, run: JobRun) -> Leg:
     return await client.start_workflow(
-        Delegation.run,
+        DelegatedAttempt.run,
         DelegationInput(run=run, host=queue),
         id=run.job_id,
         task_queue=queue,

@@ -36,7 +36,7 @@ MOST_REFUSALS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Resume:
+class ResumeCommand:
     """`/service resume [<job>] <verb> [...]`; text on the lines below belongs to it (ruling F7)."""
 
     job: str
@@ -54,7 +54,7 @@ class Resume:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartCommand:
     """`/service ask|review|implement AGENT ...`"""
 
     action: Action
@@ -68,7 +68,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Kill:
+class KillCommand:
     """`/service kill [<job>]`"""
 
     job: str = ""
@@ -80,7 +80,7 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
+class RetryCommand:
     """`/service retry <job>`: runs the failed job again, like `service job retry`."""
 
     job: str
@@ -92,7 +92,7 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StatusCommand:
     """`/service status`"""
 
     @property
@@ -102,14 +102,14 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownCommand:
     """`/service` with an unknown word, and the nearest command."""
 
     word: str
     nearest: str = ""
 
 
-Said = Resume | Start | Kill | Retry | Status | Unknown
+CommentCommand = ResumeCommand | StartCommand | KillCommand | RetryCommand | StatusCommand | UnknownCommand
 
 
 class Refused(Wire):
@@ -145,12 +145,12 @@ class Spoken:
     """A parsed command, and the number of the comment's line that it begins on."""
 
     line: str
-    said: Said
+    command: CommentCommand
 
 
-def commands_in(body: str) -> tuple[Said, ...]:
+def commands_in(body: str) -> tuple[CommentCommand, ...]:
     """Return the commands of a comment, in order."""
-    return tuple(each.said for each in spoken_in(body))
+    return tuple(spoken.command for spoken in spoken_in(body))
 
 
 def spoken_in(body: str) -> tuple[Spoken, ...]:
@@ -161,46 +161,46 @@ def spoken_in(body: str) -> tuple[Spoken, ...]:
         return ()
     reading = read_lines(lines, wanted)
     ends = [*reading.spoken[1:], len(lines)]
-    found: list[Spoken] = []
+    spoken: list[Spoken] = []
     for start, end in zip(reading.spoken[:MOST], ends, strict=False):
         below = [lines[number] for number in range(start + 1, end) if number not in reading.hidden]
-        said = _said(lines[start], below)
-        found += [Spoken(lines[start], said)] if said else []
-    return tuple(found)
+        command = _parse(lines[start], below)
+        spoken += [Spoken(lines[start], command)] if command else []
+    return tuple(spoken)
 
 
 def _hides(line: str) -> bool:
     """Return whether the line contains an invisible or bidirectional control character."""
     return any(
-        unicodedata.category(each) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
-        for each in line
-        if not each.isascii() or each < " " or each == "\x7f"
-        if each != "\t" and each not in _JOINERS
+        unicodedata.category(letter) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
+        for letter in line
+        if not letter.isascii() or letter < " " or letter == "\x7f"
+        if letter != "\t" and letter not in _JOINERS
     )
 
 
-def _said(line: str, below: Sequence[str]) -> Said | None:
+def _parse(line: str, below: Sequence[str]) -> CommentCommand | None:
     """Parse a command; None if one of its own words contains lookalike characters."""
     _, rest = _first(line)
     word, rest = _first(rest)
     match word:
         case "resume":
-            said = _resume(rest, below)
-            return said if _plain(said.job) and _plain(said.verb) else None
+            command = _resume(rest, below)
+            return command if _plain(command.job) and _plain(command.verb) else None
         case Action.ASK | Action.REVIEW | Action.IMPLEMENT:
             agent, rest = _first(rest)
-            return Start(Action(word), agent, _text(rest, below)) if _plain(agent) else None
+            return StartCommand(Action(word), agent, _text(rest, below)) if _plain(agent) else None
         case "kill" | "retry":
             job, _ = _first(rest)
-            said_of = Kill if word == "kill" else Retry
-            return said_of(job) if _plain(job) else None
+            kind = KillCommand if word == "kill" else RetryCommand
+            return kind(job) if _plain(job) else None
         case "status":
-            return Status()
+            return StatusCommand()
         case _:
-            return Unknown(word, nearest(word, COMMANDS) or "") if _plain(word) else None
+            return UnknownCommand(word, nearest(word, COMMANDS) or "") if _plain(word) else None
 
 
-def _resume(rest: str, below: Sequence[str]) -> Resume:
+def _resume(rest: str, below: Sequence[str]) -> ResumeCommand:
     """Parse a resume. The job is optional, and recognised by its form."""
     job, verb = "", ""
     word, rest = _first(rest)
@@ -209,12 +209,12 @@ def _resume(rest: str, below: Sequence[str]) -> Resume:
     else:
         verb = word
     if verb == Verb.EXTEND:
-        return Resume(job, verb, rest)
+        return ResumeCommand(job, verb, rest)
     if verb != Verb.ANSWER:
-        return Resume(job, verb, _text(rest, below))
+        return ResumeCommand(job, verb, _text(rest, below))
     rest, flags = _flags(rest)
     text = _text(_one_a_line(rest), below)
-    return Resume(job, verb, text, partial="--partial" in flags, other="--other" in flags)
+    return ResumeCommand(job, verb, text, partial="--partial" in flags, other="--other" in flags)
 
 
 def _flags(rest: str) -> tuple[str, set[str]]:
@@ -232,7 +232,7 @@ def _flags(rest: str) -> tuple[str, set[str]]:
 def _one_a_line(rest: str) -> str:
     """Convert `"a: x" 'b: y'`, the shell's form, to one answer a line; so the command of a refusal can be copied."""
     if _ARGUMENTS.fullmatch(rest):
-        return "\n".join(each[1:-1] for each in re.findall(_ARGUMENT, rest))
+        return "\n".join(argument[1:-1] for argument in re.findall(_ARGUMENT, rest))
     if not rest.startswith(("'", '"')):
         return rest
     try:
@@ -255,7 +255,7 @@ def _text(rest: str, below: Sequence[str]) -> str:
     return "\n".join([rest, *below]).strip()
 
 
-def why_refused(said: Said, permission: str, allowed: Collection[str]) -> str:
+def refusal_reason(command: CommentCommand, permission: str, allowed: Collection[str]) -> str:
     """Return the reason for a refusal and an alternative; empty if the command is allowed. `allowed` is
     `[github].commands`.
     """
@@ -264,14 +264,14 @@ def why_refused(said: Said, permission: str, allowed: Collection[str]) -> str:
             "only people who may write to this repository command the service, and your permission is"
             f" `{permission if permission.isalpha() else 'none'}`: ask one of them to write the comment"
         )
-    if isinstance(said, Unknown):
-        return _why_unknown(said, allowed)
-    if said.word not in allowed:
+    if isinstance(command, UnknownCommand):
+        return _why_unknown(command, allowed)
+    if command.word not in allowed:
         return (
-            f"`/service {said.word}` is not allowed in comments here: type `{_elsewhere(said)}` on the command line,"
-            f" or have `{said.word}` added to `commands` under `[github]` in the service's settings"
+            f"`/service {command.word}` is not allowed in comments here: type `{_elsewhere(command)}` on the command"
+            f" line, or have `{command.word}` added to `commands` under `[github]` in the service's settings"
         )
-    return _why_incomplete(said)
+    return _why_incomplete(command)
 
 
 def silent(refused_in_last_hour: int) -> bool:
@@ -279,35 +279,37 @@ def silent(refused_in_last_hour: int) -> bool:
     return refused_in_last_hour >= MOST_REFUSALS
 
 
-def _why_unknown(said: Unknown, allowed: Collection[str]) -> str:
-    if said.nearest:
-        return f"`/service` knows no such command: write `/service {said.nearest}`, if that is meant"
+def _why_unknown(command: UnknownCommand, allowed: Collection[str]) -> str:
+    if command.nearest:
+        return f"`/service` knows no such command: write `/service {command.nearest}`, if that is meant"
     known = ", ".join(f"`/service {word}`" for word in sorted(allowed))
     return f"`/service` knows no such command: here it takes {known or 'none'}"
 
 
-def _elsewhere(said: Resume | Start | Kill | Retry | Status) -> str:
+def _elsewhere(command: ResumeCommand | StartCommand | KillCommand | RetryCommand | StatusCommand) -> str:
     """Return the equivalent command line, without repeating anything from the comment."""
-    match said:
-        case Resume():
+    match command:
+        case ResumeCommand():
             return "service resume JOB"
-        case Start():
-            return f"service agent {said.word} AGENT"
-        case Kill():
+        case StartCommand():
+            return f"service agent {command.word} AGENT"
+        case KillCommand():
             return "service job kill JOB"
-        case Retry():
+        case RetryCommand():
             return "service job retry JOB"
-        case Status():
+        case StatusCommand():
             return "service job list"
 
 
-def _why_incomplete(said: Resume | Start | Kill | Retry | Status) -> str:
-    match said:
-        case Resume(verb=""):
+def _why_incomplete(command: ResumeCommand | StartCommand | KillCommand | RetryCommand | StatusCommand) -> str:
+    match command:
+        case ResumeCommand(verb=""):
             return f"the verb is missing: write `/service resume` and one of {', '.join(f'`{verb}`' for verb in Verb)}"
-        case Start(agent="") | Start(text=""):
-            return f"the agent or what it should do is missing: write `/service {said.word} AGENT` and the text behind"
-        case Retry(job=""):
+        case StartCommand(agent="") | StartCommand(text=""):
+            return (
+                f"the agent or what it should do is missing: write `/service {command.word} AGENT` and the text behind"
+            )
+        case RetryCommand(job=""):
             return "the job is missing: write `/service retry JOB`"
         case _:
             return ""

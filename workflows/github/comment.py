@@ -42,15 +42,15 @@ class _Open:
         return self.broken or bool(self.names)
 
     def read(self, html: str, pattern: re.Pattern[str] = _TAG) -> None:
-        for found in pattern.finditer(html):
-            if found[0] == "-->":
+        for match in pattern.finditer(html):
+            if match[0] == "-->":
                 self._close("!--")
             elif self.names[-1:] == ["!--"]:
                 continue
-            elif found[0] == "<!--":
+            elif match[0] == "<!--":
                 self.names.append("!--")
-            elif (name := found[2].lower()) in _COVERS:
-                self._close(name) if found[1] else self.names.append(name)
+            elif (name := match[2].lower()) in _COVERS:
+                self._close(name) if match[1] else self.names.append(name)
 
     def _close(self, name: str) -> None:
         if name in self.names:
@@ -72,7 +72,7 @@ def read_lines(lines: Sequence[str], wanted: Collection[int]) -> Reading:
     spoken: list[int] = []
     hidden: set[int] = set()
     opened, quotes, before = _Open(), 0, ""
-    for token in _MARKDOWN.parse(_numbered(lines, wanted)):
+    for token in _MARKDOWN.parse(_number_lines(lines, wanted)):
         if token.type in ("blockquote_open", "blockquote_close"):
             quotes += token.nesting
         elif token.type == "html_block":
@@ -80,13 +80,13 @@ def read_lines(lines: Sequence[str], wanted: Collection[int]) -> Reading:
             opened.read(token.content)
             opened.broken = opened.broken or _BEGINS.search(_WHOLE.sub("", token.content)) is not None
         elif token.type == "inline":
-            found = list(_beginnings(token.children or (), opened))
-            spoken += found if quotes == 0 and before in ("paragraph_open", "heading_open") else ()
+            numbers = list(_beginnings(token.children or (), opened))
+            spoken += numbers if quotes == 0 and before in ("paragraph_open", "heading_open") else ()
         before = token.type if token.type != "heading_open" or token.markup in _UNDERLINED else ""
     return Reading(tuple(spoken), frozenset(hidden))
 
 
-def _numbered(lines: Sequence[str], wanted: Collection[int]) -> str:
+def _number_lines(lines: Sequence[str], wanted: Collection[int]) -> str:
     """Mark each wanted line with its number, placed after the line's first word."""
     clean = [line.replace(_NUMBER, "\N{REPLACEMENT CHARACTER}") for line in lines]
     for number in wanted:
@@ -103,9 +103,9 @@ def _beginnings(children: Sequence[Token], opened: _Open) -> Iterator[int]:
             first = True
             continue
         if child.type == "text":
-            found = _NUMBERED.match(child.content) if first and level == 0 and not opened.anything else None
-            if found:
-                yield int(found[1])
+            match = _NUMBERED.match(child.content) if first and level == 0 and not opened.anything else None
+            if match:
+                yield int(match[1])
             opened.read(child.content, _COMMENT)
         elif child.type == "html_inline":
             opened.read(child.content)
@@ -139,7 +139,7 @@ class Comment:
         return f"/pull/{self.number}" in self.url
 
 
-def why_ignored(comment: Comment, ours: Collection[str], bound_since: float) -> str:
+def reason_to_ignore(comment: Comment, ours: Collection[str], bound_since: float) -> str:
     """Return the reason to ignore a comment; empty if it may command. `ours` are the service's own logins.
 
     GitHub's times are whole seconds, so a comment of the second in which the tree was bound counts.

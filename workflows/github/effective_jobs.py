@@ -12,7 +12,7 @@ from workflows.model.states import Continuation
 
 
 @dataclass(frozen=True)
-class Leg:
+class ChainLeg:
     """A delegated job, and the chain it grew into; for most legs the chain is the leg alone."""
 
     job: JobRecord
@@ -28,7 +28,7 @@ class Leg:
 class Generation:
     """The legs that one result delegated. A generation is given up when a replan follows it."""
 
-    legs: tuple[Leg, ...]
+    legs: tuple[ChainLeg, ...]
     given_up: bool
 
 
@@ -39,7 +39,7 @@ class Chain:
     jobs: tuple[JobRecord, ...]
     generations: tuple[Generation, ...]
 
-    def latest(self) -> Iterator[tuple[Generation, Leg]]:
+    def latest(self) -> Iterator[tuple[Generation, ChainLeg]]:
         """Yield the legs of the last generation, and of theirs."""
         for generation in self.generations[-1:]:
             for leg in generation.legs:
@@ -55,13 +55,13 @@ class Chain:
             for leg in () if generation.given_up else generation.legs:
                 yield from leg.chain.standing()
 
-    def last_with(self, wanted: frozenset[str]) -> list[tuple[Generation, Leg]]:
+    def last_with(self, wanted: frozenset[str]) -> list[tuple[Generation, ChainLeg]]:
         """Return the wanted legs of the last generation that has any, here and below."""
         for generation in reversed(self.generations):
-            found = [(generation, leg) for leg in generation.legs if leg.job.job_id in wanted]
+            own = [(generation, leg) for leg in generation.legs if leg.job.job_id in wanted]
             below = [each for leg in generation.legs for each in leg.chain.last_with(wanted)]
-            if found or below:
-                return found + below
+            if own or below:
+                return own + below
         return []
 
 
@@ -82,7 +82,7 @@ def _chain(children: dict[str, list[JobRecord]], first: JobRecord) -> Chain:
         legs = {job.delegation_id: job for job in mine if job.delegation_id}
         if legs:
             given_up = after is not None and after.continuation is Continuation.REPLAN
-            made = tuple(Leg(job, _chain(children, job)) for job in legs.values())
+            made = tuple(ChainLeg(job, _chain(children, job)) for job in legs.values())
             generations.append(Generation(made, given_up))
         if after is None:
             return Chain(tuple(chain), tuple(generations))

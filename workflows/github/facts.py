@@ -24,14 +24,14 @@ def marker(fact_id: str) -> str:
     return mark
 
 
-def marked(body: str) -> str | None:
+def fact_in(body: str) -> str | None:
     """Return the fact of a comment, or None if its last line is not exactly a mark.
 
     The caller checks that the comment is ours: anybody can type a mark.
     """
     last = body.rstrip("\r\n").rpartition("\n")[2]
-    found = _OURS.fullmatch(last)
-    return found[1] if found else None
+    match = _OURS.fullmatch(last)
+    return match[1] if match else None
 
 
 def holds_mark(body: str) -> bool:
@@ -167,8 +167,8 @@ class Publication(Wire):
         """Record a text's digest before posting it, so that the service recognises its own text after a crash in
         between.
         """
-        said = tuple(text for text in self.said if text != digest)
-        return self.model_copy(update={"said": (*said, digest)[-REMEMBERED:]})
+        digests = tuple(text for text in self.said if text != digest)
+        return self.model_copy(update={"said": (*digests, digest)[-REMEMBERED:]})
 
 
 def due(tree: BoundTree) -> tuple[Fact, ...]:
@@ -183,8 +183,8 @@ def due(tree: BoundTree) -> tuple[Fact, ...]:
 
 
 def _pauses(tree: BoundTree) -> Iterator[Fact]:
-    for each in tree.rounds:
-        yield Fact(pause_id(each.round_id), FactKind.PAUSE, each.round_id, only_edit=each.end is not None)
+    for row in tree.rounds:
+        yield Fact(pause_id(row.round_id), FactKind.PAUSE, row.round_id, only_edit=row.end is not None)
 
 
 def _reminders(tree: BoundTree) -> Iterator[Fact]:

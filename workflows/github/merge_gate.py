@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from workflows.contract.models import Action, Decision, SynthesisRule
-from workflows.github.effective_jobs import Chain, Generation, Leg, chain_of
-from workflows.github.merge_gate_inputs import JobFacts, LaterReview, Look, Plan, Seen, Work
+from workflows.github.effective_jobs import Chain, ChainLeg, Generation, chain_of
+from workflows.github.merge_gate_inputs import GateInputs, JobFacts, LaterReview, Look, Plan, WorkState
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord
 from workflows.model.states import FAILING, Continuation, JobState, TaskState
@@ -36,7 +36,7 @@ _WORST_FIRST = (GateState.FAILING, GateState.UNKNOWN, GateState.PENDING)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateVerdict:
     """The state, a sentence with the next command for each reason, and the judged commit."""
 
     state: GateState
@@ -77,19 +77,19 @@ def deciding_tree(trees: Iterable[tuple[str, Collection[Action]]]) -> str | None
     return newest
 
 
-def judge(seen: Seen) -> Verdict:
+def judge(seen: GateInputs) -> GateVerdict:
     """Return the verdict with all objections, failing ones first."""
-    found = [*_of_task(seen), *_of_rounds(seen)]
+    reasons = [*_of_task(seen), *_of_rounds(seen)]
     if seen.task.state is TaskState.DONE:
-        found += _of_work(seen)
-        found = found or [*_of_another(seen)]
-    found = sorted(dict.fromkeys(found), key=lambda reason: _WORST_FIRST.index(reason.state))
-    state = found[0].state if found else GateState.PASSING
-    unseen = tuple(reason.unseen_by for reason in found if reason.unseen_by)
-    return Verdict(state, tuple(map(str, found)), seen.head.sha, unseen)
+        reasons += _of_work(seen)
+        reasons = reasons or [*_of_another(seen)]
+    reasons = sorted(dict.fromkeys(reasons), key=lambda reason: _WORST_FIRST.index(reason.state))
+    state = reasons[0].state if reasons else GateState.PASSING
+    unseen = tuple(reason.unseen_by for reason in reasons if reason.unseen_by)
+    return GateVerdict(state, tuple(map(str, reasons)), seen.head.sha, unseen)
 
 
-def _of_task(seen: Seen) -> Iterator[_Reason]:
+def _of_task(seen: GateInputs) -> Iterator[_Reason]:
     """Yield objections from the task. Only a done task with all jobs ended and no finalize can be ready."""
     task, root = seen.task, seen.task.root_job_id
     match task.state:
@@ -105,44 +105,42 @@ def _of_task(seen: Seen) -> Iterator[_Reason]:
         case TaskState.DONE:
             for job in seen.jobs:
                 if not job.state.has_ended:
-                    yield _Reason(f"{_named(job)} is still {job.state}", _show(job), GateState.PENDING)
+                    yield _Reason(f"{_job_name(job)} is still {job.state}", _show(job), GateState.PENDING)
     last = next((job for job in seen.jobs if job.continuation is Continuation.FINALIZE), None)
     if task.state is TaskState.DONE and (last or seen.finalized):
         why = seen.finalized or (last.reason if last else "") or "its plan was not carried out"
         yield _Reason(f"the tree {root} was ended early: {why}", f"service job show {last.job_id if last else root}")
 
 
-def _of_rounds(seen: Seen) -> Iterator[_Reason]:
-    for each in seen.rounds:
-        if each.end is None:
-            command = each.commands[0] if each.commands else f"service job show {each.coordinator_id}"
-            yield _Reason(
-                f"round {each.number} of {each.coordinator_id} waits for a person", command, GateState.PENDING
-            )
+def _of_rounds(seen: GateInputs) -> Iterator[_Reason]:
+    for row in seen.rounds:
+        if row.end is None:
+            command = row.commands[0] if row.commands else f"service job show {row.coordinator_id}"
+            yield _Reason(f"round {row.number} of {row.coordinator_id} waits for a person", command, GateState.PENDING)
 
 
-def _of_work(seen: Seen) -> Iterator[_Reason]:
+def _of_work(seen: GateInputs) -> Iterator[_Reason]:
     chain = chain_of(seen.jobs, seen.jobs[0])
     readers = frozenset(job.job_id for job in seen.jobs if job.delegation_id and _reads(seen, job))
     alone = not chain.generations and chain.jobs[-1].action is Action.REVIEW
     yield from _of_outcome(chain.jobs[-1], alone=alone)
-    yield from _failed(seen, chain, readers)
+    yield from _failed_legs(seen, chain, readers)
     yield from _of_head(seen)
     if seen.head.sha is None:
         yield from (each for each in _of_readers(seen, chain, readers, alone=alone) if each.state is GateState.FAILING)
         return
     yield from _of_readers(seen, chain, readers, alone=alone)
     yield from _of_later(seen)
-    yield from (reason for job in chain.standing() for reason in _unmerged(seen, job))
+    yield from (reason for job in chain.standing() for reason in _unmerged_work(seen, job))
 
 
 def _of_outcome(last: JobRecord, *, alone: bool) -> Iterator[_Reason]:
     """Yield an objection from the coordinator's decision; a root that only reviews is judged as a reviewer."""
     if not alone and last.decision in AGAINST:
-        yield _Reason(f"{_named(last)} decided {last.decision}", _show(last))
+        yield _Reason(f"{_job_name(last)} decided {last.decision}", _show(last))
 
 
-def _of_head(seen: Seen) -> Iterator[_Reason]:
+def _of_head(seen: GateInputs) -> Iterator[_Reason]:
     head = seen.head
     if head.foreign:
         yield _Reason(head.foreign, head.next)
@@ -151,38 +149,38 @@ def _of_head(seen: Seen) -> Iterator[_Reason]:
         yield _Reason(head.problem, head.next or f"service job branches {seen.task.root_job_id}", state)
 
 
-def _failed(seen: Seen, chain: Chain, readers: frozenset[str]) -> Iterator[_Reason]:
+def _failed_legs(seen: GateInputs, chain: Chain, readers: frozenset[str]) -> Iterator[_Reason]:
     """Yield legs of the last generations that failed or request changes; later generations supersede earlier ones.
 
     A failure was decided about if its policy leaves it to the coordinator, or if a person let it pass.
     """
     for generation in chain.generations[-1:]:
         for leg in generation.legs:
-            below = [*_failed(seen, leg.chain, readers)]
+            below = [*_failed_legs(seen, leg.chain, readers)]
             if leg.job.job_id in readers:  # its own verdict is judged with those of the other readers
                 yield from below
             elif leg.outcome.state is JobState.SUCCEEDED and leg.outcome.decision in AGAINST:
-                yield _Reason(f"{_named(leg.job)} decided {leg.outcome.decision}", _show(leg.outcome))
+                yield _Reason(f"{_job_name(leg.job)} decided {leg.outcome.decision}", _show(leg.outcome))
             elif not _let_pass(seen, leg):
                 yield from below
                 if leg.outcome.state in FAILING:
-                    yield _Reason(f"{_named(leg.job)} {_ended(leg.outcome)}", _show(leg.outcome))
+                    yield _Reason(f"{_job_name(leg.job)} {_end_words(leg.outcome)}", _show(leg.outcome))
 
 
-def _let_pass(seen: Seen, leg: Leg) -> bool:
+def _let_pass(seen: GateInputs, leg: ChainLeg) -> bool:
     policy = seen.plans.get(leg.job.job_id, Plan()).failure_policy
     if policy is not None and allows_merge(policy):
         return True
     over = (each for each in seen.rounds if each.end is RoundEnd.CONTINUED)
-    told = {(failed.job_id, failed.attempt) for each in over for failed in each.failing}
-    return (leg.job.job_id, leg.job.attempt) in told
+    passed = {(failed.job_id, failed.attempt) for each in over for failed in each.failing}
+    return (leg.job.job_id, leg.job.attempt) in passed
 
 
-def _reads(seen: Seen, job: JobRecord) -> bool:
+def _reads(seen: GateInputs, job: JobRecord) -> bool:
     return job.action is Action.REVIEW or SynthesisRule.VERIFY in seen.plans.get(job.job_id, Plan()).rules
 
 
-def _of_readers(seen: Seen, chain: Chain, readers: frozenset[str], *, alone: bool) -> Iterator[_Reason]:
+def _of_readers(seen: GateInputs, chain: Chain, readers: frozenset[str], *, alone: bool) -> Iterator[_Reason]:
     """Yield objections of readers. A verdict holds until a later review, so the last generation with readers counts."""
     if alone:
         yield from _verdict(seen, chain.jobs[-1], chain.jobs[-1])
@@ -190,13 +188,13 @@ def _of_readers(seen: Seen, chain: Chain, readers: frozenset[str], *, alone: boo
     last = chain.last_with(readers)
     if last and all(_abstains(leg.outcome) for _, leg in last):
         leg = last[0][1]
-        yield _Reason(f"{_named(leg.job)} abstained, and so did all who were to look", _show(leg.outcome))
+        yield _Reason(f"{_job_name(leg.job)} abstained, and so did all who were to look", _show(leg.outcome))
     for generation, leg in last:
-        if not (_quorum_met(seen, generation, readers) and SynthesisRule.VERIFY not in _plan(seen, leg).rules):
+        if not (_has_quorum(seen, generation, readers) and SynthesisRule.VERIFY not in _plan(seen, leg).rules):
             yield from _verdict(seen, leg.job, leg.outcome)
 
 
-def _quorum_met(seen: Seen, generation: Generation, readers: frozenset[str]) -> bool:
+def _has_quorum(seen: GateInputs, generation: Generation, readers: frozenset[str]) -> bool:
     """Return whether enough readers approve exactly this head commit: then the other readers are not awaited (ruling
     E3).
     """
@@ -207,40 +205,42 @@ def _quorum_met(seen: Seen, generation: Generation, readers: frozenset[str]) -> 
     return 0 < needed <= len(here)
 
 
-def _verdict(seen: Seen, job: JobRecord, outcome: JobRecord) -> Iterator[_Reason]:
+def _verdict(seen: GateInputs, job: JobRecord, outcome: JobRecord) -> Iterator[_Reason]:
     facts, head = _facts(seen, job), seen.head
     if _abstains(outcome):
         return
     if not _approves(outcome):
-        yield _Reason(f"{_named(job)} {_ended(outcome)}", _show(outcome))
+        yield _Reason(f"{_job_name(job)} {_end_words(outcome)}", _show(outcome))
     elif facts.look is Look.HERE or _settles(seen):
         return
     elif facts.replaced:
-        says = f"{_named(job)} reviewed an older head, before {(head.sha or '')[:7]} was pushed over it: order a review"
+        says = (
+            f"{_job_name(job)} reviewed an older head, before {(head.sha or '')[:7]} was pushed over it: order a review"
+        )
         yield _Reason(says, facts.look_again or _show(job), unseen_by=job.job_id)
     elif facts.look is Look.ELSEWHERE:
-        says = f"{_named(job)} looked at {facts.looked_at or 'something else'}, the head is {(head.sha or '')[:7]}"
+        says = f"{_job_name(job)} looked at {facts.looked_at or 'something else'}, the head is {(head.sha or '')[:7]}"
         says += f": it has not seen {facts.unseen}" if facts.unseen else ""
         yield _Reason(
             says, facts.look_again or _show(job), GateState.PENDING, unseen_by=job.job_id if facts.unseen else ""
         )
     else:
         problem = facts.problem or "its run tells no commits"
-        says = f"what {_named(job)} looked at is not known: {problem}"
+        says = f"what {_job_name(job)} looked at is not known: {problem}"
         yield _Reason(says, _show(job), GateState.PENDING, unseen_by=job.job_id)
 
 
-def _settles(seen: Seen) -> bool:
+def _settles(seen: GateInputs) -> bool:
     """Return whether a later review of this head replaces the earlier ones, now or once it has ended."""
     later = seen.later
     return later is not None and _is_of_head(seen, later) and not (later.over and _abstains(later.job))
 
 
-def _is_of_head(seen: Seen, later: LaterReview) -> bool:
+def _is_of_head(seen: GateInputs, later: LaterReview) -> bool:
     return later.facts.look is Look.HERE or (later.head == seen.head.sha and not later.over)
 
 
-def _of_later(seen: Seen) -> Iterator[_Reason]:
+def _of_later(seen: GateInputs) -> Iterator[_Reason]:
     """Yield the objection of a later review of this head."""
     later = seen.later
     if later is None or not _is_of_head(seen, later) or _abstains(later.job):
@@ -249,33 +249,33 @@ def _of_later(seen: Seen) -> Iterator[_Reason]:
     if not later.over:
         yield _Reason(f"{name} is not done", f"service job tree {later.job.root_job_id} --watch", GateState.PENDING)
     elif not _approves(later.job):
-        yield _Reason(f"{name} {_ended(later.job)}", _show(later.job))
+        yield _Reason(f"{name} {_end_words(later.job)}", _show(later.job))
 
 
-def _unmerged(seen: Seen, job: JobRecord) -> Iterator[_Reason]:
+def _unmerged_work(seen: GateInputs, job: JobRecord) -> Iterator[_Reason]:
     facts = _facts(seen, job)
-    if facts.work is Work.UNMERGED:
+    if facts.work is WorkState.UNMERGED:
         command = facts.merge or f"service job merge {job.job_id}"
-        yield _Reason(f"the work of {_named(job)} is not in {seen.head.name}", command, GateState.PENDING)
-    elif facts.work is Work.GONE:
+        yield _Reason(f"the work of {_job_name(job)} is not in {seen.head.name}", command, GateState.PENDING)
+    elif facts.work is WorkState.GONE:
         command = f"service job branches {seen.task.root_job_id}"
-        yield _Reason(f"the work of {_named(job)} is not in {seen.head.name}, and its branch is gone", command)
+        yield _Reason(f"the work of {_job_name(job)} is not in {seen.head.name}, and its branch is gone", command)
 
 
-def _of_another(seen: Seen) -> Iterator[_Reason]:
+def _of_another(seen: GateInputs) -> Iterator[_Reason]:
     """Yield an objection if no work or review of the tree concerns this head: else any tree would pass any pull
     request.
     """
-    if not any(each.work is Work.MERGED or each.look is Look.HERE for each in seen.facts.values()):
+    if not any(each.work is WorkState.MERGED or each.look is Look.HERE for each in seen.facts.values()):
         says = f"nothing of the tree {seen.task.root_job_id} is in {seen.head.name}, and none of its legs looked at it"
         yield _Reason(says, f"service job branches {seen.task.root_job_id}", GateState.PENDING)
 
 
-def _facts(seen: Seen, job: JobRecord) -> JobFacts:
+def _facts(seen: GateInputs, job: JobRecord) -> JobFacts:
     return seen.facts.get(job.job_id, JobFacts())
 
 
-def _plan(seen: Seen, leg: Leg) -> Plan:
+def _plan(seen: GateInputs, leg: ChainLeg) -> Plan:
     return seen.plans.get(leg.job.job_id, Plan())
 
 
@@ -287,14 +287,14 @@ def _abstains(job: JobRecord) -> bool:
     return job.state is JobState.SUCCEEDED and job.decision is Decision.SKIPPED
 
 
-def _ended(job: JobRecord) -> str:
+def _end_words(job: JobRecord) -> str:
     if job.state is JobState.SUCCEEDED:
         return f"decided {job.decision}"
     how = "never ran" if job.state is JobState.SKIPPED else f"ended {job.state}"
     return f"{how}: {job.reason}" if job.reason else how
 
 
-def _named(job: JobRecord) -> str:
+def _job_name(job: JobRecord) -> str:
     if job.delegation_id:
         return f"{job.action} leg {job.delegation_id} ({job.job_id})"
     return f"the coordinator's job {job.job_id}"

@@ -8,7 +8,7 @@ from workflows.contract.models import FailurePolicy, SynthesisRule
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 
 
-class Work(StrEnum):
+class WorkState(StrEnum):
     """The place of a job's work."""
 
     NONE = "none"
@@ -33,7 +33,7 @@ class Look(StrEnum):
 class JobFacts:
     """Facts about a job from the repository."""
 
-    work: Work = Work.NONE
+    work: WorkState = WorkState.NONE
     merge: str = ""
     """The command that brings its work into the head."""
     look: Look = Look.UNKNOWN
@@ -86,7 +86,7 @@ class LaterReview:
 
 
 @dataclass(frozen=True)
-class Seen:
+class GateInputs:
     """One tree, and the head it is judged for. Its rows decide whether it is done; the rest counts only then."""
 
     task: TaskRecord

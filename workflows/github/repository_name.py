@@ -35,7 +35,7 @@ def github_of_remote(url: str, host: str = HOST) -> str:
 def github_of_remotes(remotes: Mapping[str, str], host: str = HOST) -> str:
     """Return OWNER/NAME of the first remote that has one: `origin`, then the others by name."""
     in_order = sorted(remotes, key=lambda name: (name != "origin", name))
-    return next((found for name in in_order if (found := github_of_remote(remotes[name], host))), "")
+    return next((github for name in in_order if (github := github_of_remote(remotes[name], host))), "")
 
 
 def remote_of(remotes: Mapping[str, str], github: str, host: str = HOST) -> str | None:

@@ -12,7 +12,7 @@ from workflows.tree.state import TreeInput
 
 
 @dataclass(frozen=True)
-class Record:
+class RecordRows:
     """Write these rows before carrying out the commands that follow."""
 
     records: RunRecords
@@ -46,7 +46,7 @@ class ReopenTree:
 
 
 @dataclass(frozen=True)
-class StartTimer:
+class PauseStage:
     """Wake the run with `RetryDue` after so many seconds."""
 
     stage_id: str
@@ -73,7 +73,7 @@ class CloseRun(Wire):
     price_assumed: bool = False
 
 
-def merged(several: Sequence[RunRecords]) -> RunRecords | None:
+def merge_records(several: Sequence[RunRecords]) -> RunRecords | None:
     """Merge several writes into one: the latest version of each row."""
     if len(several) < 2:
         return several[0] if several else None
@@ -86,4 +86,4 @@ def merged(several: Sequence[RunRecords]) -> RunRecords | None:
     )
 
 
-Command = Record | RunShell | RunTree | ReopenTree | StartTimer | CancelStage | CloseRun
+Command = RecordRows | RunShell | RunTree | ReopenTree | PauseStage | CancelStage | CloseRun

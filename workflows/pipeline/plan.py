@@ -90,7 +90,7 @@ class StageState(StrEnum):
     CANCELLED = "cancelled"
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """True if the stage's attempt is over."""
         return self not in {StageState.PENDING, StageState.RUNNING}
 

@@ -257,13 +257,13 @@ def _read_worker(scope: Scope, action: Action | None) -> Clean:
 
 def _read_binding(scope: Scope) -> Clean:
     """Read the pull request or issue of the stage's tree (ruling L1)."""
-    found = {name: scope.integer(name, 1, "must be 1 or more") for name in ("pull_request", "issue")}
-    for name, number in found.items():
+    numbers = {name: scope.integer(name, 1, "must be 1 or more") for name in ("pull_request", "issue")}
+    for name, number in numbers.items():
         if number is not None and number > LARGEST:
             scope.fault(name, f"must be at most {LARGEST}")
     if scope.is_set("pull_request") and scope.is_set("issue"):
         scope.fault("pull_request", "and issue are given: a stage belongs to one of them at most")
-    return {**found}
+    return {**numbers}
 
 
 def _read_success(scope: Scope) -> list[Decision] | None:

@@ -12,11 +12,11 @@ from workflows.pipeline.commands import (
     CancelStage,
     CloseRun,
     Command,
-    Record,
+    PauseStage,
+    RecordRows,
     ReopenTree,
     RunShell,
     RunTree,
-    StartTimer,
 )
 from workflows.pipeline.events import (
     AttentionChanged,
@@ -42,20 +42,20 @@ TITLE_LIMIT = 80
 
 def reduce(run: RunMemory, event: Event) -> list[Command]:
     """Apply an event to the run, and return the commands to carry out. An event that does not apply changes nothing."""
-    if run.closed and not isinstance(event, StageReopened):
+    if run.is_closed and not isinstance(event, StageReopened):
         return []
-    step = _Step(run, event.now)
+    step = _RunStep(run, event.now)
     match event:
         case RunStarted():
             run.state = RunState.RUNNING
         case StageEnded():
-            step.ended(run.stages[event.stage_id], event.attempt, event.outcome)
+            step.end_attempt(run.stages[event.stage_id], event.attempt, event.outcome)
         case RetryDue():
             run.stages[event.stage_id].pausing = False
         case AttentionChanged():
             step.attention(event.job_id, event.waits_for)
         case StageReopened():
-            if not step.reopened(run.stages[event.stage_id], event.job_id):
+            if not step.reopen(run.stages[event.stage_id], event.job_id):
                 return []
         case CancelRequested():
             step.cancel(short_line(event.actor))
@@ -65,7 +65,7 @@ def reduce(run: RunMemory, event: Event) -> list[Command]:
     return step.finish()
 
 
-class _Step:
+class _RunStep:
     """One step of the reducer, which collects commands while the rules run; `finish` returns them, with rows first."""
 
     def __init__(self, run: RunMemory, now: float) -> None:
@@ -77,7 +77,7 @@ class _Step:
         self._begun, self._told = set[str](), set[str]()
         self._commands: list[Command] = []
 
-    def ended(self, stage: StageMemory, attempt: int, outcome: StageOutcome) -> None:
+    def end_attempt(self, stage: StageMemory, attempt: int, outcome: StageOutcome) -> None:
         """Handle the end of an attempt, once. A failed attempt is retried first, unless the run was cancelled."""
         if stage.state is not StageState.RUNNING or stage.attempt != attempt:
             return
@@ -98,7 +98,7 @@ class _Step:
             begins = f"attempt {attempt + 1} begins after {format_duration(seconds)}"
             stage.state, stage.pausing = StageState.PENDING, True
             stage.reason = f"{stage.reason or 'it failed'}; {begins}"
-            self._commands.append(StartTimer(stage.plan.id, seconds, f"{stage.plan.id}: {begins}"))
+            self._commands.append(PauseStage(stage.plan.id, seconds, f"{stage.plan.id}: {begins}"))
             return
         stage.state, stage.finished_at = outcome.state, run.now
         if stage.state is not StageState.SUCCEEDED:
@@ -106,7 +106,7 @@ class _Step:
         if tells_its_end(stage.plan.kind, stage.state):
             self._told.add(stage.plan.id)
 
-    def reopened(self, stage: StageMemory, job_id: str) -> bool:
+    def reopen(self, stage: StageMemory, job_id: str) -> bool:
         """Continue a stage whose blocked tree was re-opened, and queue the stages skipped for it. Return False if not
         possible.
         """
@@ -120,9 +120,9 @@ class _Step:
         stage.reason, stage.decision, stage.summary = "", None, ""
         run.usage, stage.usage = run.usage.less(stage.counted), stage.usage.less(stage.counted)
         run.cost_usd, stage.counted, stage.counted_usd = run.cost_usd - stage.counted_usd, Usage(), 0.0
-        for each in (each for each in run.stages.values() if each.state is StageState.SKIPPED):
-            each.state, each.reason, each.finished_at = StageState.PENDING, "", None
-        ended_badly = (name for name, each in run.stages.items() if each.ended and each.state is not _SUCCEEDED)
+        for skipped in (one for one in run.stages.values() if one.state is StageState.SKIPPED):
+            skipped.state, skipped.reason, skipped.finished_at = StageState.PENDING, "", None
+        ended_badly = (name for name, one in run.stages.items() if one.has_ended and one.state is not _SUCCEEDED)
         run.state, run.reason, run.finished_at, run.halt_stage = RunState.RUNNING, "", None, next(ended_badly, None)
         self._commands.append(ReopenTree(stage.plan.id, stage.attempt, job_id, stage.plan.success))
         return True
@@ -157,7 +157,7 @@ class _Step:
 
     def _skip(self, stage: StageMemory) -> bool:
         """Skip a stage that can never run, because one it needs did not succeed."""
-        lost = next((need for need in self.run.unmet(stage) if need.ended), None)
+        lost = next((need for need in self.run.unmet(stage) if need.has_ended), None)
         if stage.state is not StageState.PENDING or stage.pausing or lost is None:
             return False
         stage.state, stage.finished_at = StageState.SKIPPED, self.run.now
@@ -232,7 +232,10 @@ class _Step:
             waiting = run.waiting
             run.state = RunState.AWAITING_HUMAN if waiting else RunState.RUNNING
             run.reason = "; ".join(
-                [f"stage {each.plan.id} waits for people ({each.waits_for}): service attention" for each in waiting]
+                [
+                    f"stage {asking.plan.id} waits for people ({asking.waits_for}): service attention"
+                    for asking in waiting
+                ]
             )
 
     def finish(self) -> list[Command]:
@@ -244,7 +247,7 @@ class _Step:
         trees = tuple(command.tree for command in self._commands if isinstance(command, RunTree))
         run.told = True
         records = RunRecords(run=row, stages=rows, begins=begins, trees=trees, host=run.input.host)
-        return [Record(records), *self._commands, *([_close(run)] if run.closed else [])]
+        return [RecordRows(records), *self._commands, *([_close(run)] if run.is_closed else [])]
 
     def _rows(self) -> Iterator[StageRecord]:
         """Yield the changed rows, except those that activities write: of a shell stage at its start and its success."""

@@ -18,11 +18,11 @@ _NAMED |= {
 def in_words(schedule: Schedule) -> str:
     """Describe a schedule: `every Monday to Friday at 03:00 (Europe/Rome), up to 5m later`."""
     if schedule.interval:
-        said = f"every {schedule.interval}"
+        words = f"every {schedule.interval}"
     else:
         cron = schedule.cron or ""
-        said = f"{_cron(cron) or f'by cron {cron}'} ({schedule.timezone or 'UTC'})"
-    return f"{said}, up to {schedule.jitter} later" if schedule.jitter else said
+        words = f"{_cron(cron) or f'by cron {cron}'} ({schedule.timezone or 'UTC'})"
+    return f"{words}, up to {schedule.jitter} later" if schedule.jitter else words
 
 
 _EVERY = re.compile(r"@every\s+(\S+)")
@@ -70,8 +70,8 @@ def _days(field: str) -> str | None:
     parts = [part.split("-") for part in field.split(",")]
     if any(len(part) > 2 or any(_day(name) is None for name in part) for part in parts):
         return None
-    said = [" to ".join(_day(name) or "" for name in part) for part in parts]
-    return " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+    names = [" to ".join(_day(name) or "" for name in part) for part in parts]
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _day(name: str) -> str | None:

@@ -62,7 +62,7 @@ class StageRun(Wire):
     """Its row while this attempt runs."""
 
     @property
-    def named(self) -> str:
+    def attempt_name(self) -> str:
         """This attempt's name, unique among all runs."""
         return f"{self.job_id} attempt {self.attempt}"
 

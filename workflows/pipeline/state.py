@@ -37,8 +37,8 @@ class StageMemory:
     finished_at: float | None = None
 
     @property
-    def ended(self) -> bool:
-        return self.state.ended
+    def has_ended(self) -> bool:
+        return self.state.has_ended
 
 
 @dataclass
@@ -63,7 +63,7 @@ class RunMemory:
     """True once the run's input is in the rows."""
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         return self.finished_at is not None
 
     @property
@@ -74,7 +74,7 @@ class RunMemory:
     @property
     def is_over(self) -> bool:
         """True once every stage has ended."""
-        return all(stage.ended for stage in self.stages.values())
+        return all(stage.has_ended for stage in self.stages.values())
 
     def unmet(self, stage: StageMemory) -> list[StageMemory]:
         """Return the stages it needs that have not succeeded."""
@@ -88,8 +88,8 @@ class RunMemory:
             if (name := pending.pop()) not in wanted:
                 wanted.add(name)
                 pending += self.stages[name].plan.needs
-        found = (branch for name, each in self.stages.items() if name in wanted for branch in each.branches)
-        return tuple(dict.fromkeys(found))
+        branches = (branch for name, each in self.stages.items() if name in wanted for branch in each.branches)
+        return tuple(dict.fromkeys(branches))
 
 
 def new_run(start: RunInput) -> RunMemory:
@@ -104,6 +104,6 @@ def travelling(run: RunMemory) -> dict[str, Any]:
     return dumped
 
 
-def restored(memory: dict[str, Any]) -> RunMemory:
+def restore(memory: dict[str, Any]) -> RunMemory:
     """A run's memory as it was sent."""
     return TypeAdapter(RunMemory).validate_python(memory)

@@ -55,6 +55,6 @@ def _line(stage: StageMemory) -> str:
     needs = f" after {', '.join(stage.plan.needs)}" if stage.plan.needs else ""
     decision = f" {word}" if (word := decision_label(stage.state, stage.decision)) else ""
     job = f" [{stage.job_id}]" if stage.job_id else ""
-    said = plain((stage.waits_for and f"waits for people: {stage.waits_for}") or stage.reason or stage.summary)
+    words = plain((stage.waits_for and f"waits for people: {stage.waits_for}") or stage.reason or stage.summary)
     head = f"{MARKS[stage.state]} {stage.plan.id} {stage.plan.kind}{needs}: {stage.state}{attempt}"
-    return f"{head}{decision}{job}  {said[:_LIMIT]}".rstrip()
+    return f"{head}{decision}{job}  {words[:_LIMIT]}".rstrip()

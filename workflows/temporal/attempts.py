@@ -18,8 +18,8 @@ from workflows.model.orders import StopReason
 from workflows.model.states import Continuation, JobState
 from workflows.policy.placement import NAMED
 from workflows.temporal import calls
-from workflows.temporal.calls import LOCAL, REFUSED, WAITS, CallOff, Claim, Offer
-from workflows.temporal.event_loop import end_if_evicted
+from workflows.temporal.calls import LOCAL, REFUSED, WAITS, CallOff, Claim, OfferKey
+from workflows.temporal.event_loop import end_on_eviction
 from workflows.temporal.moving import Moved, Moves, abandon
 from workflows.temporal.placing import Unplaced, choose_host
 from workflows.text.markdown import summary_line
@@ -34,7 +34,7 @@ T = TypeVar("T")
 async def run_job(run: JobRun, host: str, summary: str, moves: Moves, *, placed: bool = False) -> JobOutcome:
     """Run one attempt of a job; every failure is an outcome too."""
     try:
-        outcome = await on_host(calls.run_job, run, _unplaced(run, host), moves, placed=placed, summary=summary)
+        outcome = await on_host(calls.run_job, run, _needs_of(run, host), moves, placed=placed, summary=summary)
         return of_this_attempt(outcome, run)
     except Moved as moved:
         return of_this_attempt(JobOutcome.model_validate(moved.outcome), run)
@@ -46,7 +46,7 @@ async def run_job(run: JobRun, host: str, summary: str, moves: Moves, *, placed:
         return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=why(error))
 
 
-def _unplaced(run: JobRun, host: str) -> Unplaced:
+def _needs_of(run: JobRun, host: str) -> Unplaced:
     """Return what a job requires of its host.
 
     A coordinator prefers its tree's host, where its session is. Legs that share a worktree require it.
@@ -54,7 +54,7 @@ def _unplaced(run: JobRun, host: str) -> Unplaced:
     worker, own = run.assignment.worker, (f"{NAMED}{host}",)
     coordinates = run.delegation_id is None or run.continuation is not Continuation.NONE
     return Unplaced(
-        offer=Offer(job_id=run.job_id, attempt=run.attempt, offer=run.offer),
+        offer=OfferKey(job_id=run.job_id, attempt=run.attempt, offer=run.offer),
         root=run.root_job_id,
         repo=run.repo,
         runtime=worker.runtime,
@@ -101,7 +101,7 @@ async def _chosen_host(needs: Unplaced) -> str:
     try:
         return await choose_host(needs)
     except (asyncio.CancelledError, ActivityError) as error:
-        end_if_evicted()
+        end_on_eviction()
         if is_cancelled_exception(error):
             raise TakenBack from error
         raise
@@ -111,12 +111,12 @@ class TakenBack(Exception):  # noqa: N818
     """The attempt was cancelled before its host had begun it: it never ran, and there is nothing to wait for."""
 
 
-async def _unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offer: Offer) -> T:
+async def _unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offer: OfferKey) -> T:
     """Return the result of an activity on a host. On cancellation, take its offer back, or stop it if it has begun."""
     try:
         return await result
     except asyncio.CancelledError:
-        end_if_evicted()
+        end_on_eviction()
         if work.done():
             raise
     claim = await (_call_off(offer) if workflow.patched(CALLED_OFF) else take_back(offer))
@@ -127,14 +127,14 @@ async def _unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offe
     raise TakenBack
 
 
-async def take_back(offer: Offer) -> Claim:
+async def take_back(offer: OfferKey) -> Claim:
     """Take an offer back. Return its claim, which says when a host had begun the attempt, if one had."""
     return await workflow.execute_local_activity(
         calls.take_back, offer, summary=f"take {offer.job_id} back, unless its host has begun it", **LOCAL
     )
 
 
-async def _call_off(offer: Offer) -> Claim:
+async def _call_off(offer: OfferKey) -> Claim:
     """End an attempt whose wait was cancelled. Return its claim, like `take_back`."""
     return await workflow.execute_local_activity(
         calls.call_off,

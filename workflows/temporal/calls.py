@@ -61,7 +61,7 @@ def run_job(run: JobRun) -> JobOutcome:
     raise NotImplementedError
 
 
-class Offer(Wire):
+class OfferKey(Wire):
     """One offer of one attempt of a job or a stage."""
 
     job_id: str
@@ -76,7 +76,7 @@ class Claim(Wire):
 
 
 @activity.defn
-def take_back(offer: Offer) -> Claim:
+def take_back(offer: OfferKey) -> Claim:
     """Withdraw an offer unless its host has begun the job, which then runs on; no host can begin it after that (B5)."""
     raise NotImplementedError
 
@@ -84,7 +84,7 @@ def take_back(offer: Offer) -> Claim:
 class CallOff(Wire):
     """An offer, and the reason to end its attempt, begun or not."""
 
-    offer: Offer
+    offer: OfferKey
     why: StopReason
 
 
@@ -142,7 +142,7 @@ def is_of_type(error: ActivityError | ApplicationError, kind: str) -> bool:
     return isinstance(cause, ApplicationError) and cause.type == kind
 
 
-async def why_terminated(workflow_id: str, run_id: str) -> str:
+async def termination_reason(workflow_id: str, run_id: str) -> str:
     """Return who ended a leg's workflow and why; empty if Temporal does not answer in time."""
     closed, patience = Closed(workflow_id=workflow_id, run_id=run_id), timedelta(seconds=30)
     with suppress(ActivityError):

@@ -18,7 +18,7 @@ from temporalio.workflow import ChildWorkflowHandle
 with workflow.unsafe.imports_passed_through():
     from workflows.model.wire import Wire
     from workflows.temporal import calls, close_status
-    from workflows.temporal.event_loop import end_if_evicted
+    from workflows.temporal.event_loop import end_on_eviction
     from workflows.temporal.messages import Outcome
 
 W = TypeVar("W", bound=Wire)
@@ -54,7 +54,7 @@ class Child(Generic[W]):
         try:
             return await asyncio.shield(life)
         except asyncio.CancelledError:
-            end_if_evicted()
+            end_on_eviction()
             self._stopped = True
             await self._pass_on()
             return await life
@@ -62,20 +62,20 @@ class Child(Generic[W]):
     async def _live(self) -> W:
         while not self._stopped:
             try:
-                return await self._begun()
+                return await self._start()
             except WorkflowAlreadyStartedError:
                 if not await self._is_ours():
                     raise
-                left = await self._taken_up()
+                left = await self._take_up()
             if left is not None and self.fits(left):
                 return left
             self._runs = self._asked = self._gone = False
         raise asyncio.CancelledError
 
-    async def _begun(self) -> W:
+    async def _start(self) -> W:
         """Start the child; the server reports its end."""
         handle = await self.begin()
-        await self._found()
+        await self._note_running()
         try:
             return await handle
         except ChildWorkflowError as error:
@@ -88,9 +88,9 @@ class Child(Generic[W]):
         summary = f"{self.workflow_id} runs already: ask the server if it is a child of this"
         return await workflow.execute_local_activity(calls.is_child, self.workflow_id, summary=summary, **calls.LOCAL)
 
-    async def _taken_up(self) -> W | None:
+    async def _take_up(self) -> W | None:
         """Ask a running child to report its end, and wait for it. Return None if it ended before it could be asked."""
-        await self._found()
+        await self._note_running()
         seconds = FIRST_WAIT
         while not self._over:
             await self._ask()
@@ -101,8 +101,8 @@ class Child(Generic[W]):
                     timeout_summary=f"ask {self.workflow_id} again whether it has ended",
                 )
             seconds = min(2 * seconds, LONGEST_WAIT)
-        if told := self.outcomes.pop(self.workflow_id, None):
-            return self.kind.model_validate(told.value)
+        if outcome := self.outcomes.pop(self.workflow_id, None):
+            return self.kind.model_validate(outcome.value)
         if self._asked:
             raise ApplicationError("it was ended from outside")
         return None
@@ -111,7 +111,7 @@ class Child(Generic[W]):
     def _over(self) -> bool:
         return self._gone or self.workflow_id in self.outcomes
 
-    async def _found(self) -> None:
+    async def _note_running(self) -> None:
         self._runs = True
         if self._stopped:
             await self._pass_on()

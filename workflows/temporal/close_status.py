@@ -21,7 +21,7 @@ from temporalio.exceptions import (
 with workflow.unsafe.imports_passed_through():
     from workflows.model.wire import Wire
     from workflows.temporal import calls
-    from workflows.temporal.event_loop import end_if_evicted
+    from workflows.temporal.event_loop import end_on_eviction
     from workflows.temporal.messages import Outcome
 
 W = TypeVar("W", bound=Wire)
@@ -57,7 +57,7 @@ class Lost:
     reason: str
 
 
-def lost(task: asyncio.Task[Any]) -> Lost | None:
+def end_without_outcome(task: asyncio.Task[Any]) -> Lost | None:
     """Return the failure of a finished task; None if it has a result."""
     if task.cancelled():
         return Lost(cancelled=True, reason="its workflow ended without an outcome: it was cancelled before it began")
@@ -67,13 +67,13 @@ def lost(task: asyncio.Task[Any]) -> Lost | None:
     return Lost(cancelled=is_cancelled_exception(error), reason=reason)
 
 
-def outcome_in(error: BaseException | None, kind: type[W], told: Outcome | None) -> W | None:
+def outcome_in(error: BaseException | None, kind: type[W], sent: Outcome | None) -> W | None:
     """Return the outcome of a child that did not complete; None if it was ended from outside, or never began."""
     cause = error.cause if isinstance(error, ChildWorkflowError) else None
     if isinstance(cause, ApplicationError) and cause.details and cause.type in {"Failed", "Blocked"}:
         return kind.model_validate(cause.details[0])
-    if told is not None and is_cancelled_exception(error or Exception()):
-        return kind.model_validate(told.value)
+    if sent is not None and is_cancelled_exception(error or Exception()):
+        return kind.model_validate(sent.value)
     return None
 
 
@@ -95,4 +95,4 @@ async def _ask_for_cancel() -> None:
             )
             await workflow.wait_condition(lambda: workflow.cancellation_reason() is not None)
     except asyncio.CancelledError:
-        end_if_evicted()
+        end_on_eviction()

@@ -15,8 +15,8 @@ with workflow.unsafe.imports_passed_through():
 REASON_LIMIT = 300
 
 
-@workflow.defn
-class Delegation:
+@workflow.defn(name="Delegation")
+class DelegatedAttempt:
     """Runs one attempt on its host and reports the outcome; the tree decides what follows."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Delegation:
         outcome = await attempts.run_job(start.run, start.host, work, self._moves, placed=start.placed)
         state, why = ended_as(outcome), outcome.reason or outcome.summary
         workflow.upsert_search_attributes([search.STATE.value_set(state.value)])
-        said = (f"**{plain(work)}**", f"**{state}** {outcome.reason}", outcome.summary)
-        workflow.set_current_details("\n\n".join(part for part in said if part))
+        parts = (f"**{plain(work)}**", f"**{state}** {outcome.reason}", outcome.summary)
+        workflow.set_current_details("\n\n".join(part for part in parts if part))
         ended = "done" if outcome.moved else state  # the job goes on: Temporal's lists show no failed workflow
         return await close_status.close(outcome, ended, why[:REASON_LIMIT], tells=self._tells)

@@ -21,16 +21,38 @@ with workflow.unsafe.imports_passed_through():
     from workflows.temporal import attempts, calls, close_status, search, writes
     from workflows.temporal.calls import Claim
     from workflows.temporal.children import Child
-    from workflows.temporal.delegation import Delegation
-    from workflows.temporal.event_loop import Loop, unless_cancelled
+    from workflows.temporal.delegation import DelegatedAttempt
+    from workflows.temporal.event_loop import Loop, shield_from_cancel
     from workflows.temporal.messages import Attention, DelegationInput, HostReport, Outcome, TreeStart
-    from workflows.temporal.messages_by_hand import between_ours, kill_requested, resume_requested, takes_anything
+    from workflows.temporal.messages_by_hand import between_ours, kill_request, resume_request, takes_anything
     from workflows.temporal.moving import Moves
     from workflows.temporal.notify import tell_people
     from workflows.text.markdown import summary_line
-    from workflows.tree import commands as c
-    from workflows.tree import events as e
+    from workflows.tree.commands import (
+        AnswerOrder,
+        CancelJob,
+        CancelTimer,
+        CloseTree,
+        Command,
+        Record,
+        RunChild,
+        RunCoordinator,
+        StartTimer,
+        TakeBack,
+    )
     from workflows.tree.details import details, whole
+    from workflows.tree.events import (
+        Event,
+        JobBegun,
+        JobEnded,
+        JobHeldUp,
+        KillRequested,
+        RecordRefused,
+        ResumeRequested,
+        RetryRequested,
+        TimerFired,
+        TreeStarted,
+    )
     from workflows.tree.pause_rounds import open_rounds, timers
     from workflows.tree.reducer import new_tree, reduce
     from workflows.tree.reopen import refuse_retry
@@ -56,58 +78,58 @@ class DelegationTree:
         self._start = start
         self._state = start.state or new_tree(start.input)
         self._by_hand = self._state.input.settings.by_hand
-        self._loop = Loop[e.Event, c.Command](lambda event: reduce(self._state, event))
+        self._loop = Loop[Event, Command](lambda event: reduce(self._state, event))
         self._calls = 0
         self._waiting: set[int] = set()
-        self._answers: dict[int, c.AnswerOrder] = {}
+        self._answers: dict[int, AnswerOrder] = {}
         self._attention = ""
         self._told_parent = self._waits_for()
         self._look_again = False
         self._tells = start.tells
         self._outcomes: dict[str, Outcome] = {}
-        self._closed: c.CloseTree | None = None
+        self._closed: CloseTree | None = None
         self._moves = Moves()
         if start.state is None:
-            self._loop.inbox.append(e.TreeStarted(now=workflow.time()))
+            self._loop.inbox.append(TreeStarted(now=workflow.time()))
         for order in (start.retry, start.taken_up):
             if order is not None:
                 self._loop.inbox.append(order)
 
     @workflow.run
-    async def run(self, start: TreeStart) -> c.CloseTree:
+    async def run(self, start: TreeStart) -> CloseTree:
         # The outage does not count as a pause: taking the tree up shifts its rounds by it (`reopen.take_up`).
         now = start.taken_up.since if start.taken_up else workflow.time()
         waiting = timers(self._state, now) if start.state else ()
         life = self._live([*start.coordinators, *start.children, *waiting])
-        closed = await unless_cancelled(life, lambda: self.kill(Kill(actor="temporal", immediate=True)))
+        closed = await shield_from_cancel(life, lambda: self.kill(Kill(actor="temporal", immediate=True)))
         return await close_status.close(closed, closed.task_state, closed.reason, tells=self._tells)
 
     @workflow.signal(description="graceful end of the tree; immediate also stops running agents")
     @takes_anything
-    def kill(self, *said: object) -> None:
-        self._order(kill_requested(said, workflow.time(), by_hand=self._by_hand))
+    def kill(self, *sent: object) -> None:
+        self._order(kill_request(sent, workflow.time(), by_hand=self._by_hand))
 
     @workflow.signal(description="end a pause: answer, retry, continue, abort, extend")
     @takes_anything
-    def resume(self, *said: object) -> None:
-        self._order(self._judged(resume_requested(said, workflow.time(), by_hand=self._by_hand)))
+    def resume(self, *sent: object) -> None:
+        self._order(self._patched_order(resume_request(sent, workflow.time(), by_hand=self._by_hand)))
 
     @workflow.signal(description="what a host tells of this tree's jobs: begun, held up")
     @between_ours(HostReport)
-    def report(self, told: HostReport) -> None:
+    def report(self, sent: HostReport) -> None:
         """Take a host's report without an activity, unlike an order: it starts nothing, and renumbers only its own
         jobs' events.
         """
         now = workflow.time()
-        for begun in told.begun:
-            self._loop.inbox.append(e.JobBegun(now=now, job_id=begun.job_id, offer=begun.offer, at=begun.at))
-        for held in told.held_up:
-            self._loop.inbox.append(e.JobHeldUp(now=now, **dict(held)))
+        for begun in sent.begun:
+            self._loop.inbox.append(JobBegun(now=now, job_id=begun.job_id, offer=begun.offer, at=begun.at))
+        for held in sent.held_up:
+            self._loop.inbox.append(JobHeldUp(now=now, **dict(held)))
 
     @workflow.signal(description="what a delegation that was cancelled or taken up has left")
     @between_ours(Outcome)
-    def outcome(self, told: Outcome) -> None:
-        self._outcomes[told.workflow_id] = told
+    def outcome(self, sent: Outcome) -> None:
+        self._outcomes[sent.workflow_id] = sent
 
     @workflow.signal(description="a coordinator's host is lost or drained: offer its job elsewhere")
     @between_ours(Move)
@@ -118,13 +140,13 @@ class DelegationTree:
     @takes_anything
     def look_again(self, *_: object) -> None:
         self._look_again = True
-        self._loop.inbox.append(e.TimerFired(now=workflow.time(), key=""))
+        self._loop.inbox.append(TimerFired(now=workflow.time(), key=""))
 
     @workflow.signal(description="its pipeline run was reset: tell the new run how this waits and ends")
     @takes_anything
     def take_up(self, *_: object) -> None:
         self._tells, self._told_parent = True, ""
-        self._loop.inbox.append(e.TimerFired(now=workflow.time(), key=""))
+        self._loop.inbox.append(TimerFired(now=workflow.time(), key=""))
 
     @workflow.query(description="all the tree knows; also of a workflow that was ended from outside")
     def state(self) -> TreeMemory:
@@ -132,40 +154,40 @@ class DelegationTree:
 
     @workflow.update(name="resume", description="end a pause, and learn at once what became of it")
     @takes_anything
-    async def resume_now(self, *said: object) -> str:
+    async def resume_now(self, *sent: object) -> str:
         """Apply an order and return its result. Concurrent ones may both pass the validator; the reducer decides
         each.
         """
         self._calls += 1
-        order = resume_requested(said, workflow.time(), waiting=self._calls, by_hand=self._by_hand)
+        order = resume_request(sent, workflow.time(), waiting=self._calls, by_hand=self._by_hand)
         self._waiting.add(order.waiting)
-        self._order(self._judged(order))
+        self._order(self._patched_order(order))
         await workflow.wait_condition(lambda: order.waiting in self._answers)
         self._waiting.discard(order.waiting)
         answer = self._answers.pop(order.waiting)
         if answer.refusal is not None:
-            raise _refused(answer.refusal)
+            raise _update_error(answer.refusal)
         return answer.text
 
     @resume_now.validator
     @takes_anything
-    def _may_resume(self, *said: object) -> None:
-        order = resume_requested(said, workflow.time(), waiting=1, by_hand=self._by_hand)
+    def _may_resume(self, *sent: object) -> None:
+        order = resume_request(sent, workflow.time(), waiting=1, by_hand=self._by_hand)
         entire = order.whole or order.order.channel in SHOWS_REFUSALS
         refusal = refuse_resume(self._state, order.model_copy(update={"answers": True, "whole": entire}))
         if refusal and refusal.kind not in {ResumeFault.DUPLICATE, ResumeFault.NO_ROOM}:  # these the reducer tells of
-            raise _refused(refusal)
+            raise _update_error(refusal)
 
     @workflow.update(description="run a failed job again")
     def retry(self, order: Retry) -> None:
-        self._order(e.RetryRequested(now=workflow.time(), actor=order.actor, job_id=order.job_id))
+        self._order(RetryRequested(now=workflow.time(), actor=order.actor, job_id=order.job_id))
 
     @retry.validator
     def _may_retry(self, order: Retry) -> None:
         if why_not := refuse_retry(self._state, order.job_id):
             raise ApplicationError(why_not, type="Refused", non_retryable=True)
 
-    async def _live(self, todo: list[c.Command]) -> c.CloseTree:
+    async def _live(self, todo: list[Command]) -> CloseTree:
         """Run until the tree is closed. An order that arrives meanwhile is still reduced: it may open the tree
         again.
         """
@@ -179,30 +201,30 @@ class DelegationTree:
         workflow.upsert_search_attributes([state, search.ATTENTION.value_unset()])
         return self._closed
 
-    def _judged(self, order: e.ResumeRequested) -> e.ResumeRequested:
+    def _patched_order(self, order: ResumeRequested) -> ResumeRequested:
         for patch in JUDGED:
             workflow.deprecate_patch(patch)
         return order.model_copy(update={"answers": workflow.patched(ANSWERS)})
 
-    def _order(self, order: e.KillRequested | e.RetryRequested | e.ResumeRequested) -> None:
+    def _order(self, order: KillRequested | RetryRequested | ResumeRequested) -> None:
         match order:
-            case e.KillRequested():
+            case KillRequested():
                 asks = "end the tree"
-            case e.RetryRequested(job_id=job_id):
+            case RetryRequested(job_id=job_id):
                 asks = f"run {job_id} again"
-            case e.ResumeRequested(order=resume):
+            case ResumeRequested(order=resume):
                 asks = resume.verb
         self._loop.order(order, summary_line(f"order of {order.actor}: {asks}"))
 
-    async def _carry_out(self, todo: list[c.Command]) -> None:
+    async def _carry_out(self, todo: list[Command]) -> None:
         """Take offers back first: nothing begins once a pause, a block or an end is shown (ruling F8). Then write the
         rows, so that whoever sees a job run can look it up; then begin the commands.
         """
-        claims = await self._take_back([command for command in todo if isinstance(command, c.TakeBack)])
-        rows = merge_records([command.records for command in todo if isinstance(command, c.Record)])
+        claims = await self._take_back([command for command in todo if isinstance(command, TakeBack)])
+        rows = merge_records([command.records for command in todo if isinstance(command, Record)])
         if rows or self._look_again:
             todo = [*todo, *await self._write(rows or Records())]
-        self._closed = next((each for each in reversed(todo) if isinstance(each, c.CloseTree)), self._closed)
+        self._closed = next((command for command in reversed(todo) if isinstance(command, CloseTree)), self._closed)
         if self._state.closed and self._state.is_blocked:
             await writes.keep(self._state)
         await self._tell_parent()
@@ -210,12 +232,12 @@ class DelegationTree:
         if self._should_continue_as_new(todo):
             self._continue_as_new(todo)
         for command in todo:
-            if isinstance(command, c.TakeBack) and claims is not None:
-                self._answered(command, claims.get(command.offer))
+            if isinstance(command, TakeBack) and claims is not None:
+                self._apply_claim(command, claims.get(command.offer))
             else:
                 self._begin(command)
 
-    async def _take_back(self, commands: list[c.TakeBack]) -> dict[int, Claim] | None:
+    async def _take_back(self, commands: list[TakeBack]) -> dict[int, Claim] | None:
         """Take offers back. Return their claims by number, without those that the store refused for good."""
         if not commands or not workflow.patched(BACK_FIRST):
             return None
@@ -223,18 +245,18 @@ class DelegationTree:
         answers = await asyncio.gather(*map(attempts.take_back, offers), return_exceptions=True)
         return {offer.offer: claim for offer, claim in zip(offers, answers, strict=True) if isinstance(claim, Claim)}
 
-    async def _write(self, rows: Records) -> list[c.Command]:
+    async def _write(self, rows: Records) -> list[Command]:
         """Write rows, shortened if the store refuses them for good; if it refuses even those, fail the workflow
         (B6).
 
         If the tree was reset and the store's rows are newer than it, write every row.
         """
-        written, more = await writes.write(rows), list[c.Command]()
+        written, more = await writes.write(rows), list[Command]()
         if written.refused:
             ids = tuple(job.job_id for job in rows.jobs)
-            more = reduce(self._state, e.RecordRefused(now=workflow.time(), why=written.refused, job_ids=ids))
-            told = [command.records for command in more if isinstance(command, c.Record)]
-            rows = merge_records([reduce_row(rows), *told]) or Records()
+            more = reduce(self._state, RecordRefused(now=workflow.time(), why=written.refused, job_ids=ids))
+            shortened = [command.records for command in more if isinstance(command, Record)]
+            rows = merge_records([reduce_row(rows), *shortened]) or Records()
             written = await writes.write(rows)
         if written.refused:
             raise writes.never("the rows of this tree", written.refused)
@@ -242,7 +264,7 @@ class DelegationTree:
             self._look_again = False
             await writes.write(whole(self._state))
         await tell_people(rows, written.event_shift)
-        return [command for command in more if not isinstance(command, c.Record)]
+        return [command for command in more if not isinstance(command, Record)]
 
     def _show(self) -> None:
         """Update the tree's details in Temporal's web UI. Search attributes change only when a pause begins or ends."""
@@ -265,55 +287,55 @@ class DelegationTree:
             await run.signal("attention", Attention(job_id=self._state.root_id, waits_for=attention))
 
     def _waits_for(self) -> str:
-        return " and ".join(sorted({each.kind.value for each in open_rounds(self._state)}))
+        return " and ".join(sorted({row.kind.value for row in open_rounds(self._state)}))
 
-    def _begin(self, command: c.Command) -> None:
+    def _begin(self, command: Command) -> None:
         spawn = self._loop.spawn
         match command:
-            case c.RunCoordinator(run=run, summary=summary):
+            case RunCoordinator(run=run, summary=summary):
                 placed = self._start.placed or bool(run.moved_from)
                 work = attempts.run_job(run, self._start.host, summary, self._moves, placed=placed)
-                spawn(run.job_id, work, lambda task: self._ended(run, task))
-            case c.RunChild(run=run, summary=summary):
-                spawn(run.job_id, self._delegate(run, summary), lambda task: self._ended(run, task))
-            case c.StartTimer(key=key, seconds=seconds, summary=summary):
+                spawn(run.job_id, work, lambda task: self._report_end(run, task))
+            case RunChild(run=run, summary=summary):
+                spawn(run.job_id, self._delegate(run, summary), lambda task: self._report_end(run, task))
+            case StartTimer(key=key, seconds=seconds, summary=summary):
                 pause = workflow.sleep(timedelta(seconds=seconds), summary=summary)
-                spawn(key, pause, lambda task: self._fired(key, task))
-            case c.TakeBack(job_id=job_id):
+                spawn(key, pause, lambda task: self._report_timer(key, task))
+            case TakeBack(job_id=job_id):
                 spawn(
                     f"take back {job_id}",
                     attempts.take_back(_offer_of(command)),
-                    lambda task: self._answered(
+                    lambda task: self._apply_claim(
                         command, None if task.cancelled() or task.exception() else task.result()
                     ),
                 )
-            case c.CancelJob(job_id=key) | c.CancelTimer(key=key):
+            case CancelJob(job_id=key) | CancelTimer(key=key):
                 self._loop.stop(key)
-            case c.AnswerOrder(waiting=waiting):
+            case AnswerOrder(waiting=waiting):
                 self._answers[waiting] = command
-            case c.Record() | c.CloseTree():
+            case Record() | CloseTree():
                 pass
 
-    def _should_continue_as_new(self, todo: list[c.Command]) -> bool:
+    def _should_continue_as_new(self, todo: list[Command]) -> bool:
         """Return whether to continue as new: only if nothing runs, since children end with their parent's run, and
         nothing is lost.
         """
         if self._state.closed or self._waiting or not self._loop.idle:
             return False
-        if any(isinstance(command, c.StartTimer | c.CancelJob | c.TakeBack) for command in todo):
+        if any(isinstance(command, StartTimer | CancelJob | TakeBack) for command in todo):
             return False
         info, limit = workflow.info(), self._start.history_limit
         return info.is_continue_as_new_suggested() or (limit is not None and info.get_current_history_length() >= limit)
 
-    def _continue_as_new(self, todo: list[c.Command]) -> None:
+    def _continue_as_new(self, todo: list[Command]) -> None:
         workflow.continue_as_new(
             self._start.model_copy(
                 update={
                     "state": self._state,
                     "retry": None,
                     "tells": self._tells,
-                    "coordinators": tuple(command for command in todo if isinstance(command, c.RunCoordinator)),
-                    "children": tuple(command for command in todo if isinstance(command, c.RunChild)),
+                    "coordinators": tuple(command for command in todo if isinstance(command, RunCoordinator)),
+                    "children": tuple(command for command in todo if isinstance(command, RunChild)),
                 }
             )
         )
@@ -321,9 +343,9 @@ class DelegationTree:
     async def _delegate(self, run: JobRun, summary: str) -> JobOutcome:
         placed = self._start.placed or bool(run.moved_from)
 
-        def begin() -> Awaitable[ChildWorkflowHandle[Delegation, JobOutcome]]:
+        def begin() -> Awaitable[ChildWorkflowHandle[DelegatedAttempt, JobOutcome]]:
             return workflow.start_child_workflow(
-                Delegation.run,
+                DelegatedAttempt.run,
                 DelegationInput(run=run, host=self._start.host, placed=placed, summary=summary),
                 id=run.job_id,
                 task_timeout=calls.TASK_TIMEOUT,
@@ -345,20 +367,20 @@ class DelegationTree:
             if not isinstance(error.cause, TerminatedError):
                 raise
             workflow.deprecate_patch(TOLD_BY_WHOM)
-            reason = await calls.why_terminated(run.job_id, error.run_id)
+            reason = await calls.termination_reason(run.job_id, error.run_id)
             if not reason:
                 raise
             return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.FAILED, reason=reason)
 
-    def _ended(self, run: JobRun, task: asyncio.Task[JobOutcome]) -> None:
-        if lost := close_status.lost(task):
+    def _report_end(self, run: JobRun, task: asyncio.Task[JobOutcome]) -> None:
+        if lost := close_status.end_without_outcome(task):
             state = JobState.CANCELLED if lost.cancelled else JobState.FAILED
             outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=lost.reason)
         else:
             outcome = task.result()
-        self._loop.inbox.append(e.JobEnded(now=workflow.time(), outcome=outcome))
+        self._loop.inbox.append(JobEnded(now=workflow.time(), outcome=outcome))
 
-    def _answered(self, command: c.TakeBack, claim: Claim | None) -> None:
+    def _apply_claim(self, command: TakeBack, claim: Claim | None) -> None:
         """Apply the claim of a take-back: end the wait for an offer that can't begin, report the begin of one that did.
 
         Without a claim, or with a late one, do nothing: the job may run, under this offer or a later one (ruling F3).
@@ -369,18 +391,18 @@ class DelegationTree:
         if claim.begun_at is None:
             self._loop.stop(job_id)
         else:
-            begun = e.JobBegun(now=workflow.time(), job_id=job_id, offer=command.offer, at=claim.begun_at)
+            begun = JobBegun(now=workflow.time(), job_id=job_id, offer=command.offer, at=claim.begun_at)
             self._loop.inbox.append(begun)
 
-    def _fired(self, key: str, task: asyncio.Task[None]) -> None:
+    def _report_timer(self, key: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            self._loop.inbox.append(e.TimerFired(now=workflow.time(), key=key))
+            self._loop.inbox.append(TimerFired(now=workflow.time(), key=key))
 
 
-def _offer_of(command: c.TakeBack) -> calls.Offer:
-    return calls.Offer(job_id=command.job_id, attempt=command.attempt, offer=command.offer)
+def _offer_of(command: TakeBack) -> calls.OfferKey:
+    return calls.OfferKey(job_id=command.job_id, attempt=command.attempt, offer=command.offer)
 
 
-def _refused(refusal: Refusal) -> ApplicationError:
+def _update_error(refusal: Refusal) -> ApplicationError:
     """Convert a refusal to an update's error, with what to type instead."""
     return ApplicationError(refusal.message, refusal.data, type=refusal.kind, non_retryable=True)

@@ -60,9 +60,9 @@ class Loop(Generic[E, C]):
         self._orders += 1
         key = f"order:{self._orders}"
         self._coming[key] = event
-        self.spawn(key, writes.mark(summary), lambda _: self._marked(key))
+        self.spawn(key, writes.mark(summary), lambda _: self._release(key))
 
-    def _marked(self, key: str) -> None:
+    def _release(self, key: str) -> None:
         """Release an order whose activity has ended, once no earlier order's activity is left."""
         if key != next(iter(self._coming)):
             workflow.deprecate_patch(ORDERS_IN_TURN)
@@ -72,13 +72,13 @@ class Loop(Generic[E, C]):
     def spawn(self, key: str, work: Coroutine[Any, Any, T], then: Callable[[asyncio.Task[T]], None]) -> None:
         """Start a task. `then` is called however it ends, even if it is cancelled before its first step."""
 
-        def ended(task: asyncio.Task[T]) -> None:
+        def finish(task: asyncio.Task[T]) -> None:
             del self.tasks[key]
             self._stopped.discard(key)
             then(task)
 
         task = asyncio.create_task(work)
-        task.add_done_callback(ended)
+        task.add_done_callback(finish)
         self.tasks[key] = task
 
     def stop(self, key: str) -> None:
@@ -88,7 +88,7 @@ class Loop(Generic[E, C]):
             self.tasks[key].cancel()
 
 
-def end_if_evicted() -> None:
+def end_on_eviction() -> None:
     """End this coroutine if its workflow is being evicted. Every handler of a `CancelledError` calls this first.
 
     Temporal's SDK evicts a workflow from the cache by cancelling its tasks. One that waits for another task then may
@@ -97,7 +97,7 @@ def end_if_evicted() -> None:
     workflow.random()
 
 
-async def unless_cancelled(life: Coroutine[Any, Any, T], cancelled: Callable[[], None]) -> T:
+async def shield_from_cancel(life: Coroutine[Any, Any, T], cancelled: Callable[[], None]) -> T:
     """Run a workflow's life in a task of its own, so that a cancel from outside interrupts nothing half done.
 
     The cancel is an order to end, not a reason to abandon what runs. Temporal delivers it at most once.
@@ -106,7 +106,7 @@ async def unless_cancelled(life: Coroutine[Any, Any, T], cancelled: Callable[[],
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        end_if_evicted()
+        end_on_eviction()
         if workflow.cancellation_reason() is None:
             raise
     cancelled()

@@ -4,8 +4,8 @@ from typing import Any
 
 from workflows.model.jobs import JobRun
 from workflows.model.wire import Wire
-from workflows.tree import commands as c
-from workflows.tree import events as e
+from workflows.tree.commands import RunChild, RunCoordinator
+from workflows.tree.events import RetryRequested, TreeTakenUp
 from workflows.tree.state import TreeInput, TreeMemory
 
 
@@ -18,12 +18,12 @@ class TreeStart(Wire):
     placed: bool = False
     """True if a host is chosen for each attempt (ruling Q4); otherwise all run on the tree's host."""
     state: TreeMemory | None = None
-    retry: e.RetryRequested | None = None
+    retry: RetryRequested | None = None
     """The order that re-opens a blocked tree (ruling D4)."""
-    taken_up: e.TreeTakenUp | None = None
+    taken_up: TreeTakenUp | None = None
     """The order that takes up a tree whose workflow was ended from outside."""
-    coordinators: tuple[c.RunCoordinator, ...] = ()
-    children: tuple[c.RunChild, ...] = ()
+    coordinators: tuple[RunCoordinator, ...] = ()
+    children: tuple[RunChild, ...] = ()
     """What the run before wanted done when it continued as new."""
     tells: bool = False
     """Tell the parent of the end by signal: it was reset while this tree ran."""

@@ -15,7 +15,7 @@ from workflows.contract.storable import short_line
 from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, Kill, ResumeOrder, signature
 from workflows.model.wire import Wire
 from workflows.policy.answers import ASKS_BACK, TEXT_LIMIT, Verb
-from workflows.temporal.seals import Said, UnsealedError
+from workflows.temporal.seals import Message, UnsealedError
 from workflows.tree.events import KillRequested, ResumeRequested
 
 LONGEST_WORD = 200
@@ -39,8 +39,8 @@ def takes_anything(handler: F) -> F:
     The SDK drops a signal whose one argument does not fit the handler's type, and fails the workflow's task, again and
     again, if there is no argument or one too many. Here it sees one raw argument; the handler itself takes any number.
     """
-    names = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), Parameter("said", Parameter.POSITIONAL_OR_KEYWORD)]
-    handler.__annotations__["said"] = RawValue
+    names = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), Parameter("sent", Parameter.POSITIONAL_OR_KEYWORD)]
+    handler.__annotations__["sent"] = RawValue
     handler.__signature__ = Signature(names)  # type: ignore[attr-defined]
     return handler
 
@@ -52,9 +52,9 @@ def between_ours(kind: type[W]) -> Callable[[Callable[[Any, W], None]], Callable
 
     def reads(handler: Callable[[Any, W], None]) -> Callable[[Any, W], None]:
         @takes_anything
-        def receive(self: object, *said: object) -> None:
+        def receive(self: object, *sent: object) -> None:
             try:
-                value = kind.model_validate(_ours(said))
+                value = kind.model_validate(_ours(sent))
             except (UnreadableError, ValidationError) as error:
                 why = str(error) if isinstance(error, UnreadableError) else f"it is not a {kind.__name__}"
                 workflow.logger.warning("signal %s is ignored: %s", handler.__name__, why)
@@ -67,16 +67,14 @@ def between_ours(kind: type[W]) -> Callable[[Callable[[Any, W], None]], Callable
     return reads
 
 
-def resume_requested(
-    said: tuple[object, ...], now: float, waiting: int = 0, *, by_hand: bool = True
-) -> ResumeRequested:
+def resume_request(sent: tuple[object, ...], now: float, waiting: int = 0, *, by_hand: bool = True) -> ResumeRequested:
     """Return the event of an order, or of an unreadable message. A message sent by hand has no other channel."""
     try:
-        found = _allowed(_only(said, _SHAPE), by_hand=by_hand)
-        order = read(found.value)
+        message = _check_by_hand(_only(sent, _SHAPE), by_hand=by_hand)
+        order = read(message.value)
     except UnreadableError as error:
         return unreadable(now, str(error))
-    if not found.ours:
+    if not message.ours:
         order = order.model_copy(update={"channel": BY_HAND})
     whole = order.channel in ASKS_BACK or (bool(waiting) and order.channel == BY_HAND)
     return ResumeRequested(now=now, order=order, whole=whole, waiting=waiting)
@@ -87,22 +85,22 @@ def unreadable(now: float, fault: str) -> ResumeRequested:
     return ResumeRequested(now=now, order=ResumeOrder(verb=""), fault=fault)
 
 
-def kill_requested(said: tuple[object, ...], now: float, *, by_hand: bool = True) -> KillRequested | ResumeRequested:
+def kill_request(sent: tuple[object, ...], now: float, *, by_hand: bool = True) -> KillRequested | ResumeRequested:
     """Return the event of a kill. It needs no value; a given value must be valid, so that a typing error stops no
     agents.
     """
     try:
-        order, actor = _end(said, Kill, by_hand=by_hand)
+        order, actor = _end(sent, Kill, by_hand=by_hand)
     except UnreadableError as error:
         fault = f"the signal `kill` takes nothing, or an object with `actor` and `immediate`: {error}"
         return unreadable(now, fault)
     return KillRequested(now=now, actor=actor, immediate=order.immediate)
 
 
-def cancel_read(said: tuple[object, ...], run_id: str, *, by_hand: bool = True) -> str:
+def cancel_read(sent: tuple[object, ...], run_id: str, *, by_hand: bool = True) -> str:
     """Return who cancels this pipeline run; like a kill it needs no value."""
     try:
-        order, actor = _end(said, Cancel, by_hand=by_hand)
+        order, actor = _end(sent, Cancel, by_hand=by_hand)
     except UnreadableError as error:
         takes = "the signal `cancel` takes nothing, or an object with `run_id` and `actor`"
         raise UnreadableError(f"{takes}: {error}") from error
@@ -114,15 +112,15 @@ def cancel_read(said: tuple[object, ...], run_id: str, *, by_hand: bool = True) 
 E = TypeVar("E", Kill, Cancel)
 
 
-def _end(said: tuple[object, ...], kind: type[E], *, by_hand: bool) -> tuple[E, str]:
+def _end(sent: tuple[object, ...], kind: type[E], *, by_hand: bool) -> tuple[E, str]:
     """Parse an order that ends something: no value, or an object with known keys only. Return it with its actor.
 
     Our own processes always send a value. The actor of a message sent by hand is recorded with its channel.
     """
-    found = _allowed(_only(said) if said else Said(None, ours=False), by_hand=by_hand)
-    order = _end_read(found.value, kind)
+    message = _check_by_hand(_only(sent) if sent else Message(None, ours=False), by_hand=by_hand)
+    order = _end_read(message.value, kind)
     actor = order.actor or SOMEBODY
-    return order, actor if found.ours else signature(actor, BY_HAND)
+    return order, actor if message.ours else signature(actor, BY_HAND)
 
 
 def _end_read(value: object, kind: type[W]) -> W:
@@ -134,37 +132,39 @@ def _end_read(value: object, kind: type[W]) -> W:
         raise UnreadableError(f"a {_kind(value)} was sent")
     if unknown := [str(name) for name in value if name not in kind.model_fields]:
         raise UnreadableError(f"unknown key `{short_line(unknown[0])}`")
-    return kind.model_validate({name: _checked(name, each) for name, each in value.items() if each is not None})
+    return kind.model_validate(
+        {name: _check_type(name, member) for name, member in value.items() if member is not None}
+    )
 
 
-def _allowed(found: Said, *, by_hand: bool) -> Said:
-    if not found.ours and not by_hand:
+def _check_by_hand(message: Message, *, by_hand: bool) -> Message:
+    if not message.ours and not by_hand:
         raise UnreadableError(TURNED_OFF)
-    return found
+    return message
 
 
-def _ours(said: tuple[object, ...]) -> object:
+def _ours(sent: tuple[object, ...]) -> object:
     """Return the only value, which must be sealed by this service."""
-    found = _only(said)
-    if not found.ours:
+    message = _only(sent)
+    if not message.ours:
         raise UnreadableError("it has no seal of this service")
-    return found.value
+    return message.value
 
 
-def _only(said: tuple[object, ...], shape: str = "") -> Said:
+def _only(sent: tuple[object, ...], shape: str = "") -> Message:
     """Return the only value of a message."""
     hint = f": {shape}" if shape else ""
-    if len(said) != 1:
-        raise UnreadableError(f"one value is taken, not {len(said)}{hint}")
-    if not isinstance(said[0], RawValue):
-        return Said(said[0])
+    if len(sent) != 1:
+        raise UnreadableError(f"one value is taken, not {len(sent)}{hint}")
+    if not isinstance(sent[0], RawValue):
+        return Message(sent[0])
     try:
-        found = workflow.payload_converter().from_payload(said[0].payload, Said)
+        value = workflow.payload_converter().from_payload(sent[0].payload, Message)
     except UnsealedError as error:
         raise UnreadableError(error.message) from error
     except Exception as error:  # a converter may raise anything for bytes that somebody typed
         raise UnreadableError(f"what was sent cannot be read as JSON{hint}") from error
-    return found if isinstance(found, Said) else Said(found)
+    return value if isinstance(value, Message) else Message(value)
 
 
 def read(value: object) -> ResumeOrder:
@@ -181,11 +181,13 @@ def read(value: object) -> ResumeOrder:
             )
     if not value.get("verb"):
         raise UnreadableError(f"`verb` is missing: it is one of {', '.join(Verb)}; {_SHAPE}")
-    return ResumeOrder.model_validate({name: _checked(name, each) for name, each in value.items() if each is not None})
+    return ResumeOrder.model_validate(
+        {name: _check_type(name, member) for name, member in value.items() if member is not None}
+    )
 
 
-def _checked(name: str, value: object) -> object:
-    if name == "text" and isinstance(value, list) and all(isinstance(each, str) for each in value):
+def _check_type(name: str, value: object) -> object:
+    if name == "text" and isinstance(value, list) and all(isinstance(line, str) for line in value):
         value = "\n".join(value)
     wanted: type = int if name == "round" else bool if name in _FLAGS else str
     if type(value) is not wanted:

@@ -9,8 +9,8 @@ from temporalio.workflow import ActivityHandle
 
 from workflows.model.wire import Wire
 from workflows.policy.moving import Move
-from workflows.temporal.calls import LOCAL, Offer
-from workflows.temporal.event_loop import end_if_evicted
+from workflows.temporal.calls import LOCAL, OfferKey
+from workflows.temporal.event_loop import end_on_eviction
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 class GiveUp(Wire):
     """An offer, and the order to give it up."""
 
-    offer: Offer
+    offer: OfferKey
     move: Move
 
 
@@ -60,7 +60,7 @@ class Moves:
             self._orders[key] = move
             waiting.cancel()
 
-    async def result(self, work: ActivityHandle[T], offer: Offer, host: str) -> T:
+    async def result(self, work: ActivityHandle[T], offer: OfferKey, host: str) -> T:
         """Wait for an activity at a host, and return its result. Raise `Moved` if the attempt was given up there."""
         while isinstance(ended := await self._result_or_order(work, offer, host), Move):
             order, summary = GiveUp(offer=offer, move=ended), f"offer {offer.job_id} elsewhere: {ended.reason}"
@@ -71,7 +71,7 @@ class Moves:
                 raise Moved(decision.outcome)
         return ended
 
-    async def _result_or_order(self, work: ActivityHandle[T], offer: Offer, host: str) -> T | Move:
+    async def _result_or_order(self, work: ActivityHandle[T], offer: OfferKey, host: str) -> T | Move:
         """Return the result of an activity, or the order to give its attempt up, which leaves it running."""
         key = (offer.job_id, offer.attempt)
         waiting: asyncio.Future[T] = asyncio.shield(work)
@@ -79,7 +79,7 @@ class Moves:
         try:
             return await waiting
         except asyncio.CancelledError:
-            end_if_evicted()
+            end_on_eviction()
             move, task = self._orders.pop(key, None), asyncio.current_task()
             if move is None or (task is not None and task.cancelling()):
                 raise

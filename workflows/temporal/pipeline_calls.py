@@ -11,7 +11,7 @@ from workflows.pipeline.stages import StageRun
 from workflows.pipeline.view import wrote
 from workflows.temporal import writes
 from workflows.temporal.attempts import TakenBack, on_host, why
-from workflows.temporal.calls import LOCAL, Offer
+from workflows.temporal.calls import LOCAL, OfferKey
 from workflows.temporal.moving import Moved, Moves
 from workflows.temporal.placing import Unplaced
 from workflows.text.markdown import summary_line
@@ -25,7 +25,7 @@ class Firing(Wire):
     """Chosen by the workflow, once for each firing."""
 
 
-class Planned(Wire):
+class PlannedRun(Wire):
     """The run to start, or the run that is refused, with the reason."""
 
     start: RunInput
@@ -45,7 +45,7 @@ def record_run(records: RunRecords) -> None:
 
 
 @activity.defn
-def plan_run(firing: Firing) -> Planned:
+def plan_run(firing: Firing) -> PlannedRun:
     """Build the input of a scheduled run from the pipeline's current definition."""
     raise NotImplementedError
 
@@ -53,7 +53,7 @@ def plan_run(firing: Firing) -> Planned:
 async def attempt(run: StageRun, host: str, moves: Moves, *, placed: bool = False) -> StageOutcome:
     """Run one attempt of a shell stage; every failure is an outcome too."""
     needs = Unplaced(
-        offer=Offer(job_id=run.job_id, attempt=run.attempt),
+        offer=OfferKey(job_id=run.job_id, attempt=run.attempt),
         root=run.run_id,
         repo=run.repo,
         runtime=StageKind.SHELL.value,
@@ -66,7 +66,7 @@ async def attempt(run: StageRun, host: str, moves: Moves, *, placed: bool = Fals
     summary = summary_line(f"{run.pipeline} / {run.stage_id}", f"shell{again}")
     try:
         outcome = await on_host(run_stage, run, needs, moves, placed=placed, summary=summary)
-        if outcome.of in ("", run.named):
+        if outcome.of in ("", run.attempt_name):
             return outcome
         reason = f"the outcome that came back is of {outcome.of}, not of this attempt: it is rejected"
         return StageOutcome(state=StageState.FAILED, reason=reason)
@@ -98,6 +98,6 @@ async def _write(records: RunRecords) -> str:
     return ""
 
 
-async def plan(firing: Firing) -> Planned:
+async def plan(firing: Firing) -> PlannedRun:
     """Plan a run from the current pipeline, in a local activity."""
     return await workflow.execute_local_activity(plan_run, firing, summary=f"plan a run of {firing.pipeline}", **LOCAL)

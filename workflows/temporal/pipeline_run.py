@@ -12,12 +12,30 @@ with workflow.unsafe.imports_passed_through():
     from workflows.contract.models import Decision
     from workflows.model.orders import BY_HAND, SOMEBODY, Cancel, signature
     from workflows.model.workers import Assignment
-    from workflows.pipeline import commands as c
-    from workflows.pipeline import events as e
+    from workflows.pipeline.commands import (
+        CancelStage,
+        CloseRun,
+        Command,
+        PauseStage,
+        RecordRows,
+        ReopenTree,
+        RunShell,
+        RunTree,
+        merge_records,
+    )
+    from workflows.pipeline.events import (
+        AttentionChanged,
+        CancelRequested,
+        Event,
+        RetryDue,
+        RunStarted,
+        StageEnded,
+        StageReopened,
+    )
     from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
     from workflows.pipeline.reducer import reduce
     from workflows.pipeline.stages import outcome_of
-    from workflows.pipeline.state import new_run, restored, travelling
+    from workflows.pipeline.state import new_run, restore, travelling
     from workflows.pipeline.view import details
     from workflows.policy import binding_words
     from workflows.policy.moving import Move
@@ -25,7 +43,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.temporal.calls import TASK_TIMEOUT
     from workflows.temporal.children import Child
     from workflows.temporal.delegation_tree import DelegationTree
-    from workflows.temporal.event_loop import Loop, unless_cancelled
+    from workflows.temporal.event_loop import Loop, shield_from_cancel
     from workflows.temporal.messages import Attention, Outcome, Reopened, TreeStart
     from workflows.temporal.messages_by_hand import UnreadableError, between_ours, cancel_read, takes_anything
     from workflows.temporal.moving import Moves
@@ -41,55 +59,55 @@ class PipelineRun:
     @workflow.init
     def __init__(self, start: RunInput) -> None:
         again = Reopened.model_validate(start.again) if start.again else None
-        self._run = restored(again.memory) if again else new_run(start)
-        self._loop = Loop[e.Event, c.Command](lambda event: reduce(self._run, event))
+        self._run = restore(again.memory) if again else new_run(start)
+        self._loop = Loop[Event, Command](lambda event: reduce(self._run, event))
         self._again: dict[str, TreeStart] = {}
         if again is None:
-            self._loop.inbox.append(e.RunStarted(now=workflow.time()))
+            self._loop.inbox.append(RunStarted(now=workflow.time()))
         else:
-            self._loop.inbox.append(self._reopened(again))
+            self._loop.inbox.append(self._reopening(again))
         self._shown = RunState.RUNNING
         self._outcomes: dict[str, Outcome] = {}
-        self._closed: c.CloseRun | None = None
+        self._closed: CloseRun | None = None
         self._moves = Moves()
 
     @workflow.run
-    async def run(self, start: RunInput) -> c.CloseRun:
-        closed = await unless_cancelled(
+    async def run(self, start: RunInput) -> CloseRun:
+        closed = await shield_from_cancel(
             self._live(), lambda: self.cancel(Cancel(run_id=self._run.input.run_id, actor="temporal"))
         )
         return await close_status.close(closed, closed.state, closed.reason)
 
     @workflow.signal(description="end the run: its commands and agents are stopped")
     @takes_anything
-    def cancel(self, *said: object) -> None:
+    def cancel(self, *sent: object) -> None:
         """Cancel the run. Sent by hand it needs no value. An unreadable one is refused, and shown in the details."""
         try:
-            actor = cancel_read(said, self._run.input.run_id, by_hand=self._run.input.settings.by_hand)
+            actor = cancel_read(sent, self._run.input.run_id, by_hand=self._run.input.settings.by_hand)
         except UnreadableError as error:
             self._run.last_refusal = f"{signature(SOMEBODY, BY_HAND)}, {clock(workflow.time())}: {error}"
             workflow.set_current_details(details(self._run))
             return
         self._loop.order(
-            e.CancelRequested(now=workflow.time(), actor=actor), summary_line(f"order of {actor}: cancel the run")
+            CancelRequested(now=workflow.time(), actor=actor), summary_line(f"order of {actor}: cancel the run")
         )
 
     @workflow.signal(description="a stage's tree begins or ends to wait for people")
     @between_ours(Attention)
-    def attention(self, said: Attention) -> None:
-        event = e.AttentionChanged(now=workflow.time(), job_id=said.job_id, waits_for=said.waits_for)
-        now = f"waits for a person: {said.waits_for}" if said.waits_for else "waits for nobody any more"
-        self._loop.order(event, summary_line(f"{said.job_id} {now}"))
+    def attention(self, change: Attention) -> None:
+        event = AttentionChanged(now=workflow.time(), job_id=change.job_id, waits_for=change.waits_for)
+        now = f"waits for a person: {change.waits_for}" if change.waits_for else "waits for nobody any more"
+        self._loop.order(event, summary_line(f"{change.job_id} {now}"))
 
     @workflow.signal(description="a job of a stage's blocked tree runs again")
     @between_ours(Reopened)
-    def reopen(self, said: Reopened) -> None:
-        self._loop.order(self._reopened(said), f"the stage {said.stage_id} goes on")
+    def reopen(self, order: Reopened) -> None:
+        self._loop.order(self._reopening(order), f"the stage {order.stage_id} goes on")
 
-    def _reopened(self, said: Reopened) -> e.StageReopened:
-        root = said.tree.input.root_job_id
-        self._again[root] = said.tree
-        return e.StageReopened(now=workflow.time(), stage_id=said.stage_id, job_id=root)
+    def _reopening(self, order: Reopened) -> StageReopened:
+        root = order.tree.input.root_job_id
+        self._again[root] = order.tree
+        return StageReopened(now=workflow.time(), stage_id=order.stage_id, job_id=root)
 
     @workflow.query(description="all the run knows; also of one that has ended")
     def memory(self) -> dict[str, Any]:
@@ -97,15 +115,15 @@ class PipelineRun:
 
     @workflow.signal(description="what a stage's tree that was cancelled or taken up has left")
     @between_ours(Outcome)
-    def outcome(self, told: Outcome) -> None:
-        self._outcomes[told.workflow_id] = told
+    def outcome(self, sent: Outcome) -> None:
+        self._outcomes[sent.workflow_id] = sent
 
     @workflow.signal(description="a stage's host is lost or drained: offer its command elsewhere")
     @between_ours(Move)
     def move(self, order: Move) -> None:
         self._moves.order(order)
 
-    async def _live(self) -> c.CloseRun:
+    async def _live(self) -> CloseRun:
         await self._loop.live(self._carry_out, lambda: self._closed is not None)
         # An order that comes while the run ends has nothing left to act on.
         for key in self._loop.tasks:
@@ -114,9 +132,9 @@ class PipelineRun:
             raise AssertionError("a run's life ends with its end")
         return self._closed
 
-    async def _carry_out(self, todo: list[c.Command]) -> None:
+    async def _carry_out(self, todo: list[Command]) -> None:
         """Write the rows first, so that whoever sees a stage run can look it up; then begin the commands."""
-        if rows := c.merged([command.records for command in todo if isinstance(command, c.Record)]):
+        if rows := merge_records([command.records for command in todo if isinstance(command, RecordRows)]):
             await pipeline_calls.write(rows)
         self._show()
         for command in todo:
@@ -133,28 +151,28 @@ class PipelineRun:
             attention = search.ATTENTION.value_set("stage") if waits else search.ATTENTION.value_unset()
             workflow.upsert_search_attributes([search.STATE.value_set(self._shown.value), attention])
 
-    def _begin(self, command: c.Command) -> None:
+    def _begin(self, command: Command) -> None:
         spawn = self._loop.spawn
         match command:
-            case c.RunShell(run=run):
+            case RunShell(run=run):
                 start = self._run.input
                 work = pipeline_calls.attempt(run, start.host, self._moves, placed=start.placed)
-                spawn(run.stage_id, work, lambda task: self._ended(run.stage_id, run.attempt, task))
-            case c.RunTree(stage_id=stage, attempt=attempt):
+                spawn(run.stage_id, work, lambda task: self._report_end(run.stage_id, run.attempt, task))
+            case RunTree(stage_id=stage, attempt=attempt):
                 first = TreeStart(input=command.tree, host=self._run.input.host, placed=self._run.input.placed)
                 work = self._grow(stage, first, command.success)
-                spawn(stage, work, lambda task: self._ended(stage, attempt, task))
-            case c.ReopenTree(stage_id=stage, attempt=attempt, job_id=job_id):
+                spawn(stage, work, lambda task: self._report_end(stage, attempt, task))
+            case ReopenTree(stage_id=stage, attempt=attempt, job_id=job_id):
                 work = self._grow(stage, self._again.pop(job_id), command.success)
-                spawn(stage, work, lambda task: self._ended(stage, attempt, task))
-            case c.StartTimer(stage_id=stage, seconds=seconds, summary=summary):
+                spawn(stage, work, lambda task: self._report_end(stage, attempt, task))
+            case PauseStage(stage_id=stage, seconds=seconds, summary=summary):
                 pause = workflow.sleep(timedelta(seconds=seconds), summary=summary)
                 spawn(stage, pause, lambda task: self._due(stage, task))
-            case c.CancelStage(stage_id=stage):
+            case CancelStage(stage_id=stage):
                 self._loop.stop(stage)
-            case c.CloseRun():
+            case CloseRun():
                 self._closed = command
-            case c.Record():
+            case RecordRows():
                 pass
 
     async def _grow(self, stage_id: str, tree: TreeStart, success: tuple[Decision, ...]) -> StageOutcome:
@@ -179,17 +197,17 @@ class PipelineRun:
         closed = await Child(root, CloseTree, begin, self._outcomes).run()
         return outcome_of(closed, success)
 
-    def _ended(self, stage_id: str, attempt: int, task: asyncio.Task[StageOutcome]) -> None:
-        if lost := close_status.lost(task):
+    def _report_end(self, stage_id: str, attempt: int, task: asyncio.Task[StageOutcome]) -> None:
+        if lost := close_status.end_without_outcome(task):
             state = StageState.CANCELLED if lost.cancelled else StageState.FAILED
             outcome = StageOutcome(state=state, reason=lost.reason)
         else:
             outcome = task.result()
-        self._loop.inbox.append(e.StageEnded(workflow.time(), stage_id, attempt, outcome))
+        self._loop.inbox.append(StageEnded(workflow.time(), stage_id, attempt, outcome))
 
     def _due(self, stage_id: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            self._loop.inbox.append(e.RetryDue(workflow.time(), stage_id))
+            self._loop.inbox.append(RetryDue(workflow.time(), stage_id))
 
 
 def _on_github(asked: Assignment) -> list[str]:

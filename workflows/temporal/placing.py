@@ -7,7 +7,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from workflows.model.wire import Wire
-from workflows.temporal.calls import WAITS, Local, Offer, is_of_type
+from workflows.temporal.calls import WAITS, Local, OfferKey, is_of_type
 
 PLACE_RETRIES = RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=timedelta(seconds=30))
 """The server retries the choice of a host: a long wait adds nothing to the history."""
@@ -21,7 +21,7 @@ LOCAL_PLACE: Local = {
 class Unplaced(Wire):
     """An attempt of a job or a stage for which a host is to be chosen (ruling Q4)."""
 
-    offer: Offer
+    offer: OfferKey
     root: str
     """The tree, or the pipeline's run."""
     repo: str

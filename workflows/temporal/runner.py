@@ -6,14 +6,14 @@ them in the sandbox.
 
 from temporalio.worker import UnsandboxedWorkflowRunner, WorkflowRunner
 
-from workflows.temporal.delegation import Delegation
+from workflows.temporal.delegation import DelegatedAttempt
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.github_desk import GithubDesk
 from workflows.temporal.notify import Notify
 from workflows.temporal.pipeline_run import PipelineRun
 from workflows.temporal.pipeline_schedule import PipelineFiring
 
-WORKFLOWS = [DelegationTree, Delegation, Notify, PipelineRun, PipelineFiring, GithubDesk]
+WORKFLOWS = [DelegationTree, DelegatedAttempt, Notify, PipelineRun, PipelineFiring, GithubDesk]
 
 
 def runner() -> WorkflowRunner:

@@ -22,7 +22,7 @@ class UnsealedError(ApplicationError):
 
 
 @dataclass(frozen=True)
-class Said:
+class Message:
     """The value of a message, and whether a process of this service sent it.
 
     When decoded to this type, a payload without any seal is accepted too: somebody may have sent it by hand. One with a

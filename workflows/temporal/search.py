@@ -74,8 +74,8 @@ def run_attributes(run: RunInput) -> TypedSearchAttributes:
 
 
 def _belongs_to(pull_request: int | None, issue: int | None) -> list[SearchAttributePair[Any]]:
-    said = ((PULL_REQUEST, pull_request), (ISSUE, issue))
-    return [SearchAttributePair(key, number) for key, number in said if number]
+    numbers = ((PULL_REQUEST, pull_request), (ISSUE, issue))
+    return [SearchAttributePair(key, number) for key, number in numbers if number]
 
 
 def run_summary(run: RunInput) -> str:

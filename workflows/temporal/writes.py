@@ -48,10 +48,10 @@ Writer = Callable[[Records], Written | None] | Callable[[Records], Awaitable[Wri
 
 def writers(write: Writer) -> list[Callable[..., object]]:
     """Return the activity that writes rows, under each of its names."""
-    return [_named(name, write) for name in WRITERS]
+    return [_named_writer(name, write) for name in WRITERS]
 
 
-def _named(name: str, write: Writer) -> Callable[..., object]:
+def _named_writer(name: str, write: Writer) -> Callable[..., object]:
     """Return the activity under a name; it is a coroutine function if `write` is one."""
 
     @activity.defn(name=name)

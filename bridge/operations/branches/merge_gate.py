@@ -17,8 +17,8 @@ from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.github.effective_jobs import chain_of
-from workflows.github.merge_gate import Verdict, judge
-from workflows.github.merge_gate_inputs import Head, JobFacts, LaterReview, Look, Seen, Work
+from workflows.github.merge_gate import GateVerdict, judge
+from workflows.github.merge_gate_inputs import GateInputs, Head, JobFacts, LaterReview, Look, WorkState
 from workflows.model.errors import Commands, ServiceError
 from workflows.model.event_kinds import EventKind
 from workflows.model.event_payloads import BranchEventKind
@@ -40,7 +40,7 @@ def of_tree(
     token: str | None = None,
     tree: Branches | None = None,
     at_line: bool = False,
-) -> Verdict:
+) -> GateVerdict:
     """Judge whether the work of a job's tree is ready: its task branch, or the head of a pull request.
 
     A pull request's head is fetched if `fetch` is set, else the last fetched one is used. `tree` saves reading its
@@ -50,7 +50,7 @@ def of_tree(
     root = whole.task.root_job_id
     rounds = tuple(each for each in round_rows.of_tree(service.store, root) if each.end in {None, RoundEnd.CONTINUED})
     if whole.task.state is not TaskState.DONE:
-        return judge(Seen(whole.task, whole.jobs, Head(f"service/{whole.task.task_id}"), rounds))
+        return judge(GateInputs(whole.task, whole.jobs, Head(f"service/{whole.task.task_id}"), rounds))
     command = f"service job gate {root}"
     tree = tree or branches.of_tree(service, root, typed=f"{command} --pr {pull_request}" if pull_request else command)
     if pull_request:
@@ -59,7 +59,7 @@ def of_tree(
         bound = whole.jobs[0].pull_request
         head = _without_foreign(service, tree, _head(replace(tree, head=None) if at_line else tree, bound))
     given = attempt_rows.given_in(service.store, root)
-    seen = Seen(
+    seen = GateInputs(
         whole.task,
         whole.jobs,
         head,
@@ -190,14 +190,14 @@ def _work(tree: Branches, leg: LegBranch, head: Head) -> JobFacts:
     if not known or leg.head_sha is None:
         return JobFacts()
     if leg.ahead is not None and holds(Path(tree.path), head.sha or "", leg.head_sha):
-        return JobFacts(Work.MERGED)
+        return JobFacts(WorkState.MERGED)
     match leg.state:
         case BranchState.DROPPED:
-            return JobFacts(Work.DROPPED)
+            return JobFacts(WorkState.DROPPED)
         case BranchState.GONE:
-            return JobFacts(Work.GONE)
+            return JobFacts(WorkState.GONE)
         case _:
-            return JobFacts(Work.UNMERGED, _merging(tree, leg))
+            return JobFacts(WorkState.UNMERGED, _merging(tree, leg))
 
 
 def _merging(tree: Branches, leg: LegBranch) -> str:

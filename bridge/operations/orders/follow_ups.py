@@ -25,7 +25,7 @@ from bridge.operations.orders import new_jobs, trees
 from bridge.operations.registry import agents
 from bridge.operations.service import Service
 from workflows.contract.models import Action
-from workflows.github.merge_gate import Verdict
+from workflows.github.merge_gate import GateVerdict
 from workflows.model.errors import Commands, RefusedError, UsageError
 from workflows.model.event_payloads import BranchEvent, BranchEventKind
 from workflows.model.jobs import Work
@@ -239,7 +239,7 @@ def _answer(job_id: str, tree: Branches, agent: str, head: str, new: Unseen) -> 
     return ReviewAnswer(**names, head=head, commits=new.commits, files=new.files)
 
 
-def _reviewer(service: Service, whole: Tree, verdict: Verdict, wanted: str) -> Agent:
+def _reviewer(service: Service, whole: Tree, verdict: GateVerdict, wanted: str) -> Agent:
     """Return the wanted agent, else the first able one: who has reviewed before, then others of the repository."""
     repo, before = whole.task.repo, [job.agent for job in whole.jobs if job.job_id in verdict.unseen]
     agent = choose(service, Action.REVIEW, repo, wanted, before)

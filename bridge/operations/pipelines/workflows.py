@@ -41,7 +41,7 @@ from workflows.pipeline import definition
 from workflows.pipeline.definition import Definition
 from workflows.pipeline.plan import OPEN_RUNS, RunInput
 from workflows.pipeline.rows import RunRecord, StageRecord, first_rows
-from workflows.pipeline.state import restored
+from workflows.pipeline.state import restore
 from workflows.policy import binding_words
 from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
@@ -100,7 +100,7 @@ async def reopen(service: Service, client: Client, stage: StageRecord, tree: Tre
     with translate_errors():
         memory = await handle.query(PipelineRun.memory, rpc_timeout=QUERY_TIMEOUT)
     again = again.model_copy(update={"memory": memory})
-    if await _try_start(client, service, restored(memory).input, again):
+    if await _try_start(client, service, restore(memory).input, again):
         return True
     active = await _active(client, run.record.pipeline)
     raise ActiveRunError(

@@ -15,7 +15,7 @@ from tests import rows
 from tests.pipeline.plans import agent, an_input, shell
 from workflows.model.rows import Records
 from workflows.model.states import TaskState, WaitsFor
-from workflows.pipeline.commands import Command, Record
+from workflows.pipeline.commands import Command, RecordRows
 from workflows.pipeline.events import CancelRequested, RetryDue, RunStarted, StageEnded
 from workflows.pipeline.plan import RunInput, RunState, StageOutcome, StageState
 from workflows.pipeline.reducer import reduce
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.ruling("K1", "J4")
 
 
 def written(todo: list[Command]) -> list[RunRecords]:
-    return [command.records for command in todo if isinstance(command, Record)]
+    return [command.records for command in todo if isinstance(command, RecordRows)]
 
 
 def cancelled_at_once(start: RunInput) -> list[RunRecords]:

@@ -17,7 +17,7 @@ from activities.sealing.converter import bound_to, sealed, seals_of
 from activities.sealing.payload_seals import Bound, PayloadSeals
 from tests.keys import KEY
 from workflows.model.orders import ResumeOrder
-from workflows.temporal.seals import Said, UnsealedError
+from workflows.temporal.seals import Message, UnsealedError
 
 pytestmark = pytest.mark.ruling("N1")
 
@@ -129,16 +129,16 @@ def converter(encrypt: bool = False) -> DataConverter:
 def test_a_message_without_a_seal_is_told_apart_and_one_with_a_wrong_seal_refused() -> None:
     reads, order = converter().payload_converter, ResumeOrder(verb="answer")
     [ours] = reads.to_payloads([order])
-    assert reads.from_payload(ours, Said).ours
+    assert reads.from_payload(ours, Message).ours
     assert reads.from_payload(ours, ResumeOrder) == order
     plain = Payload(metadata={"encoding": b"json/plain"}, data=ours.data)
-    assert reads.from_payload(plain, Said) == Said(order.model_dump(mode="json"), ours=False)
+    assert reads.from_payload(plain, Message) == Message(order.model_dump(mode="json"), ours=False)
     for kind in (ResumeOrder, None):
         with pytest.raises(UnsealedError):
             reads.from_payloads([plain], [kind] if kind else None)
     plain.metadata["seal"] = ours.metadata["seal"][:-1]
     with pytest.raises(UnsealedError):
-        reads.from_payload(plain, Said)
+        reads.from_payload(plain, Message)
     assert reads.from_payload(plain, RawValue).payload == plain
 
 

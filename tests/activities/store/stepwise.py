@@ -41,7 +41,7 @@ from workflows.model.rows import Records, TaskRecord
 from workflows.model.states import Continuation, JobState, TaskState
 from workflows.policy.moving import Move
 from workflows.temporal import calls
-from workflows.temporal.delegation import Delegation
+from workflows.temporal.delegation import DelegatedAttempt
 from workflows.temporal.delegation_tree import DelegationTree
 from workflows.temporal.messages import Begun, HostReport, TreeStart
 from workflows.temporal.moving import GiveUp
@@ -59,7 +59,7 @@ _LOOP = asyncio.Runner()
 """Where instances of workflows are made: the SDK wants its worker's loop."""
 _CONVERTER = pydantic_data_converter.payload_converter
 _FAILURES = DefaultFailureConverter()
-_WORKFLOWS: dict[str, type] = {"DelegationTree": DelegationTree, "Delegation": Delegation}
+_WORKFLOWS: dict[str, type] = {"DelegationTree": DelegationTree, "Delegation": DelegatedAttempt}
 _EXTERN: dict[str, Callable[..., Any]] = {"__temporal_assert_local_activity_valid": lambda _: None}
 
 Step = Callable[[], None]
@@ -420,7 +420,7 @@ class Stage:
     def _activity(self, execution: Execution, name: str, arguments: list[Payload]) -> object:
         match name:
             case "take_back":
-                (offer,) = _CONVERTER.from_payloads(arguments, [calls.Offer])
+                (offer,) = _CONVERTER.from_payloads(arguments, [calls.OfferKey])
                 return self._claimed(offer, self.recorder.take_back(offer))
             case "call_off":
                 (order,) = _CONVERTER.from_payloads(arguments, [calls.CallOff])
@@ -442,7 +442,7 @@ class Stage:
             return None  # it marks a place in the history
         return environment.run(self.recorder.record, *_CONVERTER.from_payloads(arguments, [Records]))
 
-    def _claimed(self, offer: calls.Offer, claim: calls.Claim) -> calls.Claim:
+    def _claimed(self, offer: calls.OfferKey, claim: calls.Claim) -> calls.Claim:
         if claim.begun_at is None:
             self.back.add(Offered(offer.job_id, offer.attempt, offer.offer))
         return claim

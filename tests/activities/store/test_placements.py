@@ -22,7 +22,7 @@ from workflows.model.rows import Records
 from workflows.model.states import JobState
 from workflows.model.workers import Worker
 from workflows.policy.placement import HANDFUL, Host, Need, Placement
-from workflows.temporal.calls import Offer
+from workflows.temporal.calls import OfferKey
 from workflows.temporal.placing import Unplaced
 
 pytestmark = pytest.mark.ruling("Q4")
@@ -35,7 +35,7 @@ def see(store: Engine, name: str, *labels: str, slots: int = 4, taken: int = 0) 
 
 
 def wanted(number: int = 1, **fields: object) -> Unplaced:
-    known = {"offer": Offer(job_id=f"job-{number}", attempt=1), "root": "job-0", "repo": "acme/shop", "host": "a"}
+    known = {"offer": OfferKey(job_id=f"job-{number}", attempt=1), "root": "job-0", "repo": "acme/shop", "host": "a"}
     return Unplaced.model_validate(known | {"runtime": "shell"} | fields)
 
 
@@ -250,7 +250,7 @@ def test_a_job_s_host_is_where_its_attempt_was_placed(store: Engine) -> None:
     queued = [job(name, state=JobState.QUEUED) for name in (ROOT, f"{ROOT}.1")]
     tree_rows.begin(store, tree_input(root_job_id=ROOT), "home", Records(jobs=tuple(queued)))
     see(store, "a")
-    place(store, 1, offer=Offer(job_id=queued[0].job_id, attempt=1))
+    place(store, 1, offer=OfferKey(job_id=queued[0].job_id, attempt=1))
     found = host_rows.of_jobs(store, [each.job_id for each in queued])
     assert [found[each.job_id].name for each in queued] == ["a", "home"]
     assert host_rows.open_jobs(store, "a") == [queued[0].job_id]

@@ -23,7 +23,7 @@ from tests.bridge import seeds
 from tests.bridge.http.conftest import NO_TEMPORAL
 from tests.github.conftest import hub as hub
 from tests.github.hub import Hub
-from workflows.github.facts import marked
+from workflows.github.facts import fact_in
 from workflows.model.orders import ResumeOrder
 from workflows.temporal.github_desk import Turn
 
@@ -115,5 +115,5 @@ async def heard(office: Office) -> None:
 
 def answers(office: Office, number: int) -> list[str]:
     """Return the marks of our comments that are not the tree's own."""
-    marks = [marked(each["body"]) or "" for each in office.hub.comments(number) if each["user"]["login"] == "helper"]
+    marks = [fact_in(each["body"]) or "" for each in office.hub.comments(number) if each["user"]["login"] == "helper"]
     return [mark for mark in marks if not mark.startswith("job-")]

@@ -25,7 +25,7 @@ from tests.depth import cases
 from tests.fenced import frame, said_in
 from tests.github.hub import Hub
 from workflows.github.commands import commands_in
-from workflows.github.facts import holds_mark, marked
+from workflows.github.facts import fact_in, holds_mark
 from workflows.model.states import JobState, TaskState
 from workflows.policy.prompts.task import render_task
 
@@ -161,4 +161,4 @@ def test_what_an_agent_returns_is_posted_inert(empty_store: Path, text: str) -> 
         assert commands_in(body) == ()
         assert {*MENTION.findall(body)} <= {"@acme"}
         assert body.count("<!--") == 1
-        assert (marked(body) or "").startswith(seeds.ROOT)
+        assert (fact_in(body) or "").startswith(seeds.ROOT)

@@ -18,7 +18,7 @@ from bridge.github.writing import CommentBody, body_of
 from bridge.operations.github import account as operations
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
-from workflows.github.facts import marked, marker
+from workflows.github.facts import fact_in, marker
 from workflows.model.states import JobState, TaskState
 from workflows.temporal.github_desk import desk_id
 
@@ -26,7 +26,7 @@ ROOT = seeds.ROOT
 
 
 def _marks(office: Office, number: int) -> list[str | None]:
-    return [marked(body) for body in office.hub.bodies(number)]
+    return [fact_in(body) for body in office.hub.bodies(number)]
 
 
 @pytest.mark.ruling("L1", "L3")

@@ -14,7 +14,7 @@ from tests.bridge.github.life import FINDINGS, ROOT, Kind, live, opened, peopled
 from tests.bridge.published import FACT
 from tests.github.hub import Hub
 from tests.github.wire import Request
-from workflows.github.facts import FactKind, marked
+from workflows.github.facts import FactKind, fact_in
 from workflows.model.orders import ResumeOrder
 
 How = Literal["502", "cut"]
@@ -75,7 +75,7 @@ async def test_each_kind_of_write_is_there_once_though_every_answer_was_lost(
         assert {each.kind for root in (ROOT, "") for each in facts.of_root(store, root)} == {*FactKind}
         assert len(set(said)) == 1
         assert [each.state for each in threads.latest_comments(store, 9)] == ["refused", "done", "done"]
-        marks = [mark.removesuffix(f"-{ROOT}") for body in hub.bodies(number) if (mark := marked(body))]
+        marks = [mark.removesuffix(f"-{ROOT}") for body in hub.bodies(number) if (mark := fact_in(body))]
         kinds = ["status", "pause", "e3", "e4", "report", "refusal", "end"]
         assert [mark.rpartition("-")[2] for mark in marks] == kinds
         reactions = [hub.reactions(each["id"]) for each in hub.comments(number) if each["user"]["login"] == "ann"]
@@ -83,4 +83,4 @@ async def test_each_kind_of_write_is_there_once_though_every_answer_was_lost(
         assert judged(hub)[0] == "failure"
         assert noted(hub) == ([len(FINDINGS)] if kind == "app" else [])
         (published,) = (each for each in hub.pulls() if each["number"] != number)
-        assert (published["draft"], published["state"], marked(published["body"])) == (False, "open", FACT)
+        assert (published["draft"], published["state"], fact_in(published["body"])) == (False, "open", FACT)

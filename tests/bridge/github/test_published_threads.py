@@ -10,7 +10,7 @@ from activities.store.github import facts, threads
 from activities.store.github.facts import FactRow
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, answers, heard
-from workflows.github.facts import marked, pause_id, publish_id
+from workflows.github.facts import fact_in, pause_id, publish_id
 from workflows.model.orders import ResumeOrder
 
 pytestmark = pytest.mark.ruling("L3", "L4", "L9")
@@ -43,7 +43,7 @@ def on_issue(office: Office, number: int) -> None:
 
 
 def marks(office: Office, number: int) -> list[str]:
-    return [marked(each) or "" for each in office.hub.bodies(number)]
+    return [fact_in(each) or "" for each in office.hub.bodies(number)]
 
 
 async def test_a_pause_is_told_on_the_thread_and_on_the_published_pull_request(office: Office) -> None:

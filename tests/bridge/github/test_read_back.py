@@ -13,7 +13,7 @@ from bridge.operations.service import Service
 from tests.bridge.github.life import FINDINGS, live, opened, peopled
 from tests.bridge.published import FACT, SHOP, TASK_BRANCH
 from tests.github.gh import gh
-from workflows.github.facts import marked
+from workflows.github.facts import fact_in
 from workflows.model.orders import ResumeOrder
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("L3", "L9", "L10")]
@@ -32,7 +32,7 @@ async def test_gh_reads_what_was_written(home: Home, tmp_path: Path, monkeypatch
             words = ("api", "--paginate", f"repos/{SHOP}/{where}")
             return json.loads(gh(hub, hub.tokens["ann"], tmp_path, *words))
 
-        marks = [mark for each in read(f"issues/{number}/comments") if (mark := marked(each["body"]))]
+        marks = [mark for each in read(f"issues/{number}/comments") if (mark := fact_in(each["body"]))]
         assert [mark.rpartition("-")[2] for mark in marks][:2] == ["status", "pause"]
         assert marks[-1].endswith("-end")
         (check,) = read(f"commits/{hub.pull_of(number)['head']['sha']}/check-runs")["check_runs"]
@@ -40,5 +40,5 @@ async def test_gh_reads_what_was_written(home: Home, tmp_path: Path, monkeypatch
         notes = read(f"check-runs/{check['id']}/annotations")
         assert [each["start_line"] for each in notes] == [each["line"] for each in FINDINGS]
         (pull,) = read(f"pulls?head=acme:{TASK_BRANCH}")
-        assert (pull["state"], pull["draft"], marked(pull["body"])) == ("open", False, FACT)
+        assert (pull["state"], pull["draft"], fact_in(pull["body"])) == ("open", False, FACT)
         assert pull["base"]["ref"] == "topic"

@@ -17,7 +17,7 @@ from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind, working
 from tests.github.hub import Hub
-from workflows.github.facts import marked
+from workflows.github.facts import fact_in
 from workflows.model.orders import ResumeOrder
 
 ONE, TWO = seeds.ROOT, "job-0123456789cd"
@@ -47,7 +47,7 @@ class Two:
         return comment
 
     def marks(self) -> list[str]:
-        return [mark for body in self.hub.bodies(self.number) if (mark := marked(body))]
+        return [mark for body in self.hub.bodies(self.number) if (mark := fact_in(body))]
 
     def answers(self) -> list[str]:
         return [mark for mark in self.marks() if not mark.startswith("job-")]
@@ -179,8 +179,8 @@ async def test_who_waits_for_nobody_leaves_an_answer_to_the_one_that_does(two: T
 @WITH_ONE_ACCOUNT_AND_WITH_TWO
 async def test_each_reports_its_own(two: Two) -> None:
     await two.told("/service status")
-    reports = [body for body in two.hub.bodies(two.number) if "-report" in (marked(body) or "")]
+    reports = [body for body in two.hub.bodies(two.number) if "-report" in (fact_in(body) or "")]
     assert [sum(root in body for body in reports) for root in (ONE, TWO)] == [1, 1]
     assert len(set(two.answers())) == len(two.answers()) == 2
     await two.hear()
-    assert [body for body in two.hub.bodies(two.number) if "-report" in (marked(body) or "")] == reports
+    assert [body for body in two.hub.bodies(two.number) if "-report" in (fact_in(body) or "")] == reports

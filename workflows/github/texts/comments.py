@@ -123,7 +123,7 @@ def _status(tree: BoundTree, table: int) -> Iterator[Part]:
     if waits:
         yield Part(waits, WAITS_BYTES, everything)
     yield Part(_legs(tree), table, everything)
-    yield _published(tree)
+    yield _pull_requests(tree)
     yield _last_lines(tree)
 
 
@@ -170,7 +170,7 @@ def _open_pause(tree: BoundTree, waiting: RoundRecord) -> Iterator[Part]:
     yield Part([_heading(tree, "A person is needed")])
     until = f"Without an answer until **{clock(waiting.expires_at)}** the tree is summed up and ends."
     yield Part([f"{_to(tree)}{code(waiting.coordinator_id)} {what}. {until}"])
-    yield Part(list(_asked(waiting)), ASKED_BYTES, _everything(tree))
+    yield Part(list(_questions(waiting)), ASKED_BYTES, _everything(tree))
     yield Part([_WRITE, "", *_ways(waiting)], COPY_BYTES, _everything(tree))
     yield Part([_everything(tree)])
 
@@ -179,8 +179,8 @@ def _over_pause(tree: BoundTree, waiting: RoundRecord) -> Iterator[Part]:
     """Yield the outcome of a pause that is over, and what was asked."""
     yield Part([_heading(tree, "A person was asked")])
     yield Part([f"This is over: {line(waiting.closed, 600)}."])
-    yield Part(list(_asked(waiting)), ASKED_BYTES // 2, _everything(tree))
-    lines = [text for recorded in _recorded(tree, waiting) for text in item("", recorded, 600)]
+    yield Part(list(_questions(waiting)), ASKED_BYTES // 2, _everything(tree))
+    lines = [text for recorded in _recorded_lines(tree, waiting) for text in item("", recorded, 600)]
     if lines:
         yield Part(["Recorded:", "", *lines], ASKED_BYTES // 2, _everything(tree))
     yield Part([_everything(tree)])
@@ -202,7 +202,7 @@ def _reminder(tree: BoundTree, event: EventRecord) -> Iterator[Part]:
     yield Part([_everything(tree)])
 
 
-def _recorded(tree: BoundTree, waiting: RoundRecord) -> list[str]:
+def _recorded_lines(tree: BoundTree, waiting: RoundRecord) -> list[str]:
     """Return the lines recorded of the answer that ended the pause, from the tree's event."""
     if waiting.end in {RoundEnd.EXPIRED, RoundEnd.KILLED, RoundEnd.OVERTAKEN}:
         return []
@@ -219,7 +219,7 @@ def _to(tree: BoundTree) -> str:
     return f"{names} " if names else ""
 
 
-def _asked(waiting: RoundRecord) -> Iterator[str]:
+def _questions(waiting: RoundRecord) -> Iterator[str]:
     for question in waiting.questions:
         by = f" (asked by {code(question.leg)})" if question.leg else ""
         yield from item(f"{code(question.id)}{by}: ", question.prompt)
@@ -274,7 +274,7 @@ def _end(tree: BoundTree) -> Iterator[Part]:
     branches = list(_branches(tree))
     if branches:
         yield Part(["#### Branches", "", *branches], BRANCHES_BYTES, everything)
-    yield _published(tree)
+    yield _pull_requests(tree)
     yield _last_lines(tree)
 
 
@@ -309,7 +309,7 @@ def _everything(tree: BoundTree) -> str:
     return f"The whole of it: {code(f'service job tree {tree.root}')}{page}."
 
 
-def _published(tree: BoundTree) -> Part:
+def _pull_requests(tree: BoundTree) -> Part:
     """Return the list of the tree's pull requests."""
     return Part([f"- Published as {url}" for url in tree.published], 4_000, _everything(tree))
 

@@ -90,14 +90,14 @@ def comment(fact_id: str, parts: Iterable[Part]) -> str:
     room = MOST_BYTES - len(mark) - 4
     texts = []
     for part in parts:
-        text = _fitted(part, min(part.cap, room))
+        text = _fit(part, min(part.cap, room))
         if text:
             texts.append(text)
             room -= len(text.encode()) + 2
     return "\n\n".join([*texts, mark])
 
 
-def _fitted(part: Part, cap: int) -> str:
+def _fit(part: Part, cap: int) -> str:
     """Return as many whole lines as fit the limit, then the sentence about the rest."""
     text = "\n".join(part.lines).strip("\n")
     if len(text.encode()) <= cap:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pydantic import JsonValue
 
 from workflows.contract.models import Finding, ServiceResult
-from workflows.github.merge_gate import GateState, Verdict
+from workflows.github.merge_gate import GateState, GateVerdict
 from workflows.github.texts.parts import Part, code, comment, line, result_lines
 from workflows.model.rows import JobRecord, TaskRecord
 from workflows.model.states import TaskState
@@ -38,7 +38,7 @@ _LEVELS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PullRequestData:
     """The data of a pull request's text."""
 
     task: TaskRecord
@@ -67,29 +67,29 @@ class Annotation:
     message: str
     title: str
 
-    def said(self) -> dict[str, str | int]:
+    def as_json(self) -> dict[str, str | int]:
         """Return the annotation as JSON for GitHub's API."""
         return asdict(self)
 
 
-def title(told: Told) -> str:
+def title(data: PullRequestData) -> str:
     """Return the task's title, with the leg's name for a leg's work."""
-    leg = told.job.delegation_id
-    return line(f"{told.task.title}: {leg}" if leg else told.task.title, TITLE) or told.task.task_id
+    leg = data.job.delegation_id
+    return line(f"{data.task.title}: {leg}" if leg else data.task.title, TITLE) or data.task.task_id
 
 
-def body(told: Told, fact_id: str) -> str:
+def body(data: PullRequestData, fact_id: str) -> str:
     """Render the pull request's whole body; the last line is the fact's mark."""
-    return comment(fact_id, _parts(told))
+    return comment(fact_id, _parts(data))
 
 
-def check_title(verdict: Verdict) -> str:
+def check_title(verdict: GateVerdict) -> str:
     """Return the check's title: the verdict's state, and the number of objections."""
     count = len(verdict.reasons)
     return TITLES[verdict.state] + (f": {count} reason{'s' if count > 1 else ''}" if count else "")
 
 
-def check_summary(verdict: Verdict) -> str:
+def check_summary(verdict: GateVerdict) -> str:
     """Return the check's summary: one objection per line."""
     shown = [f"- {line(reason, 1_000)}" for reason in verdict.reasons[:MOST_REASONS]]
     more = len(verdict.reasons) - MOST_REASONS
@@ -103,22 +103,22 @@ def annotations(findings: Iterable[Finding]) -> Iterator[Annotation]:
             yield made
 
 
-def _parts(told: Told) -> Iterator[Part]:
-    if told.running:
+def _parts(data: PullRequestData) -> Iterator[Part]:
+    if data.running:
         yield Part([RUNNING])
-    elif told.task.cut_short:
-        yield Part([f"The task was {line(told.task.reason, 600)}"], 4_000, CUT)
-    elif told.task.state is not TaskState.DONE:
-        yield Part([f"The task ended {told.task.state}. {line(told.task.reason, 600)}".rstrip()], 4_000, CUT)
-    yield Part(result_lines(told.result, told.last, RESULT_BYTES), RESULT_BYTES, CUT)
-    yield Part([_footer(told)])
+    elif data.task.cut_short:
+        yield Part([f"The task was {line(data.task.reason, 600)}"], 4_000, CUT)
+    elif data.task.state is not TaskState.DONE:
+        yield Part([f"The task ended {data.task.state}. {line(data.task.reason, 600)}".rstrip()], 4_000, CUT)
+    yield Part(result_lines(data.result, data.last, RESULT_BYTES), RESULT_BYTES, CUT)
+    yield Part([_footer(data)])
 
 
-def _footer(told: Told) -> str:
-    where = told.page or code(f"service job tree {told.task.root_job_id}")
-    number = told.job.pull_request or told.job.issue
+def _footer(data: PullRequestData) -> str:
+    where = data.page or code(f"service job tree {data.task.root_job_id}")
+    number = data.job.pull_request or data.job.issue
     asked = f", asked for on #{number}" if number else ""
-    return f"The work of {code(told.job.job_id)}{asked}: {where}"
+    return f"The work of {code(data.job.job_id)}{asked}: {where}"
 
 
 def _annotation(finding: dict[str, JsonValue]) -> Annotation | None:
@@ -130,20 +130,20 @@ def _annotation(finding: dict[str, JsonValue]) -> Annotation | None:
         last = end
     heading = next((finding[key] for key in _TITLE_KEYS if isinstance(finding.get(key), str)), "Finding")
     rest = {key: value for key, value in finding.items() if key not in (*_PATH_KEYS, *_LINE_KEYS, "end_line")}
-    said = "\n".join(f"{key}: {value}" for key, value in _redacted(rest).items())
+    words = "\n".join(f"{key}: {value}" for key, value in _redact(rest).items())
     return Annotation(
         path=path.removeprefix("./"),
         start_line=first,
         end_line=min(max(first, last), LAST_LINE),
         annotation_level=_level(finding.get("severity")),
-        message=visible(said)[:MESSAGE_CHARACTERS] or "see the finding",
+        message=visible(words)[:MESSAGE_CHARACTERS] or "see the finding",
         title=visible(redact(str(heading)))[:200],
     )
 
 
-def _redacted(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    found = redact_value(value)
-    return found if isinstance(found, dict) else {}
+def _redact(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    redacted = redact_value(value)
+    return redacted if isinstance(redacted, dict) else {}
 
 
 def _lines(value: JsonValue) -> tuple[int, int]:
@@ -152,10 +152,10 @@ def _lines(value: JsonValue) -> tuple[int, int]:
         return (value, value) if 0 < value <= LAST_LINE else (0, 0)
     if isinstance(value, list) and value:
         return _lines(value[0])
-    found = _LINES.fullmatch(value) if isinstance(value, str) else None
-    if found is None or not 0 < int(found[1]) <= LAST_LINE:
+    match = _LINES.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not 0 < int(match[1]) <= LAST_LINE:
         return 0, 0
-    return int(found[1]), int(found[2] or found[1])
+    return int(match[1]), int(match[2] or match[1])
 
 
 def _is_inside(path: str) -> bool:

@@ -15,7 +15,7 @@ from bridge.operations.orders import follow_ups
 from bridge.operations.orders.trees import Killed
 from bridge.operations.service import Service
 from workflows.contract.models import Action
-from workflows.github.merge_gate import Verdict
+from workflows.github.merge_gate import GateVerdict
 from workflows.model.errors import ServiceError
 from workflows.model.rows import EventRecord
 from workflows.model.states import JobState, TaskState
@@ -35,7 +35,7 @@ class Finish:
 
 
 _branches = Recent[Branches](seconds=10)
-_verdicts = Recent[Verdict](seconds=10)
+_verdicts = Recent[GateVerdict](seconds=10)
 _finishes = Recent[Finish](seconds=10)
 _conflicts = Recent[tuple[WayOut, ...]](seconds=10)
 
@@ -50,7 +50,9 @@ def branches_of(
     return _branches.get(moment, lambda: branches.of_tree(service, root, only=only))
 
 
-def verdict_of(service: Service, tree: Tree, events: Sequence[EventRecord], listed: Branches | None) -> Verdict | None:
+def verdict_of(
+    service: Service, tree: Tree, events: Sequence[EventRecord], listed: Branches | None
+) -> GateVerdict | None:
     """Return the merge gate's verdict; None while the tree is not done, or if it wrote nothing."""
     if tree.task.state is not TaskState.DONE or listed is None:
         return None

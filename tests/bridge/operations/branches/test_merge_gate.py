@@ -17,7 +17,7 @@ from tests.activities.git.conftest import run_git
 from tests.bridge import seeds
 from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, V, reviewed
 from tests.bridge.seeds import ROOT
-from workflows.github.merge_gate import GateState, Verdict
+from workflows.github.merge_gate import GateState, GateVerdict
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import FailingRecord
 from workflows.model.states import JobState, TaskState
@@ -35,11 +35,11 @@ def tree(service: Service, tmp_path: Path) -> Reviewed:
     return reviewed(service, tmp_path)
 
 
-def judged(tree: Reviewed, pull_request: int | None = None, *, fetch: bool = True) -> Verdict:
+def judged(tree: Reviewed, pull_request: int | None = None, *, fetch: bool = True) -> GateVerdict:
     return merge_gate.of_tree(tree.service, V, pull_request=pull_request, fetch=fetch)
 
 
-def only(verdict: Verdict, state: GateState = GateState.PENDING) -> str:
+def only(verdict: GateVerdict, state: GateState = GateState.PENDING) -> str:
     assert (verdict.state, len(verdict.reasons)) == (state, 1), verdict.reasons
     return verdict.reasons[0]
 
@@ -53,7 +53,7 @@ def test_merged_and_looked_at_it_is_ready(tree: Reviewed) -> None:
     assert f"review leg v ({V}) looked at {tree.base[:7]} with " in verdict.reasons[0]
     assert verdict.reasons[1].endswith(f"is not in {TASK_BRANCH}; next: service job merge {B}")
     head = tree.merge("a", "b")
-    assert judged(tree) == Verdict(GateState.PASSING, (), head)
+    assert judged(tree) == GateVerdict(GateState.PASSING, (), head)
     assert to_jsonable_python(judged(tree)) == {"state": "passing", "reasons": [], "head": head, "unseen": []}
 
 
@@ -86,7 +86,7 @@ def test_without_a_task_branch_the_only_branch_is_the_head(tree: Reviewed) -> No
     tree.write(2, b={"head_sha": None, "branch": None})
     with tree.service.store.begin() as connection:
         connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == V).values(given=[tree.heads["a"]]))
-    assert judged(tree) == Verdict(GateState.PASSING, (), tree.heads["a"])
+    assert judged(tree) == GateVerdict(GateState.PASSING, (), tree.heads["a"])
 
 
 def test_a_tree_without_branches_is_asked_about_with_its_own_pull_request(tree: Reviewed) -> None:
@@ -195,7 +195,7 @@ class TestPullRequests:
     def test_its_head_is_fetched_and_judged(self, tree: Reviewed, remote: Path) -> None:
         self.propose(tree, head := tree.merge("a", "b"))
         assert "is not fetched yet; next: service job gate" in only(judged(tree, 7, fetch=False), GateState.UNKNOWN)
-        assert judged(tree, 7) == judged(tree, 7, fetch=False) == Verdict(GateState.PASSING, (), head)
+        assert judged(tree, 7) == judged(tree, 7, fetch=False) == GateVerdict(GateState.PASSING, (), head)
 
     def test_a_new_head_has_to_be_reviewed_again(self, tree: Reviewed, remote: Path) -> None:
         tree.merge("a", "b")

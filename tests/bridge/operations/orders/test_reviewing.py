@@ -17,7 +17,7 @@ from tests.bridge import seeds
 from tests.bridge.reviewed import TASK_BRANCH, A, Reviewed, reviewed
 from tests.bridge.seeds import ROOT
 from workflows.contract.models import Action
-from workflows.github.merge_gate import GateState, Verdict
+from workflows.github.merge_gate import GateState, GateVerdict
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.model.states import JobState, TaskState
 from workflows.tree.state import TreeInput
@@ -69,7 +69,7 @@ def ends(tree: Reviewed, review: follow_ups.ReviewAnswer, **fields: object) -> N
     seeds.payload(tree.service, job, {}, base_sha=review.head, given=[])
 
 
-def judged(tree: Reviewed) -> Verdict:
+def judged(tree: Reviewed) -> GateVerdict:
     return merge_gate.of_tree(tree.service, ROOT)
 
 
@@ -99,7 +99,7 @@ async def test_the_gate_waits_for_it_and_counts_its_verdict(tree: Reviewed, begu
     with pytest.raises(RefusedError, match="has no commit that still needs a review"):
         await ask(tree)
     ends(tree, started, decision="approved")
-    assert judged(tree) == Verdict(GateState.PASSING, (), started.head)
+    assert judged(tree) == GateVerdict(GateState.PASSING, (), started.head)
 
 
 async def test_a_rejection_fails_the_gate_and_another_commit_asks_anew(tree: Reviewed, begun: list[TreeInput]) -> None:
