@@ -222,11 +222,7 @@ async def serve(home: Home) -> None:
 
 
 def main() -> NoReturn:
-    """Run `python -m activities.worker` on libuv's event loop, which leaves more of the interpreter to the steps of
+    """Run `python -m activities` on libuv's event loop, which leaves more of the interpreter to the steps of
     jobs.
     """
     run(lambda: uvloop.run(serve(Home.locate())))
-
-
-if __name__ == "__main__":
-    main()

@@ -9,7 +9,6 @@ is idle; the kernel ends it with the worker, at its deadline, and before others 
 """
 
 import contextlib
-import gc
 import logging
 import os
 import pickle
@@ -34,6 +33,7 @@ from activities.host.slots import out_of_turn
 from activities.redaction import redact
 from activities.redaction.known_values import KnownValues
 from activities.runs import os_processes, spawn
+from activities.runs.service_process import importing
 from activities.runs.signs_of_life import LOOKS, SignsOfLife
 from workflows.model.errors import RefusedError
 
@@ -308,13 +308,10 @@ def _picklable(error: Exception) -> Exception:
 
 
 def main(module: str) -> None:
-    """Load the modules that all helpers need before forking, and keep the garbage collector from copying
-    their memory.
-    """
+    """Load the modules that all helpers need before forking."""
     control_group.told().enter()
-    import_module(module)
-    import_module("workflows.secrets.redact")
-    library()
-    gc.collect()
-    gc.freeze()
+    with importing():
+        import_module(module)
+        import_module("workflows.secrets.redact")
+        library()
     _serve(socket.socket(fileno=0))

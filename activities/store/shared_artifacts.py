@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from sqlalchemy import Connection, Engine, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import Connection, Engine, Insert, delete, func, insert, select, update
 
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import schema
+from activities.store import queries, schema
 from activities.store.artifacts import MARGIN, YOUNG_SECONDS, Artifacts, OldArtifact
 from activities.store.queries import clock, one, rows, write
 from activities.store.secret_hosts import SecretHosts
@@ -85,11 +84,13 @@ def _used(connection: Connection, digest: str) -> bool:
     return write(connection, update(_TABLE).where(known).values(used_at=clock())) == 1
 
 
-def _upsert(digest: str, content: bytes) -> postgresql.Insert:
+def _upsert(digest: str, content: bytes) -> Insert:
     """Insert a row with the first part of the content; renew an existing one unless its time is recent and it has
     content.
     """
-    new = postgresql.insert(_TABLE).values(digest=digest, size=len(content), body=content[:PART], used_at=clock())
+    new = queries.insert("postgresql", _TABLE).values(
+        digest=digest, size=len(content), body=content[:PART], used_at=clock()
+    )
     aged = _TABLE.c.used_at < new.excluded.used_at - YOUNG_SECONDS
     renewed = {"used_at": new.excluded.used_at, "body": func.coalesce(_TABLE.c.body, new.excluded.body)}
     return new.on_conflict_do_update(index_elements=["digest"], set_=renewed, where=aged | _TABLE.c.body.is_(None))

@@ -49,5 +49,5 @@ class DaemonOptions(BaseModel):
     bridge_url: str = ""
     """The address at which people reach the bridge, if it is not the one it listens on."""
     bridge_port: int = Field(default=8791, ge=0, le=65_535)
-    worker_command: tuple[str, ...] = (sys.executable, "-P", "-m", "activities.worker")
+    worker_command: tuple[str, ...] = (sys.executable, "-P", "-m", "activities")
     """`-P`: Python must not import a folder in the current directory that is named like one of our packages."""

@@ -2,9 +2,11 @@
 
 import asyncio
 
-from activities.runs.service_process import run
-from bridge.github import desk
-from bridge.operations.service import Service
+from activities.runs.service_process import importing, run
+
+with importing():
+    from bridge.github import desk
+    from bridge.operations.service import Service
 
 if __name__ == "__main__":
     run(lambda: asyncio.run(desk.serve(Service.locate("github"))), quiet=("httpx",))

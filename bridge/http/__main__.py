@@ -3,9 +3,11 @@
 import logging
 import sys
 
-from activities.runs.service_process import run
-from bridge.http import process
-from bridge.operations.service import Service
+from activities.runs.service_process import importing, run
+
+with importing():
+    from bridge.http import process
+    from bridge.operations.service import Service
 
 announce = logging.getLogger("service").info
 

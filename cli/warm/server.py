@@ -1,6 +1,5 @@
 """The warm process: everything imported, no thread, no event loop, no open store. It forks for each command."""
 
-import gc
 import importlib
 import os
 import pkgutil
@@ -10,6 +9,7 @@ from types import FrameType
 from typing import NoReturn
 
 import cli
+from activities.runs.service_process import importing
 from activities.settings.home import Home
 from bridge import operations
 from cli import asking, drawing, invocation
@@ -54,19 +54,18 @@ def _forked() -> bool:
 
 
 def _warm_up() -> None:
-    """Import all that a command may need and freeze it, so that forks share its memory copy-on-write."""
-    for package in (cli, asking, drawing, invocation):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            if module.name != _NEVER_HERE:
-                importlib.import_module(module.name)
-    for module in pkgutil.walk_packages(operations.__path__, f"{operations.__name__}."):
-        importlib.import_module(module.name)
-    for name in _IMPORTED_LATE:
-        importlib.import_module(name)
-    for noun in NOUNS:
-        command_of(noun)
-    gc.collect()
-    gc.freeze()
+    """Import all that a command may need."""
+    with importing():
+        for package in (cli, asking, drawing, invocation):
+            for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+                if module.name != _NEVER_HERE:
+                    importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(operations.__path__, f"{operations.__name__}."):
+            importlib.import_module(module.name)
+        for name in _IMPORTED_LATE:
+            importlib.import_module(name)
+        for noun in NOUNS:
+            command_of(noun)
 
 
 def _begin_anew(number: int, frame: FrameType | None) -> None:

@@ -66,7 +66,7 @@ def measured(checkout: Path) -> dict[str, float]:
             (home / "seal.key").chmod(0o600)
             call(checkout, home, "prepare", str(folder))
         for home in homes:
-            stack.enter_context(running((sys.executable, "-P", "-m", "activities.worker"), environment(checkout, home)))
+            stack.enter_context(running((sys.executable, "-P", "-m", "activities"), environment(checkout, home)))
         time.sleep(12)
         found["server CPU, ms a second, no agents"] = cpu_a_second(server)
         call(checkout, homes[0], "start", "sleeps", str(AGENTS))

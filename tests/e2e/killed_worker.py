@@ -11,7 +11,7 @@ from activities.settings.ready import pid_of
 from tests.e2e.conftest import Installed
 from tests.waiting import until
 
-WORKER = ("-m", "activities.worker")
+WORKER = ("-m", "activities")
 
 
 class KilledWorker:

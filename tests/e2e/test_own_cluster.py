@@ -82,7 +82,7 @@ def test_what_lacks_is_said_then_made_and_then_trees_run_and_wait_for_their_host
 @pytest.mark.ruling("engine:cluster")
 def test_a_worker_whose_server_lost_its_namespace_says_so_in_a_sentence(service: Installed) -> None:
     done = subprocess.run(
-        ["python", "-m", "activities.worker"],
+        ["python", "-m", "activities"],
         capture_output=True,
         text=True,
         env=service.environment,

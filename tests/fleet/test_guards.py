@@ -16,7 +16,7 @@ def names(machine: Machine) -> list[str]:
 
 def worker(machine: Machine) -> str:
     """Start only the worker, without what the daemon looks at first; return the reason why it ends."""
-    command = (sys.executable, "-m", "activities.worker")
+    command = (sys.executable, "-m", "activities")
     done = subprocess.run(command, env=machine.environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
     return done.stderr
