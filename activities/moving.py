@@ -33,7 +33,8 @@ from activities.store.registry import host_rows, repo_rows
 from activities.store.registry.host_rows import Host
 from activities.temporal import RPC_TIMEOUT
 from workflows.model.errors import ServiceError
-from workflows.model.event_payloads import BranchEvent, BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
+from workflows.model.event_payloads import BranchEvent
 from workflows.model.rows import EventRecord
 from workflows.policy.host_availability import (
     HOST_UNSEEN,

@@ -11,7 +11,7 @@ from activities.git.mirrors import Mirror, mirror_of
 from activities.store import branch_rows
 from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Repo
-from workflows.model.event_payloads import BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -7,7 +7,7 @@ from activities.git import git_branches
 from activities.git.merges.task_line import Part
 from activities.host.context import Context
 from activities.store import branch_rows, job_rows
-from workflows.model.event_payloads import BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
 from workflows.model.jobs import JobRun, Work
 
 

@@ -31,7 +31,8 @@ from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Repo
 from workflows.contract.models import Action, ServiceResult
 from workflows.model.errors import RefusedError, ServiceError
-from workflows.model.event_payloads import BranchEvent, BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
+from workflows.model.event_payloads import BranchEvent
 from workflows.model.jobs import JobRun
 from workflows.model.states import Continuation, JobState
 from workflows.model.workers import UNRESOLVED

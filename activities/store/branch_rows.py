@@ -8,7 +8,8 @@ from sqlalchemy import Engine, select
 
 from activities.store import event_rows, schema
 from activities.store.queries import rows
-from workflows.model.event_payloads import BranchEvent, BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
+from workflows.model.event_payloads import BranchEvent
 from workflows.model.ids import root_of
 from workflows.model.rows import EventRecord
 from workflows.model.states import JobState, TaskState

@@ -30,8 +30,7 @@ from activities.store.placements import host_of, is_unplaced
 from activities.store.queries import clock, rows, scalar, scalars
 from activities.store.schema.github import REFUSED
 from workflows.github.facts import FactState
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import BranchEventKind
+from workflows.model.event_kinds import BranchEventKind, EventKind
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy.host_availability import UNSEEN_SECONDS
 

@@ -21,7 +21,8 @@ from cli.main import main
 from tests.bridge import github_seeds, seeds
 from tests.bridge.github_seeds import SETTINGS, SHOP
 from tests.waiting import wait_for
-from workflows.model.event_payloads import BranchEvent, BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
+from workflows.model.event_payloads import BranchEvent
 from workflows.model.states import JobState, TaskState
 
 pytestmark = pytest.mark.ruling("L2", "L7")

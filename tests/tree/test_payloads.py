@@ -9,7 +9,8 @@ from bridge.operations.people import event_of
 from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
 from workflows.contract.models import Delegation, HumanQuestion, Notice
 from workflows.contract.parse import Accepted, read_result
-from workflows.model.event_kinds import PAYLOADS, EventKind, UnfitPayloadError, check_payload
+from workflows.model.event_kinds import EventKind
+from workflows.model.event_payloads import PAYLOADS, UnfitPayloadError, check_payload
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation
 from workflows.policy.lost_trees import dismissed_rows, lost_rows

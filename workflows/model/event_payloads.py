@@ -1,17 +1,16 @@
-"""The classes of event payloads, by subject: an agent's run, people, the tree, branches (rulings B4, I5)."""
+"""The payload of each kind of event; its classes by subject: an agent's run, people, the tree, branches (B4, I5)."""
 
-from enum import StrEnum
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-Data = dict[str, str | int | float | bool | list[str] | None]
+from workflows.model.event_kinds import Data, EventKind
 
 
 class Payload(BaseModel):
-    """A payload with exactly its declared keys and types."""
+    """A payload with exactly its declared keys and types. A class is built at its first event: most are never used."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class RecordRefusedPayload(Payload):
@@ -344,21 +343,6 @@ class ReplansPayload(Payload):
     attempts: int
 
 
-class BranchEventKind(StrEnum):
-    """The kind of a branch event."""
-
-    MERGED = "branch_merged"
-    DROPPED = "branch_dropped"
-    REVISED = "branch_revised"
-    """A person commented on its diff, and a job works on the comments."""
-    LINE_CONFLICT = "line_conflict"
-    """It conflicts with the line of its chain and is not on it (ruling O3)."""
-    REVIEW_ASKED = "review_asked"
-    """A review of what the tree's own reviews have not seen (ruling L10)."""
-    KEPT = "work_kept"
-    """The work of an attempt that had moved, from a host that came back (ruling Q5)."""
-
-
 class BranchEvent(Payload):
     """An order on a branch: its actor, the branch with its commit, the task branch, and whether it was merged there."""
 
@@ -378,3 +362,74 @@ class BranchEvent(Payload):
     by: str = ""
     """The job that works on a person's comments."""
     comments: list[str] = []
+
+
+PAYLOADS: dict[EventKind, type[Payload]] = {
+    EventKind.DELEGATION_PREFLIGHT_FAILED: PreflightPayload,
+    EventKind.DELEGATION_WALLTIME_EXCEEDED: WalltimePayload,
+    EventKind.DELEGATION_COST_EXCEEDED: TokensPayload,
+    EventKind.DELEGATION_COST_USD_EXCEEDED: DollarsPayload,
+    EventKind.DELEGATION_WIDTH_EXCEEDED: WidthPayload,
+    EventKind.DELEGATION_LOOP_WARNING: LoopPayload,
+    EventKind.DELEGATION_LOOP_DETECTED: LoopPayload,
+    EventKind.DELEGATION_KILLED: KillPayload,
+    EventKind.DELEGATION_FINALIZE_ENQUEUED: FinalizePayload,
+    EventKind.DELEGATION_FINALIZED: DelegationsPayload,
+    EventKind.DELEGATION_DEPTH_EXCEEDED: DepthPayload,
+    EventKind.DELEGATION_BUDGET_EXCEEDED: JobBudgetPayload,
+    EventKind.TREE_STARTED: TreeStartedPayload,
+    EventKind.TREE_ENDED: TreeEndedPayload,
+    EventKind.TREE_CUT_SHORT: FinalizePayload,
+    EventKind.JOB_QUEUED: JobQueuedPayload,
+    EventKind.JOB_BEGUN: JobBegunPayload,
+    EventKind.JOB_ENDED: JobEndedPayload,
+    EventKind.JOB_TAKEN_BACK: AttemptPayload,
+    EventKind.JOB_MOVED: MovedPayload,
+    EventKind.BATCH_SETTLED: BatchSettledPayload,
+    EventKind.CONTINUATION_ENQUEUED: ContinuationPayload,
+    EventKind.DELEGATION_BUDGET_WARNING: BudgetWarningPayload,
+    EventKind.DELEGATION_DROPPED: DelegationsPayload,
+    EventKind.DELEGATION_IGNORED_EPHEMERAL: DelegationsPayload,
+    EventKind.VERIFY_REPLAN_EXHAUSTED: ReplansPayload,
+    EventKind.TASK_BLOCKED: BlockPayload,
+    EventKind.RETRY_REQUESTED: ActorPayload,
+    EventKind.RETRY_REFUSED: ActorPayload,
+    EventKind.HUMAN_QUESTIONS_IGNORED: QuestionsPayload,
+    EventKind.HUMAN_QUESTIONS_DEFERRED: QuestionsPayload,
+    EventKind.ROUND_OPENED: RoundPayload,
+    EventKind.ROUND_JOINED: RoundPayload,
+    EventKind.ROUND_REMINDER: RoundPayload,
+    EventKind.ROUND_EXTENDED: RoundPayload,
+    EventKind.ROUND_EXPIRED: RoundEndPayload,
+    EventKind.ROUND_CLOSED: RoundEndPayload,
+    EventKind.RESUME_ACCEPTED: ResumePayload,
+    EventKind.RESUME_REFUSED: ResumeRefusedPayload,
+    EventKind.TREE_LOST: TreeLostPayload,
+    EventKind.TREE_TAKEN_UP: TakeUpPayload,
+    EventKind.TASK_DISMISSED: ActorPayload,
+    EventKind.RECORD_REFUSED: RecordRefusedPayload,
+    EventKind.RESULT_AMBIGUOUS: AmbiguousPayload,
+    EventKind.RESULT_UNKNOWN_KEYS_DROPPED: KeysDroppedPayload,
+    EventKind.RESULT_REPAIRED: RepairPayload,
+    EventKind.RUN_STARTED_AGAIN: RunAgainPayload,
+    EventKind.SESSION_NOT_RESUMED: SessionPayload,
+    EventKind.TREE_CAVEAT: CaveatPayload,
+    EventKind.WORK_LEFT_OUT: LeftOutPayload,
+    EventKind.EDITS_DISCARDED: EditsPayload,
+    EventKind.NOTHING_CHANGED: NothingChangedPayload,
+    EventKind.AGENT_REFUSED: AgentRefusedPayload,
+}
+
+
+class UnfitPayloadError(Exception):
+    """An event's kind is unknown, or its payload does not fit its kind."""
+
+
+def check_payload(kind: str, data: Data) -> None:
+    """Raise if a payload does not fit its kind: that is a bug, like a move that is not in the table."""
+    try:
+        PAYLOADS[EventKind(kind)].model_validate(data)
+    except ValidationError as error:
+        raise UnfitPayloadError(f"event {kind}: {error}") from None
+    except (ValueError, KeyError):
+        raise UnfitPayloadError(f"event {kind} is not in EventKind and PAYLOADS: add it with its model") from None

@@ -5,8 +5,7 @@ library.
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
+from workflows.model.event_kinds import Data, EventKind
 
 
 class ResumeFault(StrEnum):

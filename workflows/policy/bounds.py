@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from workflows.contract.size_limits import COUNTS
 from workflows.model.briefs import BudgetLine
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
+from workflows.model.event_kinds import Data, EventKind
 from workflows.model.refusals import Refusal
 from workflows.model.rows import JobRecord, TaskRecord
 from workflows.model.settings import Bounds

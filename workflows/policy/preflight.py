@@ -6,8 +6,7 @@ from workflows.contract.faults import did_you_mean
 from workflows.contract.graph import topological
 from workflows.contract.models import WRITE_POLICIES, Action, Delegation, Ephemeral, Runtime
 from workflows.contract.worktree_names import merged_leg
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
+from workflows.model.event_kinds import Data, EventKind
 from workflows.model.refusals import Refusal
 from workflows.model.settings import TreeSettings
 from workflows.model.workers import Worker

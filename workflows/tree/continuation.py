@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from workflows.contract.models import Action, Decision, SynthesisRule
 from workflows.model.briefs import BriefLeg, ContinuationBrief, Correction
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
+from workflows.model.event_kinds import Data, EventKind
 from workflows.model.jobs import JobRun
 from workflows.model.long_texts import RefusedSet, Text
 from workflows.model.rounds import Reply

@@ -10,8 +10,7 @@ from workflows.contract.graph import twins
 from workflows.contract.models import Delegation, SynthesisRule
 from workflows.contract.worktree_names import AT_BASE, merged_leg
 from workflows.model.briefs import Correction
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
+from workflows.model.event_kinds import Data, EventKind
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.long_texts import Text
 from workflows.model.refusals import Refusal

@@ -1,7 +1,6 @@
 """The end of a tree: its one finalize, the kill, the blocked task, the close (rulings G1, G2, D4)."""
 
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
+from workflows.model.event_kinds import Data, EventKind
 from workflows.model.refusals import Refusal
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import DISMISS, KILL, RETRY

@@ -1,7 +1,6 @@
 """Jobs that go on at another host, at no cost to retries, budgets and streaks (ruling Q5)."""
 
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
+from workflows.model.event_kinds import Data, EventKind
 from workflows.model.jobs import JobOutcome
 from workflows.model.states import JobState
 from workflows.policy.moving import moves_as_it_is

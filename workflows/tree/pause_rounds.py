@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from workflows.contract.models import HumanQuestion
 from workflows.model.briefs import Answer
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
+from workflows.model.event_kinds import Data, EventKind
 from workflows.model.refusals import Refusal
 from workflows.model.rounds import Asked, Reply, Round, RoundEnd, RoundKind, TimerPurpose
 from workflows.model.rows import FailingRecord, QuestionRecord, RoundRecord

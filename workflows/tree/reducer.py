@@ -3,8 +3,7 @@
 from typing import assert_never
 
 from workflows.contract.storable import short_line
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
+from workflows.model.event_kinds import Data, EventKind
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rows import TaskRecord
 from workflows.model.spend import Ledger

@@ -10,8 +10,7 @@ from typing import assert_never
 from workflows.contract.size_limits import cut_to_bound
 from workflows.contract.storable import short_line
 from workflows.model.briefs import Answer
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
+from workflows.model.event_kinds import Data, EventKind
 from workflows.model.orders import signature
 from workflows.model.refusals import Refusal, ResumeFault
 from workflows.model.rounds import Reply, Round, RoundEnd, TimerPurpose, last_words

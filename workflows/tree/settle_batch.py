@@ -1,8 +1,7 @@
 """Progress of a batch: starting legs, skipping unreachable ones, its one continuation (rulings D1, E1 to E5)."""
 
 from workflows.model.briefs import Correction
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import Data
+from workflows.model.event_kinds import Data, EventKind
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.refusals import Refusal
 from workflows.model.states import Continuation, JobState

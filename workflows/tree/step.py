@@ -5,8 +5,8 @@ from typing import TypedDict, Unpack
 
 from workflows.contract.models import Decision, Notice
 from workflows.contract.size_limits import cut_to_bound
-from workflows.model.event_kinds import EventKind, check_payload
-from workflows.model.event_payloads import Data
+from workflows.model.event_kinds import Data, EventKind
+from workflows.model.event_payloads import check_payload
 from workflows.model.refusals import Refusal
 from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord
 from workflows.model.spend import Usage

@@ -14,7 +14,7 @@ from bridge.operations.branches.branches import Branches
 from bridge.operations.service import Service
 from workflows.github.merge_gate import GateState
 from workflows.model.errors import ServiceError
-from workflows.model.event_payloads import BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
 from workflows.policy.host_availability import lacks_worker
 
 log = logging.getLogger("service")

@@ -27,7 +27,7 @@ from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.github.effective_jobs import chain_of
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError
-from workflows.model.event_payloads import BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState, WaitsFor
 

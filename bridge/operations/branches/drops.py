@@ -24,7 +24,8 @@ from bridge.operations.jobs import jobs
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from workflows.model.errors import Commands, NotFoundError, RefusedError, ServiceError, UsageError, with_nearest
-from workflows.model.event_payloads import BranchEvent, BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
+from workflows.model.event_payloads import BranchEvent
 from workflows.model.rows import TaskRecord
 from workflows.model.states import JobState
 from workflows.policy.tree_states import TreeState, tree_state

@@ -20,8 +20,7 @@ from workflows.github.effective_jobs import chain_of
 from workflows.github.merge_gate import GateVerdict, judge
 from workflows.github.merge_gate_inputs import GateInputs, Head, JobFacts, LaterReview, Look, WorkState
 from workflows.model.errors import Commands, ServiceError
-from workflows.model.event_kinds import EventKind
-from workflows.model.event_payloads import BranchEventKind
+from workflows.model.event_kinds import BranchEventKind, EventKind
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord
 from workflows.model.states import Continuation, JobState, TaskState

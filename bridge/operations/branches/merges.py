@@ -21,7 +21,8 @@ from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.model.errors import Commands, NotFoundError, RefusedError, UsageError
-from workflows.model.event_payloads import BranchEvent, BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
+from workflows.model.event_payloads import BranchEvent
 from workflows.model.rows import JobRecord, TaskRecord
 from workflows.model.states import JobState, WaitsFor
 

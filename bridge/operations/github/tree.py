@@ -13,7 +13,7 @@ from workflows.github.bound_tree import BoundTree, last_job
 from workflows.github.facts import FactKind, due
 from workflows.github.texts.comments import body
 from workflows.model.errors import NotFoundError
-from workflows.model.event_payloads import BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
 from workflows.model.rows import JobRecord
 
 

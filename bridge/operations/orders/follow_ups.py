@@ -27,7 +27,8 @@ from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.github.merge_gate import GateVerdict
 from workflows.model.errors import Commands, RefusedError, UsageError
-from workflows.model.event_payloads import BranchEvent, BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
+from workflows.model.event_payloads import BranchEvent
 from workflows.model.jobs import Work
 from workflows.model.states import JobState
 from workflows.model.workers import Worker

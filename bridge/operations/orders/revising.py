@@ -25,7 +25,8 @@ from workflows.contract.models import Action, Delegation
 from workflows.contract.size_limits import cut_to_bound
 from workflows.contract.storable import storable
 from workflows.model.errors import RefusedError, UsageError
-from workflows.model.event_payloads import BranchEvent, BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
+from workflows.model.event_payloads import BranchEvent
 from workflows.model.ids import root_of
 from workflows.model.orders import ResumeOrder, signature
 from workflows.model.rounds import RoundKind

@@ -15,7 +15,8 @@ from tests.activities.jobs.conftest import Stage, git
 from workflows.contract.models import Action, SynthesisRule
 from workflows.github.facts import FactKind
 from workflows.model.briefs import BriefLeg
-from workflows.model.event_payloads import BranchEvent, BranchEventKind
+from workflows.model.event_kinds import BranchEventKind
+from workflows.model.event_payloads import BranchEvent
 from workflows.model.jobs import JobOutcome, JobRun, Work
 from workflows.model.long_texts import Text
 from workflows.model.states import Continuation, JobState

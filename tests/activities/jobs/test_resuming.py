@@ -12,7 +12,7 @@ from tests.activities.jobs.programs import a_job, calls, driving
 from tests.assigned import changed
 from tests.tree.simulator import World, delegation, tree_input
 from workflows.contract.models import Action, AutonomyPolicy, Notice
-from workflows.model.event_kinds import check_payload
+from workflows.model.event_payloads import check_payload
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState
