@@ -3,7 +3,6 @@
 It asks everything before it does anything, so that leaving in the middle leaves nothing behind.
 """
 
-import asyncio
 import os
 import shutil
 import sys
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from activities.git.checkout import top_level
 from cli.asking.init import Answers, decide, in_words
 from cli.drawing.output import say, say_json, tell
 from cli.invocation.faults import if_interrupted
@@ -58,16 +58,18 @@ def init(
     What is registered already is left as it is. A Temporal server of your own is made ready first, like by `service
     cluster init`. Where hosts share a store, the repository is registered with its remote `origin`.
     """
+    if weak_box is not None:
+        raise UsageError("there is no weaker box any more; use --without-box or --with-box", "service init --help")
+    top = top_level(Path())  # before all that is slow to import
+
     from bridge.operations.health import runtimes
     from bridge.operations.home import cluster
     from bridge.operations.registry import init as initiation
     from bridge.operations.registry import repos
     from cli.drawing.progress import progress
 
-    if weak_box is not None:
-        raise UsageError("there is no weaker box any more; use --without-box or --with-box", "service init --help")
     service = service_here()
-    found = initiation.checkout(service, Path())
+    found = initiation.checkout(service, top)
     with progress("looking at the agents' programs") as step:
         seen = runtimes.check_runtimes(service)
         usable = initiation.usable(seen)
@@ -125,6 +127,8 @@ def _started(service: "Service") -> bool:
 
 def _checked(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, Any], int]:
     """Have the lead answer a tiny question, and return the outcome."""
+    import asyncio
+
     from bridge.operations.orders import new_jobs
     from bridge.operations.registry import init as initiation
     from cli.asking.tree import follow, silently

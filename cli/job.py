@@ -46,7 +46,6 @@ def list_(
     """List the newest trees: their state, what they wait for, what was said last. With --jobs, the jobs."""
     from activities.store.job_rows import JobFilter
     from activities.store.tree_list import TreeFilter
-    from bridge.operations.jobs.jobs import states_by_name
     from bridge.operations.jobs.tree_list import state_by_name
 
     service = service_here()
@@ -59,6 +58,8 @@ def list_(
         where = links.page_of_jobs(service, tree, **narrowed, **flags) if by_job else links.page_of_trees(**narrowed)
         open_page(service, where)
     elif by_job:
+        from bridge.operations.jobs.jobs import states_by_name
+
         wanted = JobFilter(
             repo=repo,
             agent=agent,
@@ -106,10 +107,14 @@ def _list_trees(service: "Service", wanted: "TreeFilter", *, json: bool) -> None
 
 
 def _check_names(service: "Service", repo: str | None, agent: str | None) -> None:
-    from bridge.operations.registry import agents, repos
+    if repo is not None:
+        from bridge.operations.registry import repos
 
-    repos.refuse_unknown(service, repo)
-    agents.refuse_unknown(service, agent)
+        repos.refuse_unknown(service, repo)
+    if agent is not None:
+        from bridge.operations.registry import agents
+
+        agents.refuse_unknown(service, agent)
 
 
 def _list_jobs(service: "Service", wanted: "JobFilter", *, json: bool) -> None:

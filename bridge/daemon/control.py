@@ -6,10 +6,10 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from activities.store import job_rows
 from bridge.machine import address, daemon_state
 from bridge.machine.daemon_state import DaemonStatus
 from bridge.machine.progress import Step, unheard
-from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from bridge.operations.settings import DAEMON_READS
 
@@ -55,8 +55,11 @@ def status(service: Service) -> DaemonStatus:
 
 
 def preflight_failures(service: Service) -> int:
-    """Count the coordinators whose delegations could not be routed; 0 while there is no store."""
-    return jobs.preflight_failures(service) if service.settings.store.url or service.home.store.exists() else 0
+    """Count the coordinators whose delegations could not be routed; 0 while there is no store (spec: `service daemon
+    status`).
+    """
+    has_store = service.settings.store.url or service.home.store.exists()
+    return job_rows.count_preflight_failures(service.store) if has_store else 0
 
 
 def _require(service: Service) -> None:

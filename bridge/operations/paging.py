@@ -1,4 +1,4 @@
-"""Pages of a list: a cursor is the sort key of the last row shown, opaque to callers."""
+"""Lists: what is searched for, and pages; a cursor is the sort key of the last row shown, opaque to callers."""
 
 import base64
 import json
@@ -8,7 +8,14 @@ from typing import TypeVar
 
 from workflows.model.errors import UsageError
 
+LONGEST_SEARCH = 200
 T = TypeVar("T")
+
+
+def check_search(text: str) -> None:
+    """Refuse a search text that is too long."""
+    if len(text) > LONGEST_SEARCH:
+        raise UsageError(f"a search has at most {LONGEST_SEARCH} characters, not {len(text)}")
 
 
 def cursor(at: float, identity: str) -> str:

@@ -1,8 +1,9 @@
-"""Late imports: reads of rows do not load libgit2, which takes a tenth of a second; plain output does not load Rich."""
+"""Late imports: no command loads what takes long and is not for it. Members collect no garbage while they load."""
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,29 @@ needless = {
 }
 assert not needless & set(sys.modules), needless & set(sys.modules)
 """
+LISTS = """
+import sys
+from cli.main import main
+for words in ("job list", "daemon status"):
+    main(words.split())
+needless = {"bridge.operations.jobs.jobs", "workflows.model.event_payloads"} & set(sys.modules)
+assert not needless, needless
+"""
+OUTSIDE = """
+import sys
+from cli.main import main
+assert main(["init"]) == 2
+needless = {"asyncio", "sqlalchemy", "temporalio", "bridge.operations.service"} & set(sys.modules)
+assert not needless, needless
+"""
+MEMBERS = """
+import gc, sys
+whole = []
+gc.callbacks.append(lambda phase, info: whole.append(phase) if info["generation"] == 2 else None)
+import activities.__main__, bridge.http.__main__, bridge.github.__main__
+assert not whole and gc.isenabled()
+assert "sqlalchemy.dialects.postgresql" not in sys.modules
+"""
 WARM = """
 import sys
 from cli.main import main
@@ -69,6 +93,18 @@ def test_a_read_imports_nothing_that_starts_or_changes_work(home: Home) -> None:
     run(home, READS)
 
 
+def test_a_list_of_trees_and_the_status_import_nothing_that_shows_a_job(home: Home) -> None:
+    run(home, LISTS)
+
+
+def test_outside_of_a_repository_init_imports_nothing_that_sets_one_up(home: Home, tmp_path: Path) -> None:
+    run(home, OUTSIDE, folder=tmp_path)
+
+
+def test_the_worker_and_the_bridge_load_without_the_garbage_collector_and_the_database_of_others(home: Home) -> None:
+    run(home, MEMBERS)
+
+
 def test_the_warm_process_has_imported_what_a_read_needs(home: Home) -> None:
     run(home, WARM)
 
@@ -77,7 +113,7 @@ def test_where_nothing_is_drawn_rich_is_not_imported(home: Home) -> None:
     run(home, UNDRAWN)
 
 
-def run(home: Home, program: str) -> None:
-    env = {**os.environ, "SERVICE_HOME": str(home.root)}
-    said = subprocess.run([sys.executable, "-P", "-c", program], env=env, capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stderr
+def run(home: Home, program: str, folder: Path | None = None) -> None:
+    env, words = {**os.environ, "SERVICE_HOME": str(home.root)}, [sys.executable, "-P", "-c", program]
+    ended = subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr

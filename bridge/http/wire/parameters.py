@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import Header, Path, Query
 
-from bridge.operations.jobs.jobs import LONGEST_SEARCH
+from bridge.operations.paging import LONGEST_SEARCH
 from workflows.model.states import JobState
 from workflows.pipeline.plan import RunState
 from workflows.policy.tree_states import TreeState

@@ -14,6 +14,7 @@ from activities.store.job_rows import JobFilter
 from bridge.operations.jobs import binding_view, hosts
 from bridge.operations.jobs.binding_view import NOTHING, Belonging
 from bridge.operations.jobs.hosts import OtherHost
+from bridge.operations.paging import check_search
 from bridge.operations.service import Service
 from workflows.github.effective_jobs import chain_of
 from workflows.model import ids
@@ -34,7 +35,6 @@ Deps = Mapping[tuple[str, str], Sequence[str]]
 """By coordinator's job id and leg: the legs of the same result that this leg depends on."""
 
 
-LONGEST_SEARCH = 200
 FORGED = "Its result is not shown: what the store has of its end was not sealed with a key of this service."
 
 
@@ -90,12 +90,6 @@ def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
     if wanted.tree is not None:
         wanted = replace(wanted, tree=get(service, wanted.tree).root_job_id)
     return hosts.with_reasons(service, job_rows.find(service.store, wanted))
-
-
-def check_search(text: str) -> None:
-    """Refuse a search text that is too long."""
-    if len(text) > LONGEST_SEARCH:
-        raise UsageError(f"a search has at most {LONGEST_SEARCH} characters, not {len(text)}")
 
 
 def state_labels(service: Service, jobs: Sequence[JobRecord]) -> dict[str, str]:
@@ -163,11 +157,6 @@ def tree(service: Service, job_id: str) -> Tree:
     belongs_to = binding_view.belonging(service, jobs[0]) if jobs else NOTHING
     places = placements.hosts_in(service.store, root) if service.settings.is_fleet else {}
     return Tree(task, jobs, bounds, belongs_to, tuple(round_rows.of_tree(service.store, root)), places)
-
-
-def preflight_failures(service: Service) -> int:
-    """Count coordinators whose delegations could not be routed (spec: `service daemon status`)."""
-    return job_rows.count_preflight_failures(service.store)
 
 
 def events(

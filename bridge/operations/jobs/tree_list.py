@@ -7,7 +7,7 @@ from enum import StrEnum
 from activities.store import tree_list
 from activities.store.tree_list import ListedTree, TreeFilter
 from bridge.operations.jobs import hosts
-from bridge.operations.jobs.jobs import check_search
+from bridge.operations.paging import check_search
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError, with_nearest
 from workflows.model.rows import JobRecord, RoundRecord

@@ -87,9 +87,9 @@ def only(service: Service, action: Action, repo: str) -> Agent:
     raise RefusedError(f"no agent can {action} on {repo}", ways)
 
 
-def refuse_unknown(service: Service, name: str | None) -> None:
+def refuse_unknown(service: Service, name: str) -> None:
     """Raise if a list is narrowed to an agent that is not registered and that never had a job."""
-    if name is not None and not job_rows.find(service.store, JobFilter(agent=name, limit=1)):
+    if not job_rows.find(service.store, JobFilter(agent=name, limit=1)):
         get(service, name)
 
 

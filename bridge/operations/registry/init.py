@@ -11,6 +11,7 @@ from typing import Any
 
 from activities.agents.adapter import CannotLaunchError
 from activities.git import hub
+from activities.git.checkout import top_level
 from activities.git.hub import HubAwayError, HubRefusesError
 from activities.git.remotes import remotes, without_credentials
 from activities.git.work_folder.worktrees import commit_of
@@ -131,7 +132,7 @@ class InitPlan:
 
 def checkout(service: Service, folder: Path) -> Checkout:
     """Return the repository of a folder; raise if jobs could not work on it."""
-    top = repos.top_level(folder)
+    top = top_level(folder)
     commit_of(top, "HEAD")
     every, named = repos.every(service), remotes(top)
     known = [each for each in every if each.checkouts.get(service.settings.host) == str(top)]

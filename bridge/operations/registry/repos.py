@@ -3,11 +3,11 @@
 import os
 import re
 import shlex
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from activities.git import hub
+from activities.git.checkout import top_level
 from activities.git.registered_repository import common_directory
 from activities.git.remotes import remotes, without_credentials
 from activities.host import checkouts
@@ -194,9 +194,9 @@ def _shares(checkout: Path, common: Path) -> bool:
         return False
 
 
-def refuse_unknown(service: Service, name: str | None) -> None:
+def refuse_unknown(service: Service, name: str) -> None:
     """Raise if a list is narrowed to a repository that is not registered and that no job ever worked on."""
-    if name is not None and not job_rows.find(service.store, JobFilter(repo=name, limit=1)):
+    if not job_rows.find(service.store, JobFilter(repo=name, limit=1)):
         get(service, name)
 
 
@@ -209,23 +209,3 @@ def remove(service: Service, name: str) -> None:
             f"service job show {running[0].job_id}",
         )
     repo_rows.remove(service.store, name)
-
-
-def top_level(path: Path) -> Path:
-    """Return the root of the repository that contains a folder."""
-    path = path.expanduser().absolute()
-    if not path.is_dir():
-        raise NotFoundError(f"{path} is not a folder", "service repo add OWNER/NAME PATH")
-    answer = subprocess.run(
-        ["git", "-C", str(path), "rev-parse", "--is-bare-repository", "--show-toplevel"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    match answer.stdout.splitlines():
-        case ["true", *_]:
-            return path
-        case ["false", top]:
-            return Path(top)
-        case _:
-            raise UsageError(f"{path} is not a git repository", f"git -C {path} init")
