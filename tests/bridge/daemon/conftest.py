@@ -73,10 +73,10 @@ def pid_in(path: Path) -> int:
 def describe_namespace(address: str) -> dict[str, str]:
     """Return the server's retention and search attributes."""
     where = ("--address", address, "--namespace", "service", "--output", "json")
-    said = subprocess.run(
+    completed = subprocess.run(
         [str(server.find_program()), "operator", "namespace", "describe", *where], capture_output=True, check=True
     )
-    config = json.loads(said.stdout)["config"]
+    config = json.loads(completed.stdout)["config"]
     return {"retention": config["workflowExecutionRetentionTtl"], **_flip(config["customSearchAttributeAliases"])}
 
 

@@ -37,13 +37,13 @@ def told_address(home: Home) -> str:
 
 @pytest.mark.ruling("engine:embedded")
 def test_it_starts_whole_says_where_and_stops_without_a_trace(home: Home, options: DaemonOptions) -> None:
-    said: list[str] = []
+    steps: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         wanted = options.model_copy(update={"temporal_port": port, "ui_port": 8233, "search_attributes": REPO})
-        seen = background.start(home, wanted, said.append)
-    assert re.fullmatch(r"server [\d.]+ s, worker [\d.]+ s", said[-1])
-    assert "…" in "".join(said), "it was said what is waited for"
+        seen = background.start(home, wanted, steps.append)
+    assert re.fullmatch(r"server [\d.]+ s, worker [\d.]+ s", steps[-1])
+    assert "…" in "".join(steps), "it was said what is waited for"
     address = told_address(home)
     assert seen.state is not None
     assert seen.state.phase is GroupPhase.RUNNING
@@ -57,8 +57,8 @@ def test_it_starts_whole_says_where_and_stops_without_a_trace(home: Home, option
     assert home.temporal_db.stat().st_mode & 0o077 == 0
     pids = [seen.pid or 0, *children(home).values()]
     assert len(pids) == 3
-    assert background.stop(home, said.append)
-    assert said[-1].startswith("stopping")
+    assert background.stop(home, steps.append)
+    assert steps[-1].startswith("stopping")
     wait_for(lambda: all(is_gone(pid) for pid in pids), "the end of all three")
     assert not status(home).running
     assert not background.stop(home), "stopping twice is stopping once"

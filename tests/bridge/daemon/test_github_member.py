@@ -47,12 +47,12 @@ def options(home: Home) -> DaemonOptions:
 def members(home: Home, lock: FileLock, *, embedded: bool) -> dict[str, MemberProgram]:
     first = DaemonState(pid=os.getpid(), phase=GroupPhase.STARTING, started_at=datetime.now(UTC), version="1")
     state, wanted = StateFile(home.daemon_state, first), options(home)
-    found = (
+    programs = (
         foreground._embedded_members(home, wanted, state, lock)
         if embedded
         else foreground._external_members(home, wanted, state)
     )
-    return {member.name: member for member in found}
+    return {member.name: member for member in programs}
 
 
 def test_without_an_account_there_is_no_such_member(home: Home, lock: FileLock) -> None:
@@ -64,26 +64,26 @@ def test_without_an_account_there_is_no_such_member(home: Home, lock: FileLock) 
 @pytest.mark.parametrize("embedded", [True, False])
 def test_each_secret_is_handed_to_the_one_that_needs_it(home: Home, lock: FileLock, embedded: bool) -> None:
     home.config.write_text(ACCOUNT)
-    found = members(home, lock, embedded=embedded)
-    assert list(found)[-4:] == ["worker", "bridge", "github", "commands"]
-    assert {name for name, each in found.items() if TOKEN in each.env.values()} == {"github"}
-    assert {name for name, each in found.items() if HOOK in each.env.values()} == {"bridge"}
-    assert found["github"].argv[-2:] == ("-m", "bridge.github")
+    programs = members(home, lock, embedded=embedded)
+    assert list(programs)[-4:] == ["worker", "bridge", "github", "commands"]
+    assert {name for name, each in programs.items() if TOKEN in each.env.values()} == {"github"}
+    assert {name for name, each in programs.items() if HOOK in each.env.values()} == {"bridge"}
+    assert programs["github"].argv[-2:] == ("-m", "bridge.github")
 
 
 def test_a_github_app_needs_no_variable(home: Home, lock: FileLock, tmp_path: Path) -> None:
     home.config.write_text(APP.format(key=tmp_path / "key.pem"))
-    found = members(home, lock, embedded=False)
-    assert "github" in found
-    assert found["worker"].env["PATH"] == os.environ["PATH"]
+    programs = members(home, lock, embedded=False)
+    assert "github" in programs
+    assert programs["worker"].env["PATH"] == os.environ["PATH"]
 
 
 def test_what_the_daemon_is_started_with_holds_no_secret(home: Home) -> None:
     home.config.write_text(ACCOUNT)
-    said = options(home).model_dump_json()
-    assert "DESK_TOKEN" in said
-    assert TOKEN not in said
-    assert HOOK not in said
+    text = options(home).model_dump_json()
+    assert "DESK_TOKEN" in text
+    assert TOKEN not in text
+    assert HOOK not in text
 
 
 @pytest.mark.parametrize("words", [["start"], ["run"]])
@@ -94,10 +94,10 @@ def test_a_missing_token_is_a_sentence_before_anything_starts(
     home.config.write_text(ACCOUNT)
     monkeypatch.delenv("DESK_TOKEN") if value is None else monkeypatch.setenv("DESK_TOKEN", value)
     assert main(["daemon", *words]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: ")
-    assert "DESK_TOKEN" in said
-    assert "try: export DESK_TOKEN=..." in said
+    output = capsys.readouterr().err
+    assert output.startswith("error: ")
+    assert "DESK_TOKEN" in output
+    assert "try: export DESK_TOKEN=..." in output
     assert not home.daemon_state.exists()
 
 

@@ -91,10 +91,10 @@ def test_a_daemon_that_runs_by_hand_is_in_the_way(tmp_path: Path) -> None:
 
 def test_launchd_is_told_in_its_own_format(tmp_path: Path) -> None:
     wanted = installation.plan(Home(tmp_path / "home"), "darwin")
-    told = plistlib.loads(wanted.text.encode())
-    assert told["ProgramArguments"][-2:] == ["daemon", "run"]
-    assert told["EnvironmentVariables"]["SERVICE_HOME"] == str(tmp_path / "home")
-    assert told["AbandonProcessGroup"] is True
+    plist = plistlib.loads(wanted.text.encode())
+    assert plist["ProgramArguments"][-2:] == ["daemon", "run"]
+    assert plist["EnvironmentVariables"]["SERVICE_HOME"] == str(tmp_path / "home")
+    assert plist["AbandonProcessGroup"] is True
 
 
 def test_other_systems_are_told_what_to_do(tmp_path: Path) -> None:

@@ -92,15 +92,15 @@ async def test_the_daemon_looks_again_and_again(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(set_aside, "__defaults__", (10,))
     keeping = asyncio.create_task(logs.keep_small(tmp_path))
     log, copy = tmp_path / "x.log", tmp_path / "x.log.1"
-    for said in ("0" * 20, "1" * 20, "2" * 20):
-        log.write_text(said)
-        await until(partial(set_aside_is, copy, said), "a log that is set aside")
+    for text in ("0" * 20, "1" * 20, "2" * 20):
+        log.write_text(text)
+        await until(partial(set_aside_is, copy, text), "a log that is set aside")
         assert log.read_text() == ""
     keeping.cancel()
 
 
-def set_aside_is(copy: Path, said: str) -> bool:
-    return copy.exists() and copy.read_text() == said
+def set_aside_is(copy: Path, text: str) -> bool:
+    return copy.exists() and copy.read_text() == text
 
 
 def test_a_link_in_the_place_of_a_log_is_not_written_through(tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_what_is_added_is_told_line_by_line_also_after_the_log_was_set_aside(
             file.write(text)
 
     monkeypatch.setattr("bridge.daemon.logs.time.sleep", pause)
-    told = logs.follow(home, ["worker"])
-    assert [next(told) for _ in range(3)] == [("worker", "half a line"), ("worker", "and"), ("worker", "anew")]
+    lines = logs.follow(home, ["worker"])
+    assert [next(lines) for _ in range(3)] == [("worker", "half a line"), ("worker", "and"), ("worker", "anew")]
 
 
 @pytest.mark.parametrize("name", ["nobody", "../config", ""])

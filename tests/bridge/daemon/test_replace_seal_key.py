@@ -33,8 +33,8 @@ def service(tmp_path: Path) -> Service:
 
 
 def finding(service: Service) -> Finding:
-    [found] = doctor.seals(Service(service.home))
-    return found
+    [problem] = doctor.seals(Service(service.home))
+    return problem
 
 
 @pytest.mark.ruling("Q1")
@@ -63,9 +63,9 @@ def test_it_stays_for_what_is_under_way_and_that_is_told(service: Service, state
     before = seal_key.read(service.home.root)
     replace_seal_key.turn(service.home, alone=True)
     assert seal_key.read(service.home.root) == before
-    told = finding(service)
-    assert (told.level, "could speak as the service" in told.says) == (Level.WRONG, True)
-    assert f"rm '{service.home.seal_key}'" in told.fix
+    problem = finding(service)
+    assert (problem.level, "could speak as the service" in problem.says) == (Level.WRONG, True)
+    assert f"rm '{service.home.seal_key}'" in problem.fix
 
 
 def test_it_stays_where_other_hosts_have_it(service: Service) -> None:

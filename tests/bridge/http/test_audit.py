@@ -28,9 +28,9 @@ async def test_every_call_leaves_a_line_and_the_line_says_what_became_of_it(
         await call.get("/healthz"),
     ]
     text = service.home.audit.read_text() + service.home.strangers.read_text()
-    told = sorted((json.loads(line) for line in text.splitlines()), key=lambda line: float(line["time"]))
-    assert [line["request_id"] for line in told] == [answer.headers["X-Request-Id"] for answer in answers]
-    assert [(line["method"], line["route"], line["status"], line["error"]) for line in told] == [
+    entries = sorted((json.loads(line) for line in text.splitlines()), key=lambda line: float(line["time"]))
+    assert [line["request_id"] for line in entries] == [answer.headers["X-Request-Id"] for answer in answers]
+    assert [(line["method"], line["route"], line["status"], line["error"]) for line in entries] == [
         ("GET", "/v1/jobs/{job_id}", 200, None),
         ("GET", "/v1/jobs", 401, "unauthorized"),
         ("POST", "/v1/agents/{name}/ask", 404, "not_found"),
@@ -38,9 +38,9 @@ async def test_every_call_leaves_a_line_and_the_line_says_what_became_of_it(
         ("GET", "/v1/jobs", 403, "forbidden_host"),
         ("GET", "/healthz", 200, None),
     ]
-    assert {line["address"] for line in told} == {"10.0.0.9"}
-    assert told[2]["bytes_in"] == len(answers[2].request.content)
-    assert all(line["duration_ms"] > 0 and line["time"] > 0 for line in told)
+    assert {line["address"] for line in entries} == {"10.0.0.9"}
+    assert entries[2]["bytes_in"] == len(answers[2].request.content)
+    assert all(line["duration_ms"] > 0 and line["time"] > 0 for line in entries)
     for never in ("private words", "wrong-secret", "hidden", service.home.bridge_token.read_text()):
         assert never not in text
 

@@ -56,9 +56,9 @@ async def test_a_boxed_agent_finds_no_way_to_order(
 ) -> None:
     monkeypatch.setattr("tests.bridge.conftest.create_app", partial(create_app, agent_at=tcp_callers.agent_at))
     seal_key.ensure(service.home.root)
-    told = [listening(service).url, str(service.home.root), named_tokens.add(service.home, "told", "act")]
+    words = [listening(service).url, str(service.home.root), named_tokens.add(service.home, "told", "act")]
     request = world.request(world.box(Network.FULL), CALLS)
-    end = await world.play(world.box(Network.FULL), CALLS, argv=(*request.argv, json.dumps(told)))
+    end = await world.play(world.box(Network.FULL), CALLS, argv=(*request.argv, json.dumps(words)))
     assert json.loads(end.stdout.read_text() or "{}") == {
         "found": [],
         "without a token": [[401, "unauthorized"], [401, "unauthorized"]],

@@ -46,17 +46,17 @@ async def test_legs_are_merged_in_order_all_or_none_and_twice_is_once(tree: Revi
     answers = [await post(tree.service, f"{A}/merge", {"then": [B]}) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
     head = run_git(tree.repo, "rev-parse", TASK_BRANCH)
-    told = {"task_branch": TASK_BRANCH, "head": head, "left_out": []}
-    assert answers[0].json() == told | {"merged": [A, B], "already": []}
-    assert answers[1].json() == told | {"merged": [], "already": [A, B]}
+    expected = {"task_branch": TASK_BRANCH, "head": head, "left_out": []}
+    assert answers[0].json() == expected | {"merged": [A, B], "already": []}
+    assert answers[1].json() == expected | {"merged": [], "already": [A, B]}
 
 
 async def test_it_is_recorded_under_the_token_s_name(tree: Reviewed) -> None:
     await post(tree.service, f"{A}/merge", token=named_tokens.add(tree.service.home, "ann", "act"))
     from activities.store import event_rows
 
-    (told,) = [each for each in event_rows.of_tree(tree.service.store, seeds.ROOT) if each.kind == "branch_merged"]
-    assert told.message.startswith("ann (bridge) merged ")
+    (event,) = [each for each in event_rows.of_tree(tree.service.store, seeds.ROOT) if each.kind == "branch_merged"]
+    assert event.message.startswith("ann (bridge) merged ")
 
 
 async def test_what_was_decided_against_is_merged_only_anyway(tree: Reviewed) -> None:
@@ -130,9 +130,9 @@ async def test_a_conflict_is_given_to_an_agent(home: Home, tmp_path: Path, monke
     assert (refused.status_code, "no agent can resolve conflicts" in refused.text) == (400, True)
     can: dict[str, Any] = {"capabilities": "implement", "autonomy": "workspace-write", "repos": ("acme/shop",)}
     agents.add(made.service, NewAgent("dev", "shell", command="true", **can))
-    told = (await post(made.service, f"{ROOT}/resolve", {"agent": "dev"})).json()
-    assert (told["root_job_id"], told["agent"], told["task_branch"]) == (ROOT, "dev", TASK_BRANCH)
-    assert [(each["leg"], each["files"]) for each in told["conflicts"]] == [("docs", [FILE])]
+    answer = (await post(made.service, f"{ROOT}/resolve", {"agent": "dev"})).json()
+    assert (answer["root_job_id"], answer["agent"], answer["task_branch"]) == (ROOT, "dev", TASK_BRANCH)
+    assert [(each["leg"], each["files"]) for each in answer["conflicts"]] == [("docs", [FILE])]
     reads = named_tokens.add(made.service.home, "ann", "read")
     assert (await post(made.service, f"{ROOT}/resolve", token=reads)).status_code == 403
     made.service.store.dispose()
@@ -149,8 +149,13 @@ async def test_what_is_unseen_is_given_to_a_reviewer(tree: Reviewed, monkeypatch
     assert (nothing.status_code, "has no commit that still needs a review" in nothing.text) == (409, True)
     head = tree.commit(TASK_BRANCH)
     agents.add(tree.service, NewAgent("critic", "shell", command="cat", repos=("acme/shop",)))
-    told = (await post(tree.service, f"{ROOT}/review", {"agent": "critic"})).json()
-    assert (told["root_job_id"], told["agent"], told["head"], told["files"]) == (ROOT, "critic", head, ["later.txt"])
+    answer = (await post(tree.service, f"{ROOT}/review", {"agent": "critic"})).json()
+    assert (answer["root_job_id"], answer["agent"], answer["head"], answer["files"]) == (
+        ROOT,
+        "critic",
+        head,
+        ["later.txt"],
+    )
     asks = named_tokens.add(tree.service.home, "ann", "ask")
     assert (await post(tree.service, f"{ROOT}/review", token=asks)).status_code == 403
 
@@ -169,10 +174,10 @@ async def test_comments_on_a_diff_are_given_to_an_agent(
     monkeypatch.setattr(trees, "start", start)
     can: dict[str, Any] = {"capabilities": "implement", "autonomy": "workspace-write", "repos": ("acme/shop",)}
     agents.add(made.service, NewAgent("dev", "shell", command="true", **can))
-    said = {"path": FILE, "line": 1, "text": "Say more."}
-    body = {"text": "Nearly.", "comments": [said], "head": made.heads["code"]}
-    told = (await post(made.service, f"{CODE}/revise", body)).json()
-    assert told == {
+    comment = {"path": FILE, "line": 1, "text": "Say more."}
+    body = {"text": "Nearly.", "comments": [comment], "head": made.heads["code"]}
+    answer = (await post(made.service, f"{CODE}/revise", body)).json()
+    assert answer == {
         "job_id": begun[0].root_job_id,
         "root_job_id": ROOT,
         "agent": "dev",
@@ -180,7 +185,7 @@ async def test_comments_on_a_diff_are_given_to_an_agent(
         "again": False,
     }
     assert "Say more." in (begun[0].assignment.prompt.inline or "")
-    removed = await post(made.service, f"{CODE}/revise", {"comments": [said | {"side": "old"}]})
+    removed = await post(made.service, f"{CODE}/revise", {"comments": [comment | {"side": "old"}]})
     assert (removed.status_code, "does not show line 1 of the old" in removed.text) == (400, True)
     assert (await post(made.service, f"{CODE}/revise", body | {"head": made.base})).status_code == 409
     reads = named_tokens.add(made.service.home, "ann", "read")

@@ -91,17 +91,17 @@ def codes() -> Iterator[type[ServiceError]]:
 def test_the_manual_lists_the_errors_as_their_classes_tell_them() -> None:
     rows = sorted((kind.status, kind.code, meaning(kind)) for kind in codes() if kind is not ServiceError)
     table = "\n".join(["| status | code | means |", "|---|---|---|", *(f"| {a} | `{b}` | {c} |" for a, b, c in rows)])
-    text, found = re.subn(
+    text, count = re.subn(
         r"(<!-- errors -->\n).*?(?=\n<!-- end -->)", lambda at: at[1] + table, PAGE.read_text(), flags=re.DOTALL
     )
-    assert found == 1
+    assert count == 1
     keep(PAGE, text)
 
 
 def test_what_an_error_s_class_says_is_what_the_document_says(document: dict[str, Any]) -> None:
-    told = document["paths"]["/v1/pipelines/{name}/run"]["post"]["responses"]["409"]["description"]
-    assert told.split(" `")[0] == f"`{ActiveRunError.code}`: {meaning(ActiveRunError)}"
-    assert f"`{KeyReusedError.code}`: {meaning(KeyReusedError)}" in told
+    description = document["paths"]["/v1/pipelines/{name}/run"]["post"]["responses"]["409"]["description"]
+    assert description.split(" `")[0] == f"`{ActiveRunError.code}`: {meaning(ActiveRunError)}"
+    assert f"`{KeyReusedError.code}`: {meaning(KeyReusedError)}" in description
     assert document["paths"]["/v1/jobs"]["get"]["responses"]["429"]["headers"] == {
         "Retry-After": {"schema": {"type": "string"}}
     }

@@ -122,11 +122,11 @@ async def test_the_count_of_calls_without_a_line_is_told(service: Service, call:
     from bridge.http.gates.rate import Rate
 
     now = 0.0
-    told = Strangers(AuditLog(service.home.strangers), Rate(2, clock=lambda: now))
+    strangers = Strangers(AuditLog(service.home.strangers), Rate(2, clock=lambda: now))
     for number in range(5):
-        told.write({"call": number})
+        strangers.write({"call": number})
     now = 60.0
-    told.write({"call": 5})
+    strangers.write({"call": 5})
     lines = [json.loads(line) for line in service.home.strangers.read_text().splitlines()]
     assert lines == [{"call": 0}, {"call": 1}, {"call": 5, "untold_before": 3}]
 
@@ -159,9 +159,9 @@ async def test_of_90000_faults_of_a_body_20_are_told(service: Service, call: htt
     content = json.dumps(body, separators=(",", ":"))
     answer = await call.post("/v1/agents/scout/ask", content=content, headers=headers)
     assert answer.status_code == 400
-    told = answer.json()["error"]
-    assert told.count("is not a field of this request") == 20
-    assert told.endswith("; and 89,980 more")
+    error = answer.json()["error"]
+    assert error.count("is not a field of this request") == 20
+    assert error.endswith("; and 89,980 more")
 
 
 async def test_a_name_in_a_fault_is_cut(service: Service, call: httpx.AsyncClient) -> None:

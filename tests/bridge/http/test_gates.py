@@ -71,10 +71,10 @@ class TestErrors:
     ) -> None:
         answer = await call.request(method, path, **sent)  # type: ignore[arg-type]
         assert answer.status_code == status, answer.text
-        told = answer.json()
-        assert set(told) == {"error", "code", "request_id"}
-        assert told["code"] == code
-        assert told["request_id"] == answer.headers["X-Request-Id"]
+        body = answer.json()
+        assert set(body) == {"error", "code", "request_id"}
+        assert body["code"] == code
+        assert body["request_id"] == answer.headers["X-Request-Id"]
 
     async def test_a_fault_of_ours_tells_nothing_of_itself(
         self, service: Service, monkeypatch: pytest.MonkeyPatch
@@ -108,16 +108,16 @@ class TestErrors:
                 b"POST /v1/agents/scout/ask HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n"
                 b"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
             )
-            said = b"".join(iter(lambda: line.recv(4096), b""))
-        assert said.startswith(b"HTTP/1.1 401")
-        assert b"100 Continue" not in said
+            received = b"".join(iter(lambda: line.recv(4096), b""))
+        assert received.startswith(b"HTTP/1.1 401")
+        assert b"100 Continue" not in received
 
     def test_what_is_no_http_is_answered_in_the_same_shape(self, live: Live) -> None:
         with socket.create_connection((live.address.host, live.address.port), timeout=5) as line:
             line.sendall(b"garbage\r\n\r\n")
-            said = b"".join(iter(lambda: line.recv(4096), b""))
-        assert said.startswith(b"HTTP/1.1 400")
-        assert b'"code": "invalid_http"' in said
+            received = b"".join(iter(lambda: line.recv(4096), b""))
+        assert received.startswith(b"HTTP/1.1 400")
+        assert b'"code": "invalid_http"' in received
 
 
 @pytest.mark.ruling("J2")

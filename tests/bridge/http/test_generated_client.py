@@ -72,9 +72,9 @@ def test_it_starts_reads_lists_recalls_and_is_told_what_is_wrong(
     assert api("agents.ask_agent")("scout", client=client, body=asked, idempotency_key="k") == answer
     job = api("jobs.get_job")(answer.job_id, client=client)
     assert (job.state.value, job.repo, job.result) == ("queued", "acme/shop", None)
-    told = api("jobs.get_job")(seeds.ROOT, client=client)
-    assert told.result["summary"] == "ok"
-    assert told.round_.questions[0].prompt == "which?"
+    root = api("jobs.get_job")(seeds.ROOT, client=client)
+    assert root.result["summary"] == "ok"
+    assert root.round_.questions[0].prompt == "which?"
     listed = api("jobs.list_jobs")(client=client, limit=1)
     following = api("jobs.list_jobs")(client=client, limit=1, cursor=listed.next_cursor)
     assert {listed.jobs[0].job_id, following.jobs[0].job_id} == {answer.job_id, seeds.ROOT}

@@ -48,14 +48,14 @@ def signature(body: bytes, secret: str = SECRET) -> str:
 
 def headers(body: bytes, event: str = "issue_comment", **more: str) -> dict[str, str]:
     """Return GitHub's headers, as sent through a proxy that keeps the requested host."""
-    told = {"Host": "hooks.example.org", "Content-Type": "application/json", "X-GitHub-Event": event}
-    told |= {"X-GitHub-Delivery": f"72d3162e-cc78-11e3-81ab-{next(NUMBERS):012d}"}
-    return told | {"X-Hub-Signature-256": signature(body)} | {key.replace("_", "-"): more[key] for key in more}
+    named = {"Host": "hooks.example.org", "Content-Type": "application/json", "X-GitHub-Event": event}
+    named |= {"X-GitHub-Delivery": f"72d3162e-cc78-11e3-81ab-{next(NUMBERS):012d}"}
+    return named | {"X-Hub-Signature-256": signature(body)} | {key.replace("_", "-"): more[key] for key in more}
 
 
-def raw(told: dict[str, str]) -> list[tuple[bytes, bytes]]:
+def raw(named: dict[str, str]) -> list[tuple[bytes, bytes]]:
     """Encode headers, also with bytes that no header should hold."""
-    return [(key.encode(), value.encode("latin-1")) for key, value in told.items()]
+    return [(key.encode(), value.encode("latin-1")) for key, value in named.items()]
 
 
 @pytest.fixture
@@ -209,10 +209,10 @@ async def test_a_repository_of_which_nothing_is_open_is_not_looked_at(home: Home
 
 
 async def test_the_document_tells_of_it_and_that_it_needs_no_token(service: Service, github: httpx.AsyncClient) -> None:
-    told = (await github.get("/openapi.json", headers=bearer(service))).json()["paths"][PATH]["post"]
-    assert told["security"] == []
-    assert {each["name"] for each in told["parameters"]} == {"x-github-delivery", "x-github-event"}
-    assert {"202", "400", "401", "413", "429"} <= set(told["responses"])
+    operation = (await github.get("/openapi.json", headers=bearer(service))).json()["paths"][PATH]["post"]
+    assert operation["security"] == []
+    assert {each["name"] for each in operation["parameters"]} == {"x-github-delivery", "x-github-event"}
+    assert {"202", "400", "401", "413", "429"} <= set(operation["responses"])
 
 
 _FUZZ = settings(
@@ -245,7 +245,7 @@ async def test_nothing_that_is_signed_ever_fails(github: httpx.AsyncClient, body
 
 
 @_FUZZ
-@given(body=BODIES, shown=st.binary(max_size=80).filter(lambda each: b"\n" not in each and b"\r" not in each))
+@given(body=BODIES, shown=st.binary(max_size=80).filter(lambda header: b"\n" not in header and b"\r" not in header))
 async def test_nothing_that_is_not_signed_ever_passes(github: httpx.AsyncClient, body: bytes, shown: bytes) -> None:
     sent = raw(headers(body) | {"X-Hub-Signature-256": shown.decode("latin-1")})
     answer = await github.post(PATH, content=body, headers=sent)
@@ -319,8 +319,8 @@ async def test_the_secret_is_nowhere(
     service: Service, github: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = json.dumps(COMMENT).encode()
-    told = [await github.post(PATH, content=body, headers=headers(body)), await github.post(PATH, content=body)]
-    seen = service.home.audit.read_text() + caplog.text + "".join(each.text + str(each.headers) for each in told)
+    answers = [await github.post(PATH, content=body, headers=headers(body)), await github.post(PATH, content=body)]
+    seen = service.home.audit.read_text() + caplog.text + "".join(each.text + str(each.headers) for each in answers)
     assert SECRET not in seen
     assert signature(body) not in seen
     assert not [
@@ -338,9 +338,9 @@ def test_what_the_bridge_starts_does_not_see_the_secrets(service: Service, monke
 async def test_everything_github_ever_sends_is_taken(service: Service, github: httpx.AsyncClient) -> None:
     from tests.github.tools import need
 
-    told = json.loads((Path(need("examples")) / "index.json").read_text())
+    index = json.loads((Path(need("examples")) / "index.json").read_text())
     sent = 0
-    for event in told:
+    for event in index:
         for payload in event["examples"]:
             body = json.dumps(payload).encode()
             answer = await github.post(PATH, content=body, headers=headers(body, event["name"]))

@@ -25,11 +25,11 @@ from workflows.model.states import JobState, TaskState
 JOB = f"/v1/jobs/{ROOT}"
 
 
-def assert_documented(document: Document, told: dict[str, Any], name: str) -> None:
+def assert_documented(document: Document, value: dict[str, Any], name: str) -> None:
     """Assert exactly the fields of the document's schema: internal fields of a row are hidden."""
     schema = document["components"]["schemas"][name]
-    assert set(told) == set(schema["properties"]) == set(schema["required"])
-    assert "revision" not in told
+    assert set(value) == set(schema["properties"]) == set(schema["required"])
+    assert "revision" not in value
 
 
 class TestLog:
@@ -70,13 +70,13 @@ class TestProjection:
     ) -> None:
         seeds.write(service, seeds.task(), seeds.job(), seeds.round_())
         seeds.payload(service, ROOT, {"service_result": {"decision": "approved"}, "result_observation": {"x": 1}})
-        told = (await call.get(JOB)).json()
-        assert_documented(document, told, "Job")
-        assert_documented(document, told["round"], "Round")
-        Job.model_validate(told)
-        assert (told["result"], told["observation"]) == ({"decision": "approved"}, {"x": 1})
-        assert told["round"]["questions"][0]["id"] == "color"
-        assert told["links"]["tree"] == f"{JOB}/tree"
+        job = (await call.get(JOB)).json()
+        assert_documented(document, job, "Job")
+        assert_documented(document, job["round"], "Round")
+        Job.model_validate(job)
+        assert (job["result"], job["observation"]) == ({"decision": "approved"}, {"x": 1})
+        assert job["round"]["questions"][0]["id"] == "color"
+        assert job["links"]["tree"] == f"{JOB}/tree"
 
     async def test_the_short_way_to_it_tells_what_the_long_way_tells(
         self, service: Service, call: httpx.AsyncClient
@@ -123,9 +123,9 @@ class TestProjection:
             assert '"/srv/checkouts/shop"' not in text
             for never in ("SECRET_ENV", "/run", "prompt", '"pid"', '"host"', '"worktree"'):
                 assert never not in text.replace("run_id", ""), (path, never)
-        told = (await call.get(JOB)).json()
-        assert told["reason"] == "lost in [path]/worktrees/x"
-        assert told["summary"] == "[path]/a.py, not /srv/checkouts/shops"
+        job = (await call.get(JOB)).json()
+        assert job["reason"] == "lost in [path]/worktrees/x"
+        assert job["summary"] == "[path]/a.py, not /srv/checkouts/shops"
 
     async def test_a_round_that_is_over_or_of_another_coordinator_is_not_its_own(
         self, service: Service, call: httpx.AsyncClient
@@ -239,11 +239,11 @@ class TestLists:
         second = (await call.get(f"/v1/trees?limit=1&cursor={first['next_cursor']}")).json()
         assert [first["trees"][0]["job_id"], second["trees"][0]["job_id"]] == [other, ROOT]
         assert second["next_cursor"] is None
-        [told] = second["trees"]
-        assert_documented(document, told, "ListedTree")
-        assert (told["tree"]["state"], told["tree"]["title"]) == ("done", "look at [path]/x")
-        for query, found in (("state=queued", [other]), ("search=LOOK+AT", [ROOT]), ("repo=acme/other", [])):
-            assert [each["job_id"] for each in (await call.get(f"/v1/trees?{query}")).json()["trees"]] == found
+        [tree] = second["trees"]
+        assert_documented(document, tree, "ListedTree")
+        assert (tree["tree"]["state"], tree["tree"]["title"]) == ("done", "look at [path]/x")
+        for query, roots in (("state=queued", [other]), ("search=LOOK+AT", [ROOT]), ("repo=acme/other", [])):
+            assert [each["job_id"] for each in (await call.get(f"/v1/trees?{query}")).json()["trees"]] == roots
         assert (await call.get("/v1/trees?state=succeeded")).status_code == 400
 
     @pytest.mark.parametrize("cursor", ["", "x", "e30", "W10", "WzEsMl0", "WyJhIiwgMV0", "bnVsbA", "%C3%A9"])
@@ -252,11 +252,11 @@ class TestLists:
 
     async def test_a_tree_is_told_whole(self, service: Service, document: Document, call: httpx.AsyncClient) -> None:
         seeds.write(service, seeds.task(), seeds.job(), seeds.job(f"{ROOT}.1"))
-        told = (await call.get(f"{JOB}.1/tree")).json()
-        Tree.model_validate(told)
-        assert_documented(document, told["task"], "Task")
-        assert_documented(document, told["jobs"][0], "JobSummary")
-        assert [job["job_id"] for job in told["jobs"]] == [ROOT, f"{ROOT}.1"]
+        tree = (await call.get(f"{JOB}.1/tree")).json()
+        Tree.model_validate(tree)
+        assert_documented(document, tree["task"], "Task")
+        assert_documented(document, tree["jobs"][0], "JobSummary")
+        assert [job["job_id"] for job in tree["jobs"]] == [ROOT, f"{ROOT}.1"]
 
     async def test_events_come_in_pages_of_a_job_or_its_tree(self, service: Service, call: httpx.AsyncClient) -> None:
         events = [seeds.event(1), seeds.event(2, f"{ROOT}.1"), seeds.event(3)]
@@ -292,21 +292,21 @@ class TestStream:
 
     async def test_it_tells_events_as_they_happen_and_ends_with_the_tree(self, service: Service, live: Live) -> None:
         seeds.write(service, seeds.task(), seeds.job(), seeds.event(1))
-        told = []
+        answers = []
         async with live.client() as client, client.stream("GET", f"{JOB}/events", headers=self.STREAM) as answer:
             assert answer.headers["Content-Type"].startswith("text/event-stream")
             async for event in lines(answer):
-                told.append(event)
+                answers.append(event)
                 if event.get("id") == "1":
                     done = seeds.task(state=TaskState.DONE, revision=2, ended_at=2.0)
                     ended = seeds.job(state=JobState.SUCCEEDED, revision=2, ended_at=2.0)
                     seeds.write(service, done, ended, seeds.event(2, kind="delegation_killed"))
-        assert [event.get("event") for event in told if "event" in event] == [
+        assert [event.get("event") for event in answers if "event" in event] == [
             "delegation_loop_warning",
             "delegation_killed",
             "end",
         ]
-        assert json.loads(told[1]["data"])["message"] == "message 1"
+        assert json.loads(answers[1]["data"])["message"] == "message 1"
 
     async def test_it_is_taken_up_where_it_was_cut_off(self, service: Service, live: Live) -> None:
         over = seeds.task(state=TaskState.DONE, ended_at=2.0)
@@ -346,10 +346,10 @@ class TestGate:
         self, service: Service, document: Document, call: httpx.AsyncClient, tmp_path: Path
     ) -> None:
         tree = reviewed(service, tmp_path)
-        told = (await call.get(f"{JOB}.3/gate")).json()
-        assert_documented(document, told, "Gate")
-        assert (told["state"], told["head"]) == ("pending", None)
-        assert told["reasons"][0].endswith(f"next: service job merge {ROOT}.1 {ROOT}.2")
+        gate = (await call.get(f"{JOB}.3/gate")).json()
+        assert_documented(document, gate, "Gate")
+        assert (gate["state"], gate["head"]) == ("pending", None)
+        assert gate["reasons"][0].endswith(f"next: service job merge {ROOT}.1 {ROOT}.2")
         head = tree.merge("a", "b")
         ready = {"state": "passing", "reasons": [], "head": head, "unseen": []}
         assert (await call.get(f"{JOB}/gate")).json() == ready
@@ -358,8 +358,8 @@ class TestGate:
         self, service: Service, call: httpx.AsyncClient, tmp_path: Path
     ) -> None:
         tree = reviewed(service, tmp_path)
-        told = (await call.get(f"{JOB}/gate?pull_request=7")).json()
-        assert told["reasons"][0].endswith(f"is not fetched yet; next: service job gate {ROOT} --pr 7")
+        gate = (await call.get(f"{JOB}/gate?pull_request=7")).json()
+        assert gate["reasons"][0].endswith(f"is not fetched yet; next: service job gate {ROOT} --pr 7")
         tree.merge("a", "b")
         tree.commit(TASK_BRANCH)
         answer = await call.get(f"{JOB}/gate")

@@ -141,9 +141,9 @@ class TestRun:
             assert list(answer.json()) == ["run_id"]
             run_id = answer.json()["run_id"]
             assert run_id.startswith("prun-")
-            told = (await client.get(f"/v1/runs/{run_id}")).json()
-        assert told["payload"] == (body or {}).get("payload", {})
-        assert told["trigger"] == "bridge"
+            run = (await client.get(f"/v1/runs/{run_id}")).json()
+        assert run["payload"] == (body or {}).get("payload", {})
+        assert run["trigger"] == "bridge"
         assert run_id in with_temporal.home.audit.read_text()
 
     async def test_of_fifty_at_once_one_is_started(self, with_temporal: Service) -> None:
@@ -177,18 +177,18 @@ class TestRuns:
         path = register(with_temporal, "told")
         async with caller(with_temporal) as client:
             run_id = (await client.post(path)).json()["run_id"]
-            told = (await client.get(f"/v1/runs/{run_id}")).json()
+            shown = (await client.get(f"/v1/runs/{run_id}")).json()
             listed = (await client.get("/v1/runs?pipeline=told")).json()
-        assert set(told) == {
+        assert set(shown) == {
             *("id", "pipeline", "pull_request", "issue", "belongs_to"),
             *("trigger", "payload", "state", "reason", "halt_stage", "started_at"),
             *("finished_at", "tokens", "cost_usd", "price_assumed", "stages"),
         }
-        assert set(told["stages"][0]) == {
+        assert set(shown["stages"][0]) == {
             *("id", "kind", "needs", "state", "attempt", "job_id", "decision", "summary", "started_at"),
             *("finished_at", "tokens"),
         }
-        RunView.model_validate_json(json.dumps(told))
+        RunView.model_validate_json(json.dumps(shown))
         RunList.model_validate_json(json.dumps(listed))
         assert [run["id"] for run in listed["runs"]] == [run_id]
 

@@ -37,8 +37,8 @@ async def test_it_is_wanted_once(tree: Scene) -> None:
     async with caller(tree) as client:
         answers = [await client.post(PATH, json={"base": "stable"}), await client.post(PATH)]
     assert [each.status_code for each in answers] == [200, 200]
-    told = answers[0].json()
-    assert (told["branch"], told["state"], told["github"], told["url"]) == (TASK_BRANCH, "push", SHOP, "")
+    answer = answers[0].json()
+    assert (answer["branch"], answer["state"], answer["github"], answer["url"]) == (TASK_BRANCH, "push", SHOP, "")
     assert tree.fact.fact_id == FACT
     assert publish.publication(tree.fact).base == "stable"
 

@@ -27,7 +27,7 @@ def paused(service: Service) -> None:
 
 @pytest.mark.ruling("F5.whole", "J9")
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("fields", "why"),
     [
         ({"text": "store: redis"}, "nothing answers `limit`"),
         ({"text": "redis"}, "several questions are open"),
@@ -38,10 +38,10 @@ def paused(service: Service) -> None:
     ],
 )
 async def test_what_is_not_whole_is_refused_although_nobody_works(
-    service: Service, call: httpx.AsyncClient, kept: list[ResumeOrder], said: dict[str, Any], why: str
+    service: Service, call: httpx.AsyncClient, kept: list[ResumeOrder], fields: dict[str, Any], why: str
 ) -> None:
     paused(service)
-    answer = await call.post(f"/v1/jobs/{ROOT}/resume", json={"verb": "answer"} | said)
+    answer = await call.post(f"/v1/jobs/{ROOT}/resume", json={"verb": "answer"} | fields)
     assert kept == []
     assert (answer.status_code, answer.json()["code"]) == (409, "refused")
     assert why in answer.json()["error"]
@@ -67,8 +67,8 @@ async def test_who_comes_after_the_end_is_told_whose_answer_it_was_whatever_temp
     seeds.write(service, seeds.task(state=state), seeds.job(), seeds.round_(**over, verbs=(), commands=()))
     answer = await call.post(f"/v1/jobs/{ROOT}/resume", json={"verb": "answer", "text": "x"})
     assert answer.status_code == 409
-    told = f"the tree {ROOT} has ended ({state}); round 1 of {ROOT} is over: answered by ann (cli) at noon"
-    assert answer.json()["error"].startswith(told)
+    sentence = f"the tree {ROOT} has ended ({state}); round 1 of {ROOT} is over: answered by ann (cli) at noon"
+    assert answer.json()["error"].startswith(sentence)
 
 
 @pytest.mark.ruling("J9")
@@ -81,7 +81,7 @@ async def test_a_verb_that_is_none_is_a_mistake_of_the_call(service: Service, ca
 
 @pytest.mark.ruling("N7")
 @pytest.mark.parametrize(
-    "said",
+    "fields",
     [
         {"verb": "answer", "text": f"store: {SECRET}\nlimit: 5"},
         {"verb": "answer", "text": f"store: {'x' * 60} {SECRET}\nlimit: 5"},  # only its beginning is shown
@@ -92,10 +92,10 @@ async def test_a_verb_that_is_none_is_a_mistake_of_the_call(service: Service, ca
     ],
 )
 async def test_a_refused_answer_is_told_without_its_secrets(
-    service: Service, call: httpx.AsyncClient, kept: list[ResumeOrder], said: dict[str, Any]
+    service: Service, call: httpx.AsyncClient, kept: list[ResumeOrder], fields: dict[str, Any]
 ) -> None:
     paused(service)
-    answer = await call.post(f"/v1/jobs/{ROOT}/resume", json=said)
+    answer = await call.post(f"/v1/jobs/{ROOT}/resume", json=fields)
     assert answer.status_code in (400, 409)
     assert kept == []
     assert SECRET[:12] not in answer.text

@@ -29,8 +29,8 @@ async def test_pages_follow_one_another_and_every_review_is_reported_and_not_aut
     review_rows.close(service.store, names[4], "fine")
     seen, query = [], "?limit=2"
     while query:
-        told = (await call.get(f"/v1/reviews{query}")).json()
-        page = ReviewList.model_validate(told, strict=True)
+        listed = (await call.get(f"/v1/reviews{query}")).json()
+        page = ReviewList.model_validate(listed, strict=True)
         seen += page.reviews
         query = f"?limit=2&cursor={page.next_cursor}" if page.next_cursor else ""
     assert [each.review_id for each in seen] == [names[4], names[3], names[2], names[1], names[0]]
@@ -66,8 +66,8 @@ def test_the_command_line_lists_them_and_says_what_they_are_worth(
     assert name in shown
     assert "reported, non_authoritative" in shown
     assert main(["job", "reviews", "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)
-    assert told["review_status"] == {
+    (review,) = json.loads(capsys.readouterr().out)
+    assert review["review_status"] == {
         "state": "open",
         "grade": "reported",
         "label": "non_authoritative",

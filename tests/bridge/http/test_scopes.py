@@ -46,12 +46,12 @@ def hooked(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 
 def routes(service: Service) -> dict[tuple[str, str], APIRoute]:
     """Return all routes but the document's own."""
-    found: dict[tuple[str, str], APIRoute] = {}
+    by_path: dict[tuple[str, str], APIRoute] = {}
     for route in create_app(service).routes:
         if getattr(route, "path", "") != "/openapi.json":
             assert isinstance(route, APIRoute)
-            found |= {(method, route.path): route for method in route.methods or ()}
-    return found
+            by_path |= {(method, route.path): route for method in route.methods or ()}
+    return by_path
 
 
 def expected(method: str, path: str) -> TokenScope | None:
@@ -63,15 +63,15 @@ def expected(method: str, path: str) -> TokenScope | None:
 
 
 def test_every_route_declares_its_scope_and_the_document_says_it(hooked: Service) -> None:
-    found = routes(hooked)
-    assert len(found) > len(FREE)
+    by_path = routes(hooked)
+    assert len(by_path) > len(FREE)
     document = create_app(hooked).openapi()
-    for (method, path), route in found.items():
+    for (method, path), route in by_path.items():
         wanted = expected(method, path)
         assert authorization.declared_scope(route.openapi_extra) is wanted, path
-        said = document["paths"][path][method.lower()]
-        assert said["security"] == ([{"bearer": [str(wanted)]}] if wanted else []), path
-        assert ("forbidden_scope" in said["responses"]["403"]["description"]) is (
+        operation = document["paths"][path][method.lower()]
+        assert operation["security"] == ([{"bearer": [str(wanted)]}] if wanted else []), path
+        assert ("forbidden_scope" in operation["responses"]["403"]["description"]) is (
             wanted in {TokenScope.ASK, TokenScope.ACT}
         )
 
@@ -127,8 +127,8 @@ async def test_who_follows_with_a_token_is_cut_off_when_it_is_removed(live: Live
     headers = sent(secret) | {"Accept": "text/event-stream"}
     async with live.client() as client:
         waiting = asyncio.create_task(client.get(f"/v1/jobs/{seeds.ROOT}?wait=60s", headers=sent(secret)))
-        async with client.stream("GET", f"/v1/jobs/{seeds.ROOT}/events", headers=headers) as told:
-            lines = told.aiter_lines()
+        async with client.stream("GET", f"/v1/jobs/{seeds.ROOT}/events", headers=headers) as stream:
+            lines = stream.aiter_lines()
             async for line in lines:
                 if line.startswith("data:"):
                     break
@@ -139,8 +139,8 @@ async def test_who_follows_with_a_token_is_cut_off_when_it_is_removed(live: Live
 
 
 async def test_a_slow_reader_gets_no_more_of_a_page_of_events_than_was_on_its_way(live: Live) -> None:
-    told = [seeds.event(number, message="x" * 100_000) for number in range(1, 151)]
-    seeds.write(live.service, seeds.task(), seeds.job(seeds.ROOT), *told)
+    events = [seeds.event(number, message="x" * 100_000) for number in range(1, 151)]
+    seeds.write(live.service, seeds.task(), seeds.job(seeds.ROOT), *events)
     home = live.service.home
     headers = sent(named_tokens.add(home, "ci", "read")) | {"Accept": "text/event-stream"}
     async with live.client() as client, client.stream("GET", f"/v1/jobs/{seeds.ROOT}/events", headers=headers) as reply:
@@ -156,17 +156,17 @@ async def test_a_slow_reader_gets_no_more_of_a_page_of_events_than_was_on_its_wa
 async def test_an_order_is_recorded_under_the_token_s_name(
     service: Service, monkeypatch: pytest.MonkeyPatch, shown: str | None, who: str
 ) -> None:
-    told: list[str] = []
+    lines: list[str] = []
 
     async def kill(*_: object, actor: str, immediate: bool) -> None:
-        told.append(actor)
+        lines.append(actor)
         raise ServiceError("enough")
 
     monkeypatch.setattr("bridge.operations.orders.trees.kill", kill)
     headers = sent(named_tokens.add(service.home, shown, "act")) if shown else {}
     async with caller(service) as client:
         await client.post(f"/v1/jobs/{seeds.ROOT}/kill", headers=headers)
-    assert told == [who]
+    assert lines == [who]
 
 
 def calling(service: Service, agent_at: Any) -> httpx.AsyncClient:
@@ -185,11 +185,11 @@ async def test_an_agent_s_order_is_refused_whatever_token_it_shows(service: Serv
         for headers in (own, sent(named_tokens.add(service.home, "ann", "act"))):
             answer = await client.post(f"/v1/jobs/{seeds.ROOT}/kill", headers=headers)
             assert (answer.status_code, answer.json()["code"]) == (403, "for_people")
-            said = f"`POST /v1/jobs/{{job_id}}/kill` is for people, and an agent of {seeds.ROOT} has called it"
-            assert answer.json()["error"].startswith(said)
+            sentence = f"`POST /v1/jobs/{{job_id}}/kill` is for people, and an agent of {seeds.ROOT} has called it"
+            assert answer.json()["error"].startswith(sentence)
             assert (await client.get(f"/v1/jobs/{seeds.ROOT}", headers=headers)).status_code == 200, "a look"
-    told = event_rows.of_tree(service.store, seeds.ROOT)
-    assert [each.kind for each in told] == ["agent_refused"]
+    events = event_rows.of_tree(service.store, seeds.ROOT)
+    assert [each.kind for each in events] == ["agent_refused"]
     assert [each["error"] for each in audited(service)] == ["for_people", None] * 2
     assert [each["by"] for each in audited(service)][::2] == [
         f"an agent of {seeds.ROOT}, with {whose}" for whose in ("the operator's token", "token ann")

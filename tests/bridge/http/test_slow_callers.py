@@ -29,10 +29,10 @@ def is_cut_off(line: socket.socket) -> bool:
 
 
 def answered(line: socket.socket) -> bool:
-    said = b""
-    while not said.endswith(b"}"):
-        said += line.recv(4096)
-    return said.startswith(b"HTTP/1.1 200")
+    received = b""
+    while not received.endswith(b"}"):
+        received += line.recv(4096)
+    return received.startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("stage", ["nothing", "head", "body", "second head"])

@@ -38,8 +38,8 @@ async def workflow(service: Service, job_id: str) -> dict[str, Any]:
     connected = await Client.connect(service.settings.temporal.address)
     history = await connected.get_workflow_handle(job_id).fetch_history()
     begun = history.events[0].workflow_execution_started_event_attributes
-    told: dict[str, Any] = json.loads(begun.input.payloads[0].data)["input"]
-    return told
+    payload: dict[str, Any] = json.loads(begun.input.payloads[0].data)["input"]
+    return payload
 
 
 @pytest.mark.ruling("J7")
@@ -50,9 +50,9 @@ class TestAsk:
             assert answer.status_code == 200, answer.text
             assert set(answer.json()) == {"job_id"}
             job_id = answer.json()["job_id"]
-            told = (await client.get(f"/v1/jobs/{job_id}")).json()
-        assert (told["action"], told["agent"], told["state"], told["model"]) == ("ask", "scout", "queued", "m-1")
-        assert BODY["message"] not in json.dumps(told)
+            job = (await client.get(f"/v1/jobs/{job_id}")).json()
+        assert (job["action"], job["agent"], job["state"], job["model"]) == ("ask", "scout", "queued", "m-1")
+        assert BODY["message"] not in json.dumps(job)
         assert json.loads(with_temporal.home.audit.read_text().splitlines()[0])["created"] == [job_id]
 
     @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ class TestAsk:
         agent_rows.add(with_temporal.store, thinker, ("acme/shop",))
         async with caller(Service(with_temporal.home)) as client:
             job_id = (await client.post("/v1/agents/thinker/ask", json=BODY | body)).json()["job_id"]
-            told = (await client.get(f"/v1/jobs/{job_id}")).json()
-        assert (told["model"], told["effort"]) == means
+            job = (await client.get(f"/v1/jobs/{job_id}")).json()
+        assert (job["model"], job["effort"]) == means
 
     async def test_without_temporal_nothing_is_recorded_and_reads_still_answer(
         self, service: Service, temporal: str
@@ -181,10 +181,10 @@ class TestOtherStarts:
             ]
             assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
             assert answers[0].json() == answers[1].json()
-            told = (await client.get(f"/v1/jobs/{answers[0].json()['job_id']}")).json()
+            job = (await client.get(f"/v1/jobs/{answers[0].json()['job_id']}")).json()
         assert (refused.status_code, f"scout cannot {action}" in refused.json()["error"]) == (409, True)
-        assert (told["action"], told["agent"]) == (action, "mason")
-        assert started(with_temporal) == [told["job_id"]]
+        assert (job["action"], job["agent"]) == (action, "mason")
+        assert started(with_temporal) == [job["job_id"]]
 
     @pytest.fixture
     def with_runtime(self, with_temporal: Service) -> Service:
@@ -389,11 +389,11 @@ class TestWhatItBelongsTo:
             answer = await client.post(ASK, json=BODY | {"pull_request": 7})
             assert answer.status_code == 200, answer.text
             job_id = answer.json()["job_id"]
-            told = (await client.get(f"/v1/jobs/{job_id}")).json()
-            found = (await client.get("/v1/jobs?pull_request=7")).json()["jobs"]
+            shown = (await client.get(f"/v1/jobs/{job_id}")).json()
+            listed = (await client.get("/v1/jobs?pull_request=7")).json()["jobs"]
             others = (await client.get("/v1/jobs?issue=7")).json()["jobs"]
-        assert (told["pull_request"], told["issue"]) == (7, None)
-        assert ([job["job_id"] for job in found], others) == ([job_id], [])
+        assert (shown["pull_request"], shown["issue"]) == (7, None)
+        assert ([job["job_id"] for job in listed], others) == ([job_id], [])
         asked = (await workflow(with_temporal, job_id))["assignment"]
         assert (asked["pull_request"], asked["github"], asked["base"]) == (7, "acme/web", head)
         connected = await Client.connect(with_temporal.settings.temporal.address)

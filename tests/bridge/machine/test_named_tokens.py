@@ -18,10 +18,10 @@ def test_a_token_is_known_by_what_was_shown_once_and_kept_nowhere(bare_home: Hom
     assert not [each for each in bare_home.root.iterdir() if token in each.read_text()]
     assert stat.S_IMODE(bare_home.bridge_tokens.stat().st_mode) == 0o600
     kept = NamedTokens(bare_home)
-    found = kept.find(token.encode())
-    assert found is not None
-    assert (found.name, found.scope) == ("ci", TokenScope.ASK)
-    assert kept.find(found.digest.encode()) is None
+    known = kept.find(token.encode())
+    assert known is not None
+    assert (known.name, known.scope) == ("ci", TokenScope.ASK)
+    assert kept.find(known.digest.encode()) is None
     assert kept.find(b"") is None
 
 

@@ -97,18 +97,20 @@ def _tree(service: Service, folder: Path) -> None:
         seeds.event(2, FAILED, message=HOSTILE, kind="recorded"),
     )
     lists = ("findings", "changes_made", "tests_run", "needs")
-    told = {
+    task = {
         "service_result": {name: [HOSTILE, {HOSTILE: HOSTILE}] for name in lists},
         "result_observation": _observed(),
     }
-    found = {"stderr": HOSTILE, "faults": [HOSTILE]}
-    row = {"run_dir": _printed(folder / "ended"), "payload": told, "diagnostics": found}
+    diagnostics = {"stderr": HOSTILE, "faults": [HOSTILE]}
+    row = {"run_dir": _printed(folder / "ended"), "payload": task, "diagnostics": diagnostics}
     with service.store.begin() as connection:
         connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == ENDED).values(row))
     seal(service.store)
     seeds.payload(service, RUNS, {}, host=service.settings.host, run_dir=_printed(folder / "runs"))
     discarded = f"diff --git a/{SEEN} b/{SEEN}\n--- a/{SEEN}\n+++ b/{SEEN}\n@@ -0,0 +1 @@ {SEEN}\n+{HOSTILE}\n"
-    seeds.payload(service, ROOT, told, host=service.settings.host, diagnostics=found | {"discarded_diff": discarded})
+    seeds.payload(
+        service, ROOT, task, host=service.settings.host, diagnostics=diagnostics | {"discarded_diff": discarded}
+    )
 
 
 def _observed() -> dict[str, Any]:
@@ -153,11 +155,11 @@ def _waiting(service: Service) -> None:
 
 def _pipeline(service: Service, folder: Path) -> None:
     """Seed a definition and its runs: one over, one running, one whose pipeline is forgotten."""
-    said = json.dumps("".join(letter for letter in HOSTILE if letter not in UNSEEN and letter.isprintable()))
+    readable = json.dumps("".join(letter for letter in HOSTILE if letter not in UNSEEN and letter.isprintable()))
     text = (
         f"# {SEEN}\nname: nightly\nrepo: acme/shop\nstages:\n"
-        f"  - {{id: build, kind: shell, command: {said}, env: {{NOTE: {said}}}}}\n"
-        f"  - {{id: look, kind: agent, agent: scout, action: ask, prompt: {said}, needs: [build]}}\n"
+        f"  - {{id: build, kind: shell, command: {readable}, env: {{NOTE: {readable}}}}}\n"
+        f"  - {{id: look, kind: agent, agent: scout, action: ask, prompt: {readable}, needs: [build]}}\n"
     )
     pipeline_rows.put(service.store, read(text, Format.YAML), text, Format.YAML)
     for run_id, pipeline, state in (

@@ -28,9 +28,9 @@ def leg(number: int, name: str, **fields: Any) -> JobRecord:
     return seeds.job(f"{ROOT}.{number}", **(base | times | fields))
 
 
-def result(service: Service, job_id: str, said: dict[str, Any], **fields: Any) -> None:
+def result(service: Service, job_id: str, content: dict[str, Any], **fields: Any) -> None:
     """Write the result of a job's last attempt, and other fields of its row."""
-    seeds.payload(service, job_id, {"service_result": said}, **fields)
+    seeds.payload(service, job_id, {"service_result": content}, **fields)
 
 
 def hands_out(service: Service, job_id: str, deps: dict[str, list[str]]) -> None:
@@ -57,8 +57,8 @@ def largest(service: Service) -> None:
         after = leg(number, "x", delegation_id=None, parent_job_id=coordinator, continuation="normal")
         jobs.append(after)
         coordinator, number = after.job_id, number + 1
-    told = [seeds.event(each, message=words * 2) for each in range(1, 300)]
-    seeds.write(service, seeds.task(title="The largest tree there is", opened_at=time.time() - 600), *jobs, *told)
+    events = [seeds.event(each, message=words * 2) for each in range(1, 300)]
+    seeds.write(service, seeds.task(title="The largest tree there is", opened_at=time.time() - 600), *jobs, *events)
 
 
 def writers(service: Service, where: Path, changes: dict[str, tuple[str, str]], **task: Any) -> Path:

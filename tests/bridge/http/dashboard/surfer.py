@@ -42,31 +42,31 @@ class _Reader(HTMLParser):
         self._button: tuple[str, str] | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        said = {name: value or "" for name, value in attrs}
-        if tag == "a" and "href" in said:
-            self.links.append(said["href"])
+        attributes = {name: value or "" for name, value in attrs}
+        if tag == "a" and "href" in attributes:
+            self.links.append(attributes["href"])
         if tag == "form":
-            self._form = self._named[said["id"]] if "id" in said else Sendable("")
-            self._form.action = said.get("action", "")
+            self._form = self._named[attributes["id"]] if "id" in attributes else Sendable("")
+            self._form.action = attributes.get("action", "")
             self.forms.append(self._form)
-        form = self._named[said["form"]] if "form" in said else self._form
+        form = self._named[attributes["form"]] if "form" in attributes else self._form
         if form is not None and tag in FILLED_IN:
-            self._filled_in(form, tag, said)
+            self._filled_in(form, tag, attributes)
 
-    def _filled_in(self, form: Sendable, tag: str, said: Mapping[str, str]) -> None:
-        name = said.get("name", "")
+    def _filled_in(self, form: Sendable, tag: str, attributes: Mapping[str, str]) -> None:
+        name = attributes.get("name", "")
         if tag == "button":
-            self._button = (name, said.get("value", ""))
+            self._button = (name, attributes.get("value", ""))
         elif tag == "textarea":
             self._area = name
             form.fields.setdefault(name, []).append("")
-        elif tag == "input" and name and said.get("type") in {"checkbox", "radio"}:
+        elif tag == "input" and name and attributes.get("type") in {"checkbox", "radio"}:
             form.fields.setdefault(name, [])
-            form.boxes.setdefault(name, []).append(said.get("value", "on"))
-            if "checked" in said:
-                form.fields[name].append(said.get("value", "on"))
+            form.boxes.setdefault(name, []).append(attributes.get("value", "on"))
+            if "checked" in attributes:
+                form.fields[name].append(attributes.get("value", "on"))
         elif name:
-            form.fields.setdefault(name, []).append(said.get("value", ""))
+            form.fields.setdefault(name, []).append(attributes.get("value", ""))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":

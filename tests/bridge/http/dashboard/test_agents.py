@@ -56,16 +56,16 @@ def looks(monkeypatch: pytest.MonkeyPatch, let: threading.Event) -> list[str]:
 
 
 async def test_a_page_answers_before_a_slow_look_is_over(ann: Surfer, let: threading.Event, looks: list[str]) -> None:
-    for path, found in (("/ui/agents", "codex 1.2.3"), ("/ui/doctor", "4 GiB free")):
+    for path, words in (("/ui/agents", "codex 1.2.3"), ("/ui/doctor", "4 GiB free")):
         first = await ann.open(path)
         assert "being checked</span> <span" in first.html, "a state is never broken into lines: it must be short"
-        assert found not in first.words
+        assert words not in first.words
         assert looks == []
     let.set()
     await until(lambda: sorted(looks) == ["doctor", "runtimes"])
-    for path, found in (("/ui/agents", "codex 1.2.3"), ("/ui/doctor", "4 GiB free")):
+    for path, words in (("/ui/agents", "codex 1.2.3"), ("/ui/doctor", "4 GiB free")):
         seen = ""
-        while found not in seen:
+        while words not in seen:
             seen = (await ann.open(path)).words
     assert len(looks) == 2, "what was seen is kept"
 

@@ -34,10 +34,15 @@ def root(number: int) -> str:
 
 
 def blocked(service: Service, name: str, at: float, **fields: Any) -> None:
-    told = {"state": TaskState.BLOCKED, "reason": "leg one ended failed", "next": f"{RETRY} {name}.1", "ended_at": at}
-    told |= {"waits_for": WaitsFor.RETRY, "to_retry": f"{name}.1"}
+    task = {
+        "state": TaskState.BLOCKED,
+        "reason": "leg one ended failed",
+        "next": f"{RETRY} {name}.1",
+        "ended_at": at,
+    }
+    task |= {"waits_for": WaitsFor.RETRY, "to_retry": f"{name}.1"}
     leg = seeds.job(f"{name}.1", state=JobState.FAILED, reason="tests are red", delegation_id="one")
-    seeds.write(service, seeds.task(name, **(told | fields)), seeds.job(name, state=JobState.SUCCEEDED), leg)
+    seeds.write(service, seeds.task(name, **(task | fields)), seeds.job(name, state=JobState.SUCCEEDED), leg)
 
 
 def unroutable(service: Service, name: str, at: float, why: str = "no agent `scuot`") -> None:
@@ -111,11 +116,11 @@ async def test_the_page_lists_what_the_command_lists(service: Service) -> None:
     blocked(service, root(60), NOW, next="a finalized tree takes no retry: start a new one", waits_for=WaitsFor.NOTHING)
     conflict(service, root(61), NOW - 9)
     conflict(service, root(62), NOW, waits_for=WaitsFor.NOTHING)
-    found, page = attention.find(service), attention.page(service, 0, 50)
-    listed = {*(each.round_id for each in found.waiting), *(each.root_job_id for each in found.blocked)}
-    listed |= {job.job_id for job in found.preflight_failed} | {way.root_job_id for way in found.conflicts}
-    listed |= {host.host for host in found.hosts}
-    listed |= {f"{how.notification_id} {how.channel}" for how in found.undelivered}
+    items, page = attention.find(service), attention.page(service, 0, 50)
+    listed = {*(each.round_id for each in items.waiting), *(each.root_job_id for each in items.blocked)}
+    listed |= {job.job_id for job in items.preflight_failed} | {way.root_job_id for way in items.conflicts}
+    listed |= {host.host for host in items.hosts}
+    listed |= {f"{how.notification_id} {how.channel}" for how in items.undelivered}
     assert {item.place.key for item in page.items} == listed
     assert page.total == len(listed) == 16
 

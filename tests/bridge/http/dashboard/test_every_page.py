@@ -82,15 +82,15 @@ def test_scripts_and_forms_can_do_their_work(browser: Browser, bridge: Live, ser
 def test_everybody_can_use_every_page(
     browser: Browser, bridge: Live, service: Service, scheme: Any, width: int
 ) -> None:
-    found = []
+    faults = []
     with person(browser, bridge.url, width=width, scheme=scheme) as ann:
         tab = ann.enter(service)
         for path in ADDRESSES:
             tab.goto(f"{bridge.url}{path}")
             picture(tab, f"{path}-{width}-{scheme}")
-            found += [f"{path}: {each}" for each in axe(tab)]
+            faults += [f"{path}: {each}" for each in axe(tab)]
         ann.forgive("404")
-    assert found == [], "\n".join(found)
+    assert faults == [], "\n".join(faults)
 
 
 UNFOLD = "document.querySelectorAll('main details').forEach((each) => { each.open = true; })"

@@ -34,8 +34,8 @@ async def test_a_done_tree_says_whether_it_is_ready(service: Service, ann: Surfe
     head = tree.merge("a", "b")
     assert f"Ready to be merged , at {head[:7]} ." in shown.words
     tree.write(2, v={"decision": "changes_requested", "attempt": 2})
-    told = {"attempt": 2, "base_sha": tree.base, "given": list(tree.heads.values())}
-    seeds.payload(service, V, {}, **told)
+    fields = {"attempt": 2, "base_sha": tree.base, "given": list(tree.heads.values())}
+    seeds.payload(service, V, {}, **fields)
     assert f"Not to be merged , at {head[:7]} : review leg v" in (await ann.open(TREE)).words
 
 
@@ -97,9 +97,9 @@ async def test_a_merge_that_is_decided_against_needs_a_tick(service: Service, an
     assert f"service job merge {A} {B} --anyway" in refused.words
     shown = await ann.send(refused.form(f"{TREE}/branches"), "Merge the chosen", leg=[A, B], anyway="yes")
     assert f"{A} : is merged into {TASK_BRANCH}" in shown.words
-    told = [event.message for event in jobs.events(service, ROOT) if event.kind == "branch_merged"]
-    assert "ann@desk (dashboard) merged" in told[0]
-    assert ["although" in each for each in told] == [True, False]
+    messages = [event.message for event in jobs.events(service, ROOT) if event.kind == "branch_merged"]
+    assert "ann@desk (dashboard) merged" in messages[0]
+    assert ["although" in each for each in messages] == [True, False]
 
 
 async def test_the_same_on_the_leg_s_own_page(service: Service, ann: Surfer, tmp_path: Path) -> None:

@@ -23,14 +23,14 @@ class Markup(HTMLParser):
         self.odd: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        said = {name: value or "" for name, value in attrs}
-        if tag in {"img", "iframe", "object", "embed", "base"} or (tag == "script" and not said.get("src")):
+        attributes = {name: value or "" for name, value in attrs}
+        if tag in {"img", "iframe", "object", "embed", "base"} or (tag == "script" and not attributes.get("src")):
             self.odd.append(f"<{tag}>")
-        leads = (said.get(name, "") for name in ("src", "action", "formaction", "hx-post"))
+        leads = (attributes.get(name, "") for name in ("src", "action", "formaction", "hx-post"))
         self.odd += [f"{tag} to {each}" for each in leads if each and not each.startswith("/ui/")]
-        self.odd += [f"{tag} {name}" for name in said if name.startswith("on") or name == "style"]
-        if said.get("href", "").lower().startswith("javascript:"):
-            self.odd.append(f"{tag} to {said['href']}")
+        self.odd += [f"{tag} {name}" for name in attributes if name.startswith("on") or name == "style"]
+        if attributes.get("href", "").lower().startswith("javascript:"):
+            self.odd.append(f"{tag} to {attributes['href']}")
 
 
 async def test_what_was_written_is_text_and_there_to_be_read(service: Service, ann: Surfer, tmp_path: Path) -> None:

@@ -45,9 +45,9 @@ def one(service: Service, **fields: Any) -> None:
 
 async def test_claims_stand_beside_what_was_seen(service: Service, ann: Surfer) -> None:
     one(service, summary="Two files.", decision="approved")
-    said = {"changes_made": ["a.py: raised", "b.py: raised"], "findings": [{"severity": "high", "what": "a bug"}]}
+    content = {"changes_made": ["a.py: raised", "b.py: raised"], "findings": [{"severity": "high", "what": "a bug"}]}
     more = {"tests_run": ["pytest: 3 passed"], "needs": ["a key"]}
-    seeds.payload(service, JOB, {"service_result": said | more, "result_observation": SEEN})
+    seeds.payload(service, JOB, {"service_result": content | more, "result_observation": SEEN})
     words = (await ann.open(PAGE)).words
     assert "a.py: raised ● observed a.py is in the diff" in words
     assert "b.py: raised ? reported b.py: not in the diff" in words
@@ -183,8 +183,8 @@ async def test_the_raw_output_is_plain_text_without_secrets(service: Service, an
 
 async def test_entries_that_grow_when_escaped_stay_within_the_page(service: Service, ann: Surfer) -> None:
     one(service, runtime="runtime_c")
-    said = "".join(json.dumps({"role": "assistant", "content": '\u202e"<' * 600}) + "\n" for _ in range(300))
-    printing(service, said)
+    lines = "".join(json.dumps({"role": "assistant", "content": '\u202e"<' * 600}) + "\n" for _ in range(300))
+    printing(service, lines)
     shown = await ann.open(PAGE)
     assert 30_000 < len(shown.html.encode()) < 150_000
 
@@ -217,8 +217,8 @@ async def test_output_that_is_elsewhere_or_gone_is_said(service: Service, ann: S
 
 async def test_faults_last_words_waits_and_events_are_told(service: Service, ann: Surfer) -> None:
     one(service, state=JobState.FAILED, reason="the result has a fault after one repair")
-    found = {"faults": ["decision must be one of them"], "stderr": "Traceback\nboom"}
-    seeds.payload(service, JOB, {}, diagnostics=found)
+    diagnostics = {"faults": ["decision must be one of them"], "stderr": "Traceback\nboom"}
+    seeds.payload(service, JOB, {}, diagnostics=diagnostics)
     seeds.write(service, seeds.event(1, JOB, message="leg look is queued"))
     words = (await ann.open(PAGE)).words
     for word in ("decision must be one of them", "boom", "leg look is queued", "the result has a fault"):
@@ -229,11 +229,11 @@ async def test_what_agents_wrote_is_text(service: Service, ann: Surfer) -> None:
     hostile = "<script>alert(1)</script>\u202e\"'><img src=x>"
     one(service, agent=hostile, summary=hostile, reason=hostile, next=hostile, model=hostile, phase=hostile)
     lists = ("findings", "changes_made", "tests_run", "needs")
-    said = {name: [hostile, {hostile: hostile}] for name in lists}
+    content = {name: [hostile, {hostile: hostile}] for name in lists}
     printing(service, hostile, diagnostics={"stderr": hostile, "faults": [hostile], "discarded_diff": hostile})
     seeds.write(service, seeds.event(1, JOB, message=hostile))
     with service.store.begin() as connection:
-        connection.execute(update(schema.attempts).values(payload={"service_result": said}))
+        connection.execute(update(schema.attempts).values(payload={"service_result": content}))
     seal(service.store)
     shown = await ann.open(PAGE)
     assert shown.status == 200

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.ruling("M4")
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(1)> \u202e\"'&"
 
 
-async def seek(ann: Surfer, **said: str) -> Shown:
-    return await ann.open(f"/ui/jobs?{urlencode(said)}")
+async def seek(ann: Surfer, **filters: str) -> Shown:
+    return await ann.open(f"/ui/jobs?{urlencode(filters)}")
 
 
 def links(shown: Shown) -> list[str]:
@@ -50,8 +50,8 @@ async def test_a_row_tells_of_a_job_and_leads_to_it(service: Service, ann: Surfe
     seeds.write(service, seeds.job(f"{ROOT}.1", agent="builder", usage=used, summary="All is well", **ended))
     shown = await ann.open("/ui/jobs")
     assert links(shown) == [f"/ui/jobs/{ROOT}.1", f"/ui/trees/{ROOT}"]
-    for said in ("leg of Raise the limit All is well builder acme/shop ask changes requested", "12 345 ~$1.50"):
-        assert said in shown.words
+    for words in ("leg of Raise the limit All is well builder acme/shop ask changes requested", "12 345 ~$1.50"):
+        assert words in shown.words
     assert "◐ running Raise the limit scout acme/shop ask - - - 1 h 1 min ago" in shown.words
 
 
@@ -79,7 +79,7 @@ async def test_filters_narrow_and_keep_what_they_say(service: Service, ann: Surf
     seeds.write(service, seeds.job(f"{ROOT}.1", agent="builder"))
     seeds.write(service, seeds.task(other, title="Lower"), seeds.job(other, repo="acme/other"))
     root, leg, lower = f"/ui/trees/{ROOT}", f"/ui/jobs/{ROOT}.1", f"/ui/trees/{other}"
-    for said, found in (
+    for filters, names in (
         ({"repo": "acme/shop"}, {root, leg}),
         ({"agent": "builder"}, {leg}),
         ({"state": "failed"}, {root}),
@@ -89,22 +89,22 @@ async def test_filters_narrow_and_keep_what_they_say(service: Service, ann: Surf
         ({"q": ROOT}, {root, leg}),
         ({"q": "builder", "roots": "1"}, set()),
     ):
-        shown = await seek(ann, **said)
-        assert set(links(shown)) == found, said
+        shown = await seek(ann, **filters)
+        assert set(links(shown)) == names, filters
         fields = shown.form("/ui/jobs").fields
-        kept = {name: fields[name] for name in said if name != "state"}
-        assert kept == {name: [value.strip()] for name, value in said.items() if name != "state"}
+        kept = {name: fields[name] for name in filters if name != "state"}
+        assert kept == {name: [value.strip()] for name, value in filters.items() if name != "state"}
     assert '<option value="failed" selected>' in (await seek(ann, state="failed")).html
     assert '<option value="acme/shop">' in (await ann.open("/ui/jobs")).html, "those that are known are offered"
 
 
 async def test_what_is_no_state_no_place_or_too_long_is_refused_in_a_sentence(ann: Surfer) -> None:
-    for said, why in (
+    for filters, why in (
         ({"state": "done"}, "'done' is not a job state; they are queued"),
         ({"cursor": "x"}, "invalid cursor"),
         ({"q": "x" * 201}, "a search has at most 200 characters"),
     ):
-        shown = await seek(ann, **said)
+        shown = await seek(ann, **filters)
         assert (shown.status, why in shown.words) == (400, True), shown.words
 
 

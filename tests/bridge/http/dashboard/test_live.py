@@ -21,20 +21,20 @@ Listen = Callable[[Service], Live]
 
 async def messages(answer: httpx.Response) -> AsyncIterator[dict[str, str]]:
     """Yield each content message as its fields; several `data` lines are one text."""
-    said: dict[str, str] = {}
+    message: dict[str, str] = {}
     async for line in answer.aiter_lines():
         name, _, value = line.partition(": ")
-        if line == "" and said:
-            if said.get("event") != "waiting":
-                yield said
-            said = {}
+        if line == "" and message:
+            if message.get("event") != "waiting":
+                yield message
+            message = {}
         elif name:
-            said[name] = f"{said[name]}\n{value}" if name in said else value
+            message[name] = f"{message[name]}\n{value}" if name in message else value
 
 
-async def _until_told(told: AsyncIterator[dict[str, str]], words: str) -> None:
+async def _until_told(stream: AsyncIterator[dict[str, str]], words: str) -> None:
     """Wait for a message with these words; a message about an outage may come first."""
-    while words not in (await anext(told))["data"]:
+    while words not in (await anext(stream))["data"]:
         pass
 
 
@@ -43,11 +43,11 @@ async def test_a_change_of_the_store_reaches_an_open_page(service: Service, list
     async with Surfer(service, live.url, httpx.AsyncHTTPTransport()) as ann:
         await ann.enter()
         async with ann.client.stream("GET", "/ui/live/", timeout=None) as answer:
-            told = messages(answer)
-            assert "retry" in await soon(anext(told))
-            assert seeds.ROOT not in (await soon(anext(told)))["data"]
+            stream = messages(answer)
+            assert "retry" in await soon(anext(stream))
+            assert seeds.ROOT not in (await soon(anext(stream)))["data"]
             seeds.paused(service)
-            await soon(_until_told(told, seeds.ROOT))
+            await soon(_until_told(stream, seeds.ROOT))
 
 
 async def test_a_stream_that_was_cut_off_says_only_what_is_new(service: Service, listening: Listen) -> None:
@@ -55,16 +55,16 @@ async def test_a_stream_that_was_cut_off_says_only_what_is_new(service: Service,
     async with Surfer(service, live.url, httpx.AsyncHTTPTransport()) as ann:
         await ann.enter()
         async with ann.client.stream("GET", "/ui/live/", timeout=None) as answer:
-            told = messages(answer)
-            await soon(anext(told))
-            seen = (await soon(anext(told)))["id"]
+            stream = messages(answer)
+            await soon(anext(stream))
+            seen = (await soon(anext(stream)))["id"]
         async with ann.client.stream("GET", "/ui/live/", timeout=None, headers={"last-event-id": seen}) as answer:
-            told = messages(answer)
-            await soon(anext(told))
+            stream = messages(answer)
+            await soon(anext(stream))
             seeds.paused(service)
-            first = await soon(anext(told))
+            first = await soon(anext(stream))
             if seeds.ROOT not in first["data"]:
-                await soon(_until_told(told, seeds.ROOT))
+                await soon(_until_told(stream, seeds.ROOT))
     assert first["id"] != seen
 
 
@@ -73,12 +73,12 @@ async def test_a_stream_ends_with_its_session(service: Service, listening: Liste
     async with Surfer(service, live.url, httpx.AsyncHTTPTransport()) as ann:
         await ann.enter()
         async with ann.client.stream("GET", "/ui/live/", timeout=None) as answer:
-            told = messages(answer)
-            await soon(anext(told))
-            await soon(anext(told))
+            stream = messages(answer)
+            await soon(anext(stream))
+            await soon(anext(stream))
             token.rotate(service.home)
             seeds.paused(service)
-            while (await soon(anext(told))).get("event") != "over":
+            while (await soon(anext(stream))).get("event") != "over":
                 pass
 
 
@@ -103,14 +103,14 @@ async def test_one_session_cannot_hold_every_connection(
     ):
         await ann.enter()
         await bob.enter()
-        told = []
+        pieces = []
         for surfer in (bob, ann, ann, ann):
             answer = await stack.enter_async_context(surfer.client.stream("GET", "/ui/live/", timeout=None))
-            told.append(messages(answer))
-            await soon(anext(told[-1]))
-            await soon(anext(told[-1]))
-        crowded = [each async for each in told[1]]
+            pieces.append(messages(answer))
+            await soon(anext(pieces[-1]))
+            await soon(anext(pieces[-1]))
+        crowded = [piece async for piece in pieces[1]]
         assert crowded[-1] == {"event": "crowded", "data": "2"}
         seeds.paused(service)
-        for each in (told[0], told[2], told[3]):
-            await soon(_until_told(each, seeds.ROOT))
+        for piece in (pieces[0], pieces[2], pieces[3]):
+            await soon(_until_told(piece, seeds.ROOT))

@@ -74,11 +74,11 @@ async def test_with_nothing_ticked_nothing_is_done(service: Service, ann: Surfer
 async def test_what_is_confirmed_is_searched_as_agents_recall_it_and_retired(service: Service, ann: Surfer) -> None:
     memory.add(service, NewEntry("deploy", "make deploy, never on Fridays"), "bob")
     lint = memory.add(service, NewEntry("lint", "run ruff"), "bob")
-    found = await ann.open("/ui/memory?q=ruff")
-    assert "run ruff" in found.words
-    assert "never on Fridays" not in found.html
+    page = await ann.open("/ui/memory?q=ruff")
+    assert "run ruff" in page.words
+    assert "never on Fridays" not in page.html
     assert "No confirmed memory matches" in (await ann.open("/ui/memory?q=nothing")).words
-    shown = await ann.send(found.form(DECIDE, seen="confirmed"), "Retire the ticked ones", entry=[lint.id])
+    shown = await ann.send(page.form(DECIDE, seen="confirmed"), "Retire the ticked ones", entry=[lint.id])
     assert memory.get(service, lint.id).state is MemoryState.RETIRED
     assert shown.address.startswith("http://127.0.0.1:8791/ui/memory?q=ruff"), "the search is kept"
 

@@ -71,17 +71,17 @@ def shop(service: Service, tmp_path: Path) -> Path:
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch, service: Service) -> list[TreeInput]:
     """Collect the trees that are started, in place of Temporal."""
-    found: list[TreeInput] = []
+    inputs: list[TreeInput] = []
 
     async def start(_: Service, tree: TreeInput, host: str) -> str:
-        found.append(tree)
+        inputs.append(tree)
         seeds.write(
             service, seeds.task(root_job_id=tree.root_job_id, task_id=tree.task_id), seeds.job(tree.root_job_id)
         )
         return tree.root_job_id
 
     monkeypatch.setattr(trees, "start", start)
-    return found
+    return inputs
 
 
 def configure(service: Service, text: str) -> None:

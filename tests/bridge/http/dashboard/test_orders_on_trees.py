@@ -92,10 +92,10 @@ async def test_a_graceful_kill_lets_what_runs_finish(real: Service, client: Clie
         assert [words for _, _, words in shown.form(f"/ui/trees/{root}/kill").buttons] == ["End it now"]
         host.release("a")
         await until(lambda: state_of(real, root) is TaskState.CANCELLED)
-        told = (await ann.open(f"/ui/trees/{root}")).words
+        page_words = (await ann.open(f"/ui/trees/{root}")).words
     assert "a" in host.ended
     assert host.cancelled == []
-    assert "ann@desk (dashboard)" in told, "who ended it"
+    assert "ann@desk (dashboard)" in page_words, "who ended it"
 
 
 @pytest.mark.ruling("G2")
@@ -210,10 +210,10 @@ async def test_temporal_leads_back_to_the_page_while_a_bridge_runs(real: Service
     here = ready.Ready(pid=os.getpid(), identity=identity(os.getpid()), address="127.0.0.1:8791")
     real.home.bridge_ready.write_text(here.model_dump_json())
     after = await trees.start(real, an_input(), queue)
-    said = []
+    texts = []
     for root in (before, after):
-        said.append(await (await client.get_workflow_handle(root).describe()).static_details())
+        texts.append(await (await client.get_workflow_handle(root).describe()).static_details())
         await client.get_workflow_handle(root).terminate()
     terminal = "In a terminal: `service job tree {} --watch`"
-    assert said[0] == terminal.format(before)
-    assert said[1] == f"{terminal.format(after)}\n\nOn the page: http://127.0.0.1:8791/ui/trees/{after}"
+    assert texts[0] == terminal.format(before)
+    assert texts[1] == f"{terminal.format(after)}\n\nOn the page: http://127.0.0.1:8791/ui/trees/{after}"

@@ -134,14 +134,14 @@ class TestOne:
     async def test_it_shows_what_its_file_says(self, service: Service, ann: Surfer) -> None:
         put(service)
         shown = await ann.open("/ui/pipelines/p")
-        for said in (
+        for words in (
             "every Monday to Friday at 03:00 (Europe/Rome), up to 5m later 0 3 * * 1-5",
             'build - make "$SERVICE_PAYLOAD_TICKET" <b> 5m 2',
             "look build dev: ask, Look at it - -",
             "name: p repo: acme/shop",
             "It has not run yet",
         ):
-            assert said in shown.words, said
+            assert words in shown.words, words
         assert "make &#34;$SERVICE_PAYLOAD_TICKET&#34; &lt;b&gt;" in shown.html
 
     async def test_one_that_is_not_there_is_said_with_those_that_are(self, service: Service, ann: Surfer) -> None:
@@ -194,13 +194,13 @@ class TestRunNow:
         (run,) = runs.list_runs(host.service, runs.RunFilter()).runs
         assert (shown.status, shown.address.partition("?")[0].endswith(f"/ui/runs/{run.id}")) == (200, True)
         assert f"{host.name} runs: {run.id}." in shown.words
-        told = host.show(run.id)
-        assert (told.trigger, told.payload) == ("dashboard", {"ticket": "T-1", "level": "high", "extra": "a\nb"})
+        page = host.show(run.id)
+        assert (page.trigger, page.payload) == ("dashboard", {"ticket": "T-1", "level": "high", "extra": "a\nb"})
         async with host.working():
             await host.until_over(run.id)
         ended = (await bob.open(f"/ui/runs/{run.id}")).words
-        for said in ("● succeeded", "by the dashboard", "What build printed", "for T-1:", "Errors odd", "level high"):
-            assert said in ended, said
+        for words in ("● succeeded", "by the dashboard", "What build printed", "for T-1:", "Errors odd", "level high"):
+            assert words in ended, words
 
     @pytest.mark.ruling("J4", "M2")
     async def test_while_a_run_is_active_the_next_is_refused_and_what_was_typed_stays(
@@ -279,8 +279,8 @@ class TestRun:
             shown = await bob.open(place)
             await until(lambda: (runs.stage_so_far(host.service, run_id, "wait") or _NONE).output == "begun\n")
             shown = await bob.open(place)
-            for said in ("◐ running", "What wait printed", "Output begun", "The file it was started with"):
-                assert said in shown.words, said
+            for words in ("◐ running", "What wait printed", "Output begun", "The file it was started with"):
+                assert words in shown.words, words
             assert "<script>alert" not in shown.html
             assert "\\u202e" in shown.words
             cancelled = await bob.send(shown.form(f"{place}/cancel"))

@@ -83,7 +83,7 @@ async def test_a_question_that_has_changed_is_not_answered(service: Service, ann
 
 @pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("fields", "why"),
     [
         ({"text.store": "redis"}, "nothing answers `limit`"),
         ({"text.limit": "5\nstore: memory", "text.store": "redis"}, "begins with the name of another question"),
@@ -91,17 +91,17 @@ async def test_a_question_that_has_changed_is_not_answered(service: Service, ann
     ],
 )
 async def test_what_is_not_whole_is_refused_with_all_that_was_typed(
-    service: Service, ann: Surfer, said: dict[str, str], why: str
+    service: Service, ann: Surfer, fields: dict[str, str], why: str
 ) -> None:
     seeds.paused(service, questions=(STORE, LIMIT))
     form = (await ann.open("/ui/")).form(SAY)
-    shown = await ann.send(form, "Answer", **said, **{"choice.store": "1"})
+    shown = await ann.send(form, "Answer", **fields, **{"choice.store": "1"})
     assert shown.status == 409
-    if said:
+    if fields:
         assert why in shown.words
     after = shown.form(SAY).fields
     assert after["choice.store"] == ["1"]
-    assert {name: after[name] for name in said} == {name: [text] for name, text in said.items()}
+    assert {name: after[name] for name in fields} == {name: [text] for name, text in fields.items()}
     assert kept(shown) == []
 
 
@@ -174,9 +174,9 @@ class Working:
         queue = self.service.settings.temporal.task_queue
         async with serving(self.client, queue, host):
             begun = []
-            for each in (*scripts, *([blocked] if blocked else [])):
+            for script in (*scripts, *([blocked] if blocked else [])):
                 tree = an_input(bounds=bounds)
-                by_root[tree.root_job_id] = each
+                by_root[tree.root_job_id] = script
                 begun.append(await start(self.client, queue, tree))
             await until(
                 lambda: len(round_rows.open_rounds(self.service.store)) == len(scripts), lambda: str(host.names)
@@ -211,9 +211,9 @@ def fails() -> Script:
 
 async def waiting_for(working: Working, tree: Handle) -> RoundRecord:
     await until(lambda: working.closed(tree), lambda: str(round_rows.of_tree(working.service.store, tree.id)))
-    found = working.closed(tree)
-    assert found is not None
-    return found
+    row = working.closed(tree)
+    assert row is not None
+    return row
 
 
 async def test_a_click_answers_and_is_recorded_with_name_and_channel(working: Working, bea: Surfer) -> None:
@@ -284,12 +284,12 @@ async def test_of_several_that_are_chosen_each_has_a_result_of_its_own(working: 
         shown = await bea.send(form, "Continue chosen", chosen=form.boxes["chosen"])
         assert shown.status == 200
         notes = re.findall(r'<p class="note (ok|no)"><b>(.*?)</b>: (.*?)</p>', shown.html, re.DOTALL)
-        said = {about.rpartition(" ")[2]: (how, words) for how, about, words in notes}
+        outcomes = {about.rpartition(" ")[2]: (how, words) for how, about, words in notes}
         for tree in (trees[0], trees[2]):
-            assert said[tree.id][0] == "ok"
+            assert outcomes[tree.id][0] == "ok"
             assert (await waiting_for(working, tree)).end is RoundEnd.CONTINUED
-        assert said[trees[1].id][0] == "no"
-        assert "takes answer, extend, not continue" in said[trees[1].id][1]
+        assert outcomes[trees[1].id][0] == "no"
+        assert "takes answer, extend, not continue" in outcomes[trees[1].id][1]
         assert [each.root_job_id for each in round_rows.open_rounds(working.service.store)] == [trees[1].id]
 
 

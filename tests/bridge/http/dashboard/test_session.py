@@ -50,14 +50,14 @@ async def test_the_link_s_file_does_not_tell_the_code(service: Service) -> None:
 async def test_the_cookie_is_for_this_bridge_s_pages_and_no_script(service: Service) -> None:
     async with Surfer(service) as surfer:
         code = dashboard_link.make(service.home, "ann")
-        said = (await surfer.client.get(f"/ui/enter?code={code}")).headers["set-cookie"]
-    assert {"Path=/ui", "HttpOnly", "SameSite=Strict"} <= {part.strip() for part in said.split(";")}
+        header = (await surfer.client.get(f"/ui/enter?code={code}")).headers["set-cookie"]
+    assert {"Path=/ui", "HttpOnly", "SameSite=Strict"} <= {part.strip() for part in header.split(";")}
 
 
 def opened(sessions: Sessions, since: float, signature: bytes = b"") -> bool:
     """Return whether a cookie with this signature, by default the right one, opens the dashboard."""
-    said = json.dumps({"key": "k", "actor": "ann", "since": int(since)}).encode()
-    parts = said, signature or sessions._signature(b"session", said)
+    content = json.dumps({"key": "k", "actor": "ann", "since": int(since)}).encode()
+    parts = content, signature or sessions._signature(b"session", content)
     value = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
     scope = {"type": "http", "headers": [(b"cookie", f"{sessions.cookie}={value}".encode())]}
     return sessions.of(scope) is not None

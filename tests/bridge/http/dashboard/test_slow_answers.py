@@ -35,8 +35,8 @@ def test_what_is_old_is_shown_until_something_newer_is_known(home: Home) -> None
     wait_for(lambda: (background.last_check(service).answer or 0) >= 2)
 
 
-@pytest.mark.parametrize(("fault", "said"), [(UsageError("no such file"), "no such file"), (KeyError("x"), "log")])
-def test_a_look_that_fails_says_why_and_another_may_begin(home: Home, fault: Exception, said: str) -> None:
+@pytest.mark.parametrize(("fault", "problem"), [(UsageError("no such file"), "no such file"), (KeyError("x"), "log")])
+def test_a_look_that_fails_says_why_and_another_may_begin(home: Home, fault: Exception, problem: str) -> None:
     faults = [fault]
 
     def look(_: Service) -> int:
@@ -45,7 +45,7 @@ def test_a_look_that_fails_says_why_and_another_may_begin(home: Home, fault: Exc
         return 7
 
     background, service = Background(look), Service(home)
-    wait_for(lambda: said in background.last_check(service).problem)
+    wait_for(lambda: problem in background.last_check(service).problem)
     background.begin(service)
     wait_for(lambda: background.last_check(service).answer == 7)
     assert background.last_check(service).problem == ""

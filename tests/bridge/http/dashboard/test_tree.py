@@ -56,9 +56,9 @@ async def test_a_page_takes_as_many_statements_for_64_jobs_as_for_8(service: Ser
     for jobs in (8, 64):
         planted.played(service, jobs, 600, root=f"job-{jobs:012d}")
         await ann.open(f"/ui/trees/job-{jobs:012d}")
-        with statements(service) as each:
+        with statements(service) as ran:
             await ann.open(f"/ui/trees/job-{jobs:012d}")
-        taken.append(len(each))
+        taken.append(len(ran))
     assert taken[0] == taken[1] < 25
 
 
@@ -297,8 +297,8 @@ async def test_all_legs_are_merged_at_once(service: Service, ann: Surfer, tmp_pa
     assert f"git -C {repo} merge service/{seeds.TASK}" in shown.words
     assert "b.py" in run_git(repo, "ls-tree", "--name-only", f"service/{seeds.TASK}")
     assert "Merge all" not in shown.words
-    told = shown.words.split("What happened")[1]
-    assert "ann@desk (dashboard) merged" in told
+    events = shown.words.split("What happened")[1]
+    assert "ann@desk (dashboard) merged" in events
 
 
 async def test_chosen_legs_are_dropped_each_with_its_own_outcome(service: Service, ann: Surfer, tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ def links(shown: Shown) -> list[str]:
     return [link for link in shown.read.links if link.startswith("/ui/trees/")]
 
 
-async def seek(ann: Surfer, **said: str) -> Shown:
-    return await ann.open(f"/ui/trees?{urlencode(said)}")
+async def seek(ann: Surfer, **filters: str) -> Shown:
+    return await ann.open(f"/ui/trees?{urlencode(filters)}")
 
 
 async def test_where_no_tree_is_it_is_said_how_to_start_one(ann: Surfer) -> None:
@@ -59,7 +59,7 @@ async def test_filters_narrow_and_keep_what_they_say(service: Service, ann: Surf
     seeds.write(service, seeds.task(title="Raise", opened_at=1.0), seeds.job(), seeds.job(f"{ROOT}.1", agent="builder"))
     done = {"state": TaskState.DONE, "ended_at": 3.0, "repo": "acme/other", "opened_at": 2.0}
     seeds.write(service, seeds.task(other, title="Lower", **done), seeds.job(other, pull_request=7))
-    for said, found in (
+    for filters, names in (
         ({"repo": "acme/other"}, [other]),
         ({"agent": "builder"}, [ROOT]),
         ({"state": "running"}, [ROOT]),
@@ -68,16 +68,16 @@ async def test_filters_narrow_and_keep_what_they_say(service: Service, ann: Surf
         ({"issue": "7"}, []),
         ({}, [other, ROOT]),
     ):
-        shown = await seek(ann, **said)
-        assert links(shown) == [f"/ui/trees/{root}" for root in found], said
+        shown = await seek(ann, **filters)
+        assert links(shown) == [f"/ui/trees/{root}" for root in names], filters
     shown = await seek(ann, q="lower", state="done")
     assert shown.form("/ui/trees").fields["q"] == ["lower"]
     assert '<option value="done" selected>' in shown.html
 
 
 async def test_an_unknown_state_and_a_bad_cursor_are_refused_in_a_sentence(ann: Surfer) -> None:
-    for said, why in (({"state": "dun"}, "'dun' is not a state of a tree"), ({"cursor": "x"}, "invalid cursor")):
-        shown = await seek(ann, **said)
+    for filters, why in (({"state": "dun"}, "'dun' is not a state of a tree"), ({"cursor": "x"}, "invalid cursor")):
+        shown = await seek(ann, **filters)
         assert (shown.status, why in shown.words) == (400, True), shown.words
 
 
