@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from activities.cluster_commands import Place, commands, removal
+from activities.cluster_commands import ServerNamespace, commands, removal
 from activities.temporal import RPC_TIMEOUT
 from workflows.model.errors import ServiceError, UnreachableError
 from workflows.temporal import search
@@ -45,7 +45,7 @@ class NotPreparedError(UnreachableError):
 class Survey:
     """The parts that a server has and lacks."""
 
-    place: Place
+    server: ServerNamespace
     there: bool
     """True if the namespace exists."""
     retention: timedelta = timedelta()
@@ -57,8 +57,9 @@ class Survey:
     @property
     def faults(self) -> tuple[str, ...]:
         """Return a sentence for each fault."""
+        namespace = self.server.namespace
         return (
-            *(() if self.there else (f"the namespace {self.place.namespace} does not exist at {self.place.address}",)),
+            *(() if self.there else (f"the namespace {namespace} does not exist at {self.server.address}",)),
             *((f"the search attributes {', '.join(self.missing)} are missing",) if self.there and self.missing else ()),
             *(
                 f"the search attribute {name} is {kind} there and must be {search.NAMES[name]}"
@@ -69,7 +70,7 @@ class Survey:
     @property
     def fix(self) -> str:
         """Return the command that repairs the first fault."""
-        return removal(self.place, tuple(self.wrong)) if self.wrong else "service cluster init"
+        return removal(self.server, tuple(self.wrong)) if self.wrong else "service cluster init"
 
 
 @dataclass(frozen=True)
@@ -102,21 +103,21 @@ async def survey(client: "Client") -> Survey:
     from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
     from temporalio.service import RPCError, RPCStatusCode
 
-    place = Place(client.service_client.config.target_host, client.namespace)
+    server = ServerNamespace(client.service_client.config.target_host, client.namespace)
     try:
         described = await client.workflow_service.describe_namespace(
-            DescribeNamespaceRequest(namespace=place.namespace), timeout=RPC_TIMEOUT
+            DescribeNamespaceRequest(namespace=server.namespace), timeout=RPC_TIMEOUT
         )
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
-            return Survey(place, there=False, missing=search.NAMES)
+            return Survey(server, there=False, missing=search.NAMES)
         raise UnreachableError(
-            f"the namespace {place.namespace} cannot be looked up at {place.address}: {error.message}",
+            f"the namespace {server.namespace} cannot be looked up at {server.address}: {error.message}",
             "check the API key or certificate in the TEMPORAL_* variables or the profile",
         ) from None
     kinds = await _kinds(client, described)
     return Survey(
-        place,
+        server,
         there=True,
         retention=described.config.workflow_execution_retention_ttl.ToTimedelta(),
         missing={name: kind for name, kind in search.NAMES.items() if name not in kinds},
@@ -190,7 +191,7 @@ async def _answers(client: "Client", what: str, call: Awaitable[object]) -> None
             raise UnreachableError(says, "look at the logs of that Temporal server") from None
 
 
-async def not_taken(client: "Client", error: Exception, what: str) -> ServiceError:
+async def refusal_of(client: "Client", error: Exception, what: str) -> ServiceError:
     """Return the reason why Temporal refused a call: the server's missing parts, or else its own words."""
     try:
         await require(client)
@@ -203,23 +204,25 @@ async def make(client: "Client", retention: timedelta | None, waits: Waits = lam
     """Make the missing parts. Idempotent. An existing retention stays unless another one is requested."""
     from temporalio.service import RPCError
 
-    seen, said = await survey(client), list[str]()
+    seen, steps = await survey(client), list[str]()
     try:
-        said.append(await _make_namespace(client, seen, retention))
-        said += await _make_attributes(client, seen, waits)
+        steps.append(await _make_namespace(client, seen, retention))
+        steps += await _make_attributes(client, seen, waits)
     except RPCError as error:
         if not _may_not(error):
-            raise UnreachableError(f"{seen.place.address} failed to do it: {error.message}", "service doctor") from None
-        said.append(f"this account may create nothing more at {seen.place.address}: {error.message}")
-        return Made(tuple(said), commands(await survey(client), retention or RETENTION))
-    wrong = removal(seen.place, tuple(seen.wrong)) if seen.wrong else ""
-    return Made((*said, *(await survey(client)).faults), (wrong, "service cluster init") if wrong else ())
+            raise UnreachableError(
+                f"{seen.server.address} failed to do it: {error.message}", "service doctor"
+            ) from None
+        steps.append(f"this account may create nothing more at {seen.server.address}: {error.message}")
+        return Made(tuple(steps), commands(await survey(client), retention or RETENTION))
+    wrong = removal(seen.server, tuple(seen.wrong)) if seen.wrong else ""
+    return Made((*steps, *(await survey(client)).faults), (wrong, "service cluster init") if wrong else ())
 
 
 async def _make_namespace(client: "Client", seen: Survey, wanted: timedelta | None) -> str:
     from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest, UpdateNamespaceRequest
 
-    name, length = seen.place.namespace, wanted or RETENTION
+    name, length = seen.server.namespace, wanted or RETENTION
     if not seen.there:
         request = RegisterNamespaceRequest(namespace=name)
         request.workflow_execution_retention_period.FromTimedelta(length)
@@ -240,23 +243,23 @@ async def _make_attributes(client: "Client", seen: Survey, waits: Waits) -> list
     from temporalio.service import RPCStatusCode
 
     had = [name for name in search.NAMES if name not in seen.missing and name not in seen.wrong]
-    said = [f"{len(had)} search attributes existed: {', '.join(had)}"] if had else []
+    steps = [f"{len(had)} search attributes existed: {', '.join(had)}"] if had else []
     if not seen.missing:
-        return said
+        return steps
     kinds = {name: IndexedValueType.Value(_TYPE + kind.upper()) for name, kind in seen.missing.items()}
-    request = AddSearchAttributesRequest(namespace=seen.place.namespace, search_attributes=kinds)
-    settling, place = RPCStatusCode.NOT_FOUND, seen.place
-    waits(f"waiting until {place.address} knows the namespace {place.namespace}")
-    await _until_known(lambda: client.operator_service.add_search_attributes(request, timeout=RPC_TIMEOUT), settling)
+    request = AddSearchAttributesRequest(namespace=seen.server.namespace, search_attributes=kinds)
+    settling, server = RPCStatusCode.NOT_FOUND, seen.server
+    waits(f"waiting until {server.address} knows the namespace {server.namespace}")
+    await _settle(lambda: client.operator_service.add_search_attributes(request, timeout=RPC_TIMEOUT), settling)
     # A query with all of them is refused until they can be used.
     query = " AND ".join(f"{name} IS NULL" for name in kinds)
     settling = RPCStatusCode.INVALID_ARGUMENT
-    waits(f"waiting until {place.address} can search by {len(kinds)} new attributes")
-    await _until_known(lambda: client.count_workflows(query, rpc_timeout=RPC_TIMEOUT), settling)
-    return [*said, f"created {len(kinds)} search attributes: {', '.join(kinds)}"]
+    waits(f"waiting until {server.address} can search by {len(kinds)} new attributes")
+    await _settle(lambda: client.count_workflows(query, rpc_timeout=RPC_TIMEOUT), settling)
+    return [*steps, f"created {len(kinds)} search attributes: {', '.join(kinds)}"]
 
 
-async def _until_known(call: Callable[[], Awaitable[object]], settling: "RPCStatusCode") -> None:
+async def _settle(call: Callable[[], Awaitable[object]], settling: "RPCStatusCode") -> None:
     from temporalio.service import RPCError
 
     deadline = time.monotonic() + SETTLE_SECONDS
@@ -278,7 +281,7 @@ async def _kinds(client: "Client", described: "DescribeNamespaceResponse") -> di
     from temporalio.service import RPCError, RPCStatusCode
 
     try:
-        found = await client.operator_service.list_search_attributes(
+        listing = await client.operator_service.list_search_attributes(
             ListSearchAttributesRequest(namespace=client.namespace), timeout=RPC_TIMEOUT
         )
     except RPCError as error:
@@ -289,7 +292,7 @@ async def _kinds(client: "Client", described: "DescribeNamespaceResponse") -> di
             ) from None
         aliases = described.config.custom_search_attribute_aliases
         return {name: column.rstrip("0123456789") for column, name in aliases.items()}
-    constants = {name: IndexedValueType.Name(kind) for name, kind in found.custom_attributes.items()}
+    constants = {name: IndexedValueType.Name(kind) for name, kind in listing.custom_attributes.items()}
     # Types as the `temporal` program names them: `KeywordList`.
     return {name: kind.removeprefix(_TYPE).title().replace("_", "") for name, kind in constants.items()}
 

@@ -10,7 +10,7 @@ _CLOUD = (".tmprl.cloud", ".api.temporal.io")
 
 
 @dataclass(frozen=True)
-class Place:
+class ServerNamespace:
     """A server and one of its namespaces."""
 
     address: str
@@ -26,7 +26,7 @@ class Lacking(Protocol):
     """The missing parts that a survey found."""
 
     @property
-    def place(self) -> Place: ...
+    def server(self) -> ServerNamespace: ...
     @property
     def there(self) -> bool: ...
     @property
@@ -35,38 +35,38 @@ class Lacking(Protocol):
 
 def commands(seen: Lacking, retention: timedelta) -> tuple[str, ...]:
     """Return the commands for all missing parts, in order."""
-    namespace = () if seen.there else (_create(seen.place, retention),)
-    attributes = (_add(seen.place, seen.missing),) if seen.missing else ()
+    namespace = () if seen.there else (_create(seen.server, retention),)
+    attributes = (_add(seen.server, seen.missing),) if seen.missing else ()
     return (*namespace, *attributes)
 
 
-def removal(place: Place, names: Sequence[str]) -> str:
+def removal(server: ServerNamespace, names: Sequence[str]) -> str:
     """Return the command to remove search attributes. Their type can't be changed, and only the owner knows if they
     may go.
     """
-    if place.cloud:
+    if server.cloud:
         return f"rename them in the namespace's page in Temporal Cloud: {', '.join(names)}"
     return _temporal(
-        place, "search-attribute", "remove", *(word for name in names for word in ("--name", name)), "--yes"
+        server, "search-attribute", "remove", *(word for name in names for word in ("--name", name)), "--yes"
     )
 
 
-def _create(place: Place, retention: timedelta) -> str:
+def _create(server: ServerNamespace, retention: timedelta) -> str:
     days = max(1, retention.days)
-    if not place.cloud:
-        return _temporal(place, "namespace", "create", "--retention", f"{days}d")
-    name = place.namespace.partition(".")[0]
+    if not server.cloud:
+        return _temporal(server, "namespace", "create", "--retention", f"{days}d")
+    name = server.namespace.partition(".")[0]
     options = ("--region", "REGION", "--retention-days", str(days), "--auth-method", "api_key")
     return join(("tcld", "namespace", "create", "--namespace", name, *options))
 
 
-def _add(place: Place, missing: Mapping[str, str]) -> str:
-    if not place.cloud:
+def _add(server: ServerNamespace, missing: Mapping[str, str]) -> str:
+    if not server.cloud:
         flags = (word for name, kind in missing.items() for word in ("--name", name, "--type", kind))
-        return _temporal(place, "search-attribute", "create", *flags)
+        return _temporal(server, "search-attribute", "create", *flags)
     flags = (word for name, kind in missing.items() for word in ("--search-attribute", f"{name}={kind}"))
-    return join(("tcld", "namespace", "search-attributes", "add", "--namespace", place.namespace, *flags))
+    return join(("tcld", "namespace", "search-attributes", "add", "--namespace", server.namespace, *flags))
 
 
-def _temporal(place: Place, *words: str) -> str:
-    return join(("temporal", "operator", *words, "--address", place.address, "--namespace", place.namespace))
+def _temporal(server: ServerNamespace, *words: str) -> str:
+    return join(("temporal", "operator", *words, "--address", server.address, "--namespace", server.namespace))

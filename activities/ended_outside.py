@@ -47,7 +47,7 @@ NOBODY = "Temporal has no workflow of it any more: it was deleted, or its namesp
 
 
 @dataclass(frozen=True)
-class Found:
+class EndedWorkflow:
     """A workflow that has ended, and Temporal's reason."""
 
     why: str
@@ -103,16 +103,16 @@ async def settle(client: Client, store: Engine, task_queue: str, root: str) -> R
     """End the rows of a tree whose workflow has ended; return None if the workflow is running, or the rows
     have ended.
     """
-    found = await ended(client, root)
-    if found is None:
+    ending = await ending_of(client, root)
+    if ending is None:
         return None
     tree = await asyncio.to_thread(tree_rows.get, store, root)
-    state = None if found.gone else await state_of(client, root)
+    state = None if ending.gone else await state_of(client, root)
     again = tree.start.anew if tree else UNKNOWN
-    rows = await asyncio.to_thread(job_rows.close_lost, store, root, found.why, "" if state else again)
+    rows = await asyncio.to_thread(job_rows.close_lost, store, root, ending.why, "" if state else again)
     if rows is None:
         return None
-    log.warning("the tree %s has no workflow any more: %s", root, found.why)
+    log.warning("the tree %s has no workflow any more: %s", root, ending.why)
     if tree is not None:
         await asyncio.to_thread(tree_rows.keep_interrupted, store, state, root)
     for event in rows.events:
@@ -121,20 +121,20 @@ async def settle(client: Client, store: Engine, task_queue: str, root: str) -> R
     return rows
 
 
-async def ended(client: Client, workflow_id: str, root: str = "") -> Found | None:
+async def ending_of(client: Client, workflow_id: str, root: str = "") -> EndedWorkflow | None:
     """Return how a workflow ended; None while it runs. With a root, another workflow of this id does not count."""
     handle = client.get_workflow_handle(workflow_id)
     try:
         described = await handle.describe(rpc_timeout=RPC_TIMEOUT)
         if root and described.typed_search_attributes.get(search.ROOT) != root:
-            return Found(NOBODY, gone=True)
+            return EndedWorkflow(NOBODY, gone=True)
         if described.status is WorkflowExecutionStatus.RUNNING:
             return None
-        return Found(await why_closed(client, workflow_id, described.run_id, described.status))
+        return EndedWorkflow(await why_closed(client, workflow_id, described.run_id, described.status))
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
-        return Found(NOBODY, gone=True)
+        return EndedWorkflow(NOBODY, gone=True)
 
 
 async def state_of(client: Client, root: str) -> TreeMemory | None:
@@ -151,10 +151,10 @@ async def state_of(client: Client, root: str) -> TreeMemory | None:
 
 async def settle_run(client: Client, store: Engine, run: RunRecord) -> bool:
     """End the rows of a pipeline run without a running workflow."""
-    found = await ended(client, ids.workflow_id(run.pipeline), run.run_id)
-    if found is None:
+    ending = await ending_of(client, ids.workflow_id(run.pipeline), run.run_id)
+    if ending is None:
         return False
-    return await asyncio.to_thread(run_rows.close_lost, store, run.run_id, found.why)
+    return await asyncio.to_thread(run_rows.close_lost, store, run.run_id, ending.why)
 
 
 async def end_abandoned(context: Context) -> int:

@@ -47,9 +47,9 @@ STUCK_SECONDS = 10.0
 async def end_orphans(context: Context) -> int:
     """Report, then end, this home's orphaned processes. A run without an outcome stays: it is attached to again."""
     wanted = await asyncio.to_thread(attempt_rows.all_open, context.store)
-    found = await asyncio.to_thread(orphans.find_orphans, context.home.runs, set(wanted))
-    await orphans.end(found, context.home.orphans, context.settings.worker.stop_grace)
-    return len(found)
+    processes = await asyncio.to_thread(orphans.find_orphans, context.home.runs, set(wanted))
+    await orphans.end(processes, context.home.orphans, context.settings.worker.stop_grace)
+    return len(processes)
 
 
 async def keep_tidy(context: Context) -> None:
@@ -115,12 +115,12 @@ async def keep_in_touch(client: Client, context: Context) -> None:
 
 async def keep_room(context: Context) -> None:
     """Let nothing begin while the disk is full, and end runs that fill it, while the worker lives."""
-    place, settings, known = context.home.root, context.settings.worker, ""
+    root, settings, known = context.home.root, context.settings.worker, ""
     while True:
         try:
-            held = await asyncio.to_thread(context.room.look, place, settings)
+            held = await asyncio.to_thread(context.room.look, root, settings)
             if bool(held) != bool(known):
-                log.warning("%s", held or f"there is enough free space again on the disk of {place}")
+                log.warning("%s", held or f"there is enough free space again on the disk of {root}")
             context.room.hold(known := held)
         except (OSError, ServiceError) as error:
             log.warning("cannot check the free space of the disk: %s", error)
@@ -149,14 +149,14 @@ def tidy(context: Context) -> int:
 
 
 @contextlib.asynccontextmanager
-async def seen(context: Context, namespace: str) -> AsyncIterator[None]:
+async def record_presence(context: Context, namespace: str) -> AsyncIterator[None]:
     """Have this host admitted to its fleet, and record that it has a worker until the context ends; also record an
     orderly end.
     """
     started_at = time.time()
     await asyncio.to_thread(admission.admit, context, namespace, started_at=started_at)
-    context.room.hold(await asyncio.to_thread(_drained, context), "drain")
-    saying = loud(asyncio.create_task(_keep_seen(context, started_at)))
+    context.room.hold(await asyncio.to_thread(_drain_reason, context), "drain")
+    saying = loud(asyncio.create_task(_keep_recording(context, started_at)))
     try:
         yield
     finally:
@@ -165,7 +165,7 @@ async def seen(context: Context, namespace: str) -> AsyncIterator[None]:
             await asyncio.to_thread(host_rows.stop, context.store, context.host, started_at=started_at)
 
 
-async def _keep_seen(context: Context, started_at: float) -> None:
+async def _keep_recording(context: Context, started_at: float) -> None:
     """Record again and again that the host is alive. A store that is away for a while does not end the worker."""
     recorded, most = time.monotonic(), _patience(context)
     while True:
@@ -175,7 +175,7 @@ async def _keep_seen(context: Context, started_at: float) -> None:
                 if not await asyncio.to_thread(identity.see, context, started_at):
                     log.error("another machine works under the name %s of this host: this worker stops", context.host)
                     signal.raise_signal(signal.SIGTERM)
-                context.room.hold(await asyncio.to_thread(_drained, context), "drain")
+                context.room.hold(await asyncio.to_thread(_drain_reason, context), "drain")
             recorded = time.monotonic()
         except SQLAlchemyError as error:
             log.warning("cannot record the heartbeat of this host in the store: %s", error)
@@ -198,7 +198,7 @@ def _let_go(why: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _drained(context: Context) -> str:
+def _drain_reason(context: Context) -> str:
     """Return why this host starts nothing, if a person drains it; that outlives a restart (ruling Q8)."""
     host = host_rows.get(context.store, context.host)
     return DRAINED if host is not None and host.draining_at is not None else ""

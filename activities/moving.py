@@ -150,14 +150,14 @@ async def move(client: Client, held: Sequence[HostAttempt], order: Move) -> list
     A workflow that takes no more signals holds back no other.
     """
     going = [each for each in held if each.moves]
-    for each in going:
-        handle = client.get_workflow_handle(each.workflow_id)
-        own = order.model_copy(update={"job_id": each.job_id, "attempt": each.attempt})
+    for attempt in going:
+        handle = client.get_workflow_handle(attempt.workflow_id)
+        own = order.model_copy(update={"job_id": attempt.job_id, "attempt": attempt.attempt})
         try:
             await handle.signal("move", own, rpc_timeout=RPC_TIMEOUT)
         except RPCError as error:
             if error.status in _OF_ONE_WORKFLOW:
-                log.warning("cannot order %s, attempt %d, to move: %s", each.job_id, each.attempt, error.message)
+                log.warning("cannot order %s, attempt %d, to move: %s", attempt.job_id, attempt.attempt, error.message)
             elif error.status is not RPCStatusCode.NOT_FOUND:  # it has ended by now
                 raise
     return going
@@ -189,13 +189,13 @@ def _keep_work(context: Context, key: Key) -> None:
     ref = ""
     if row is not None and job is not None and row.worktree is not None:
         repo, path = checkouts.path_by_name(context, job.repo), Path(row.worktree)
-        ref = _kept(context, row, job.repo, repo) if row.branch else ""
+        ref = _push_kept_work(context, row, job.repo, repo) if row.branch else ""
         if row.branch is None or "-shared-" not in row.branch:  # the folder is not other jobs' too
             worktrees.dispose(repo, path, later=True)
     moves.keep(context.store, key, ref)
 
 
-def _kept(context: Context, row: AttemptRow, name: str, repo: Path) -> str:
+def _push_kept_work(context: Context, row: AttemptRow, name: str, repo: Path) -> str:
     """Push the attempt's work, uncommitted files too, and record the event. Return the ref; empty without work."""
     through = checkouts.hub_of(context, repo_rows.registered(context.store, name))
     commit, source = _work(row, repo, through)

@@ -34,16 +34,16 @@ class StallWatch:
 
     async def check(self, *, leads: bool) -> None:
         """Record what has stood still for a minute; steps only as the leader."""
-        ends = await asyncio.to_thread(_unrecorded, self.context)
+        ends = await asyncio.to_thread(_unrecorded_ends, self.context)
         await self._record(StallKind.END, self.context.host, ends)
         if leads:
             await self._record(StallKind.STEP, "", await self._failing())
 
-    async def _record(self, kind: StallKind, host: str, found: Mapping[str, int]) -> None:
+    async def _record(self, kind: StallKind, host: str, attempts: Mapping[str, int]) -> None:
         now, before = time.time(), self.since.get(kind, {})
-        since = self.since[kind] = {what: before.get(what, now) for what in found}
+        since = self.since[kind] = {what: before.get(what, now) for what in attempts}
         late = [what for what, at in since.items() if now - at >= STALL_SECONDS]
-        lasting = [Stall(kind, what, found[what], since[what], host) for what in late]
+        lasting = [Stall(kind, what, attempts[what], since[what], host) for what in late]
         if self.stored.get(kind) != lasting:
             await asyncio.to_thread(stall_rows.replace, self.context.store, kind, host, lasting)
             self.stored[kind] = lasting
@@ -51,20 +51,20 @@ class StallWatch:
     async def _failing(self) -> dict[str, int]:
         """Return the attempt of each step beyond the usual ones, by workflow."""
         query = FAILING.format(self.context.settings.temporal.task_queue)
-        found = dict[str, int]()
+        attempts = dict[str, int]()
         try:
-            async for each in self.client.list_workflows(query, limit=MOST, rpc_timeout=RPC_TIMEOUT):
-                handle = self.client.get_workflow_handle(each.id, run_id=each.run_id)
+            async for execution in self.client.list_workflows(query, limit=MOST, rpc_timeout=RPC_TIMEOUT):
+                handle = self.client.get_workflow_handle(execution.id, run_id=execution.run_id)
                 described = (await handle.describe(rpc_timeout=RPC_TIMEOUT)).raw_description
                 if described.pending_workflow_task.attempt > STEP_ATTEMPTS:
-                    found[each.id] = described.pending_workflow_task.attempt
+                    attempts[execution.id] = described.pending_workflow_task.attempt
         except RPCError as error:
             if error.status not in (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.NOT_FOUND):
                 raise
-        return found
+        return attempts
 
 
-def _unrecorded(context: Context) -> dict[str, int]:
+def _unrecorded_ends(context: Context) -> dict[str, int]:
     """Return the attempts of this host whose program has ended, and whose end is not recorded in its job's row."""
     late = attempt_rows.unrecorded(context.store, context.host)
     return {run.job_id: run.attempt for run in late if run.ended_at or status.has_ended(Path(run.run_dir))}

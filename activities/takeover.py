@@ -17,12 +17,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from functools import partial
 
-from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse, ResetStickyTaskQueueRequest
-from temporalio.client import Client
-from temporalio.client import WorkflowExecution as Execution
+from temporalio.client import Client, WorkflowExecution
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -52,7 +50,7 @@ _RUNNING = "ExecutionStatus = 'Running' AND TaskQueue = '{}' AND (SvcState IS NU
 """Without pauses and blocked trees: they have nothing that runs, and there may be very many."""
 
 
-async def begun(client: Client, host: str, task_queue: str, kind: str = "") -> "asyncio.Task[int]":
+async def begin(client: Client, host: str, task_queue: str, kind: str = "") -> "asyncio.Task[int]":
     """Start to take over in the background, and wait a short time, in which it usually finishes."""
     taking = asyncio.create_task(take_over(client, host, task_queue, kind))
     await asyncio.wait({taking}, timeout=LOOK_SECONDS)
@@ -85,45 +83,46 @@ class _TakeOver:
         """Reset all sticky queues, wait until each workflow has read its orders, then release activities; parents
         first.
         """
-        found = [each async for each in self._client.list_workflows(query, limit=MOST, rpc_timeout=RPC_TIMEOUT)]
-        await asyncio.gather(*[self._each(each, self._free) for each in found])
+        listing = self._client.list_workflows(query, limit=MOST, rpc_timeout=RPC_TIMEOUT)
+        executions = [execution async for execution in listing]
+        await asyncio.gather(*[self._each(each, self._free) for each in executions])
         if self._orders_first:
-            by_id = {each.id: each for each in found}
+            by_id = {each.id: each for each in executions}
             deadline = asyncio.get_running_loop().time() + LOOK_SECONDS
             for generation in _generations(by_id):
                 await asyncio.gather(*[self._each(each, partial(self._orders_read, deadline)) for each in generation])
-        await asyncio.gather(*[self._each(each, self._give_all_back) for each in found])
+        await asyncio.gather(*[self._each(each, self._give_all_back) for each in executions])
 
-    async def _each(self, found: Execution, do: Callable[[Execution], Awaitable[None]]) -> None:
+    async def _each(self, execution: WorkflowExecution, do: Callable[[WorkflowExecution], Awaitable[None]]) -> None:
         async with self._few:
             try:
-                await do(found)
+                await do(execution)
             except RPCError as error:
                 if error.status is not RPCStatusCode.NOT_FOUND:  # it has ended by now
-                    log.warning("%s is left to the server: %s", found.id, error)
+                    log.warning("%s is left to the server: %s", execution.id, error)
 
-    async def _orders_read(self, deadline: float, found: Execution) -> None:
+    async def _orders_read(self, deadline: float, execution: WorkflowExecution) -> None:
         """Wait until a workflow has no pending step, and no order that waits for its turn (`Loop.order`)."""
         while asyncio.get_running_loop().time() < deadline:
-            if not _reads(await self._describe(found)):
+            if not _reads(await self._describe(execution)):
                 return
             await asyncio.sleep(AGAIN_SECONDS)
 
-    async def _give_all_back(self, found: Execution) -> None:
-        for pending in (await self._describe(found)).pending_activities:
+    async def _give_all_back(self, execution: WorkflowExecution) -> None:
+        for pending in (await self._describe(execution)).pending_activities:
             if self._is_left(pending):
-                await self._give_back(found, pending)
+                await self._give_back(execution, pending)
 
-    async def _describe(self, found: Execution) -> DescribeWorkflowExecutionResponse:
-        handle = self._client.get_workflow_handle(found.id, run_id=found.run_id)
+    async def _describe(self, execution: WorkflowExecution) -> DescribeWorkflowExecutionResponse:
+        handle = self._client.get_workflow_handle(execution.id, run_id=execution.run_id)
         return (await handle.describe(rpc_timeout=RPC_TIMEOUT)).raw_description
 
-    async def _free(self, found: Execution) -> None:
+    async def _free(self, execution: WorkflowExecution) -> None:
         """Reset the sticky queue: the next step goes to any poller, which costs a living worker one replay of the
         history.
         """
-        execution = WorkflowExecution(workflow_id=found.id, run_id=found.run_id)
-        request = ResetStickyTaskQueueRequest(namespace=self._client.namespace, execution=execution)
+        request = ResetStickyTaskQueueRequest(namespace=self._client.namespace)
+        request.execution.workflow_id, request.execution.run_id = execution.id, execution.run_id
         await self._client.workflow_service.reset_sticky_task_queue(request, timeout=RPC_TIMEOUT)
 
     def _is_left(self, pending: PendingActivityInfo) -> bool:
@@ -133,25 +132,25 @@ class _TakeOver:
         started = pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
         return started and is_dead(pending.last_worker_identity, self._host)
 
-    async def _give_back(self, found: Execution, pending: PendingActivityInfo) -> None:
+    async def _give_back(self, execution: WorkflowExecution, pending: PendingActivityInfo) -> None:
         handle = self._client.get_async_activity_handle(
-            workflow_id=found.id, run_id=found.run_id, activity_id=pending.activity_id
+            workflow_id=execution.id, run_id=execution.run_id, activity_id=pending.activity_id
         )
         why = f"its worker died: {pending.last_worker_identity}"
         await handle.fail(ApplicationError(why, type=LOST, next_retry_delay=AT_ONCE), rpc_timeout=RPC_TIMEOUT)
         self.back += 1
 
 
-def _generations(found: Mapping[str, Execution]) -> list[list[Execution]]:
+def _generations(executions: Mapping[str, WorkflowExecution]) -> list[list[WorkflowExecution]]:
     """Group workflows by their number of ancestors among them: orders go down from parents to children."""
 
-    def depth(each: Execution) -> int:
-        parent = found.get(each.parent_id or "")
+    def depth(execution: WorkflowExecution) -> int:
+        parent = executions.get(execution.parent_id or "")
         return 1 + depth(parent) if parent is not None else 0
 
-    by_depth: dict[int, list[Execution]] = {}
-    for each in found.values():
-        by_depth.setdefault(depth(each), []).append(each)
+    by_depth: dict[int, list[WorkflowExecution]] = {}
+    for execution in executions.values():
+        by_depth.setdefault(depth(execution), []).append(execution)
     return [by_depth[number] for number in sorted(by_depth)]
 
 

@@ -29,7 +29,7 @@ FRESH_SECONDS = 1.0
 _KEPT: "dict[str, _Reached]" = {}
 """The last client that reached its server; it serves any thread and any event loop."""
 
-_TOLD = re.compile(r'message: "([^"]+)"')
+_MESSAGE = re.compile(r'message: "([^"]+)"')
 """The sentence inside the SDK's nested connection errors."""
 
 
@@ -102,7 +102,7 @@ async def connect(home: Home, settings: Settings) -> "Client":
     known = kept.client if kept and kept.config == config else None
     with _reaching(settings, config["target_host"]):
         hiding = [Hiding(kept_secrets(home, settings))]
-        client = known or await _answered(Client.connect(**config, interceptors=hiding))
+        client = known or await _answer_in_time(Client.connect(**config, interceptors=hiding))
         await client.service_client.check_health(timeout=RPC_TIMEOUT)
         _KEPT["client"] = _Reached(home.root, settings, config, client, time.monotonic())
     return client
@@ -114,12 +114,12 @@ async def connect_to_look(home: Home, settings: Settings) -> "Client":
 
     config = connect_config(home, settings)
     with _reaching(settings, config["target_host"]):
-        client = await _answered(Client.connect(**config))
+        client = await _answer_in_time(Client.connect(**config))
         await client.service_client.check_health(timeout=RPC_TIMEOUT)
     return client
 
 
-async def _answered(connecting: "Awaitable[Client]") -> "Client":
+async def _answer_in_time(connecting: "Awaitable[Client]") -> "Client":
     """Connect, or raise if the server does not answer in time."""
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
@@ -135,8 +135,8 @@ def _reaching(settings: Settings, address: str) -> Iterator[None]:
     try:
         yield
     except (RPCError, RuntimeError, OSError) as error:
-        told = _TOLD.search(str(error))
-        why = told[1] if told else str(error).partition("\n")[0].removeprefix("Failed client connect: ")[:200]
+        match = _MESSAGE.search(str(error))
+        why = match[1] if match else str(error).partition("\n")[0].removeprefix("Failed client connect: ")[:200]
         raise UnreachableError(
             f"Temporal cannot be reached at {address}: {why}", way_to_server(settings, address)
         ) from None

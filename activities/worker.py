@@ -32,7 +32,7 @@ from activities.housekeeping import (
     keep_stepping,
     keep_tidy,
     keep_true,
-    seen,
+    record_presence,
 )
 from activities.jobs import execution
 from activities.jobs.placing import Placer
@@ -181,8 +181,8 @@ async def serve(home: Home) -> None:
     )
     admission.check_key(admission.Candidate(context.store, home, settings, namespace_of(home, settings)))
     own = settings.worker
-    all_jobs, each = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)
-    spawn.keep_within(control_group.made(group_name(home), all_jobs, each))
+    all_jobs, each_job = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)
+    spawn.keep_within(control_group.make(group_name(home), all_jobs, each_job))
     helpers = asyncio.create_task(asyncio.to_thread(helper_process.ready, execution.__name__))
     search_apart(helper_process.secrets)
     telemetry.offer_metrics(settings)
@@ -196,7 +196,7 @@ async def serve(home: Home) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(seen(context, client.namespace))
+        await stack.enter_async_context(record_presence(context, client.namespace))
         traced, release = telemetry.begin_traces(context.host), await releases.config(client, settings)
         trees = tree_worker(client, context, traced, release)
         await stack.enter_async_context(trees)
@@ -204,7 +204,7 @@ async def serve(home: Home) -> None:
             await trees.shutdown()
             trees, release = tree_worker(client, context, traced), None
             await stack.enter_async_context(trees)
-        taking = await takeover.begun(client, context.host, settings.temporal.task_queue)
+        taking = await takeover.begin(client, context.host, settings.temporal.task_queue)
         await helpers
         await stack.enter_async_context(agent_worker(client, context, slots, traced))
         gc.freeze()  # loaded objects stay: spare the garbage collector from traversing them

@@ -61,8 +61,8 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "activities/git/work_folder/commit.py": (
         (
             "activities/git/work_folder/test_commit.py::test_a_branch_left_behind_is_not_thrown_away",
-            "for each in {tip, seen.own} - {head}:",
-            "for each in {tip} - {head}:",
+            "for commit in {tip, seen.own} - {head}:",
+            "for commit in {tip} - {head}:",
         ),
         (
             "activities/git/work_folder/test_commit.py::test_a_commit_bears_no_secret_of_the_summary",

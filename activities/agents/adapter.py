@@ -123,10 +123,10 @@ ALLOWED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTY
 
 def environment(run: JobRun, granted: Iterable[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the complete environment of a run; no other variables of the worker reach the agent."""
-    return passed(granted, environ) | job_variables(run)
+    return allowed_variables(granted, environ) | job_variables(run)
 
 
-def passed(granted: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
+def allowed_variables(granted: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables for any program of the service: the allow-list, and those the settings grant."""
     return {name: environ[name] for name in (*ALLOWED, *granted) if name in environ}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from activities.agents import program_folder
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
-from activities.agents.entries import Entry, EntryKind, content_of, noted, said, tool
+from activities.agents.entries import Entry, EntryKind, content_of, note_entry, text_entry, tool
 from activities.agents.faults import Failed, Fault
 from activities.agents.installed_program import Driver
 from activities.agents.streams import Messages, Record, busiest, chunks, count, model_of, records, text_of, usage_of
@@ -89,14 +89,14 @@ class Claude(Driver):
         """Return the settings of a job. Of the operator's variables it gets those of the program and its providers."""
         installed = self._installed
         users = program_folder.read_json(installed.users / "settings.json")
-        settings = program_folder.used(users, installed.program.settings_used)
+        settings = program_folder.pick(users, installed.program.settings_used)
         if isinstance(variables := settings.get("env"), dict):
-            settings["env"] = program_folder.used(
+            settings["env"] = program_folder.pick(
                 variables, (*VARIABLES, *installed.program.passes, *installed.granted)
             )
         state = next(filter(Path.exists, (each / STATE for each in (installed.users, installed.users.parent))), None)
         known = program_folder.read_json(state) if state else {}
-        files = {"settings.json": settings, STATE: program_folder.used(known, STATE_USED)}
+        files = {"settings.json": settings, STATE: program_folder.pick(known, STATE_USED)}
         if servers := installed.servers(known.get("mcpServers"), state or installed.users / STATE):
             files[SERVERS] = {"mcpServers": servers}
         return {name: json.dumps(content) for name, content in files.items()}
@@ -110,7 +110,7 @@ class Claude(Driver):
         session = stream.session or call.session or session_of(call)
         fault = self._fault(call, end, stream)
         report = self._installed.report(stream.messages.text, usage, session, _model(stream), fault)
-        return replace(report, refused=_refused(stream))
+        return replace(report, refused=_refused_tools(stream))
 
     def _fault(self, call: ProgramCall, end: RunEnd, stream: _Stream) -> Fault | None:
         if early := self._installed.early_fault(call, end):
@@ -153,19 +153,19 @@ def _so_far(stream: _Stream) -> Usage:
 def _words(envelope: Record) -> str:
     """Return an envelope's error text; its `subtype` may claim success."""
     errors = envelope.get("errors")
-    said = "; ".join(str(each) for each in errors) if isinstance(errors, list) else ""
-    return text_of(envelope, "result") or said or text_of(envelope, "subtype") or "it failed and does not say why"
+    message = "; ".join(str(each) for each in errors) if isinstance(errors, list) else ""
+    return text_of(envelope, "result") or message or text_of(envelope, "subtype") or "it failed and does not say why"
 
 
 def _model(stream: _Stream) -> str | None:
     """Return the model with the most tokens in the whole session; without an envelope, the latest message's."""
     counts = stream.envelope.get("modelUsage") if stream.envelope else None
-    told = counts.items() if isinstance(counts, dict) else ()
-    used = {model: count(usage, *_COUNTED) for name, usage in told if (model := model_of(name))}
+    items = counts.items() if isinstance(counts, dict) else ()
+    used = {model: count(usage, *_COUNTED) for name, usage in items if (model := model_of(name))}
     return busiest(used) or stream.model
 
 
-def _refused(stream: _Stream) -> tuple[str, ...]:
+def _refused_tools(stream: _Stream) -> tuple[str, ...]:
     """Return the writing tools among the envelope's denied calls."""
     denials = stream.envelope.get("permission_denials") if stream.envelope else None
     tools = (text_of(each, "tool_name") for each in (denials if isinstance(denials, list) else ()))
@@ -225,9 +225,9 @@ def entries(record: Record) -> Iterator[Entry]:
     inner = bool(record.get("parent_tool_use_id"))
     match record.get("type"), record.get("subtype"):
         case "system", "init":
-            yield from noted(f"model {text_of(record, 'model')}, session {text_of(record, 'session_id')}")
+            yield from note_entry(f"model {text_of(record, 'model')}, session {text_of(record, 'session_id')}")
         case "system", "api_retry":
-            yield from noted(f"tries again: {text_of(record, 'error') or record.get('error_status')}", failed=True)
+            yield from note_entry(f"tries again: {text_of(record, 'error') or record.get('error_status')}", failed=True)
         case "assistant", _:
             for block in _blocks(record):
                 yield from _block(block, inner=inner)
@@ -237,7 +237,7 @@ def entries(record: Record) -> Iterator[Entry]:
                     yield _result(block, inner=inner)
         case "result", _:
             if record.get("is_error") is not False:
-                yield from noted(_words(record), failed=True)
+                yield from note_entry(_words(record), failed=True)
             yield Entry(kind=EntryKind.USAGE, text="this run", usage=usage_of(record.get("usage")))
         case _:
             pass
@@ -252,9 +252,9 @@ def _blocks(record: Record) -> list[object]:
 def _block(block: object, *, inner: bool) -> Iterator[Entry]:
     match text_of(block, "type"):
         case "text":
-            yield from said(text_of(block, "text"), inner=inner)
+            yield from text_entry(text_of(block, "text"), inner=inner)
         case "thinking":
-            yield from said(text_of(block, "thinking"), EntryKind.THOUGHT, inner=inner)
+            yield from text_entry(text_of(block, "thinking"), EntryKind.THOUGHT, inner=inner)
         case "tool_use" if isinstance(block, dict):
             name, call = text_of(block, "name"), text_of(block, "id")
             yield tool(name, block.get("input"), call, writers=_WRITERS, inner=inner)

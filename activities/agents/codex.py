@@ -9,10 +9,10 @@ from pathlib import Path
 
 from activities.agents import program_folder
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
-from activities.agents.entries import MOST_FILES, Entry, EntryKind, argument_of, content_of, noted, said
+from activities.agents.entries import MOST_FILES, Entry, EntryKind, argument_of, content_of, note_entry, text_entry
 from activities.agents.faults import Failed, Fault
 from activities.agents.installed_program import Driver
-from activities.agents.streams import Messages, Record, chunks, kept, model_of, records, text_of, usage_of
+from activities.agents.streams import Messages, Record, chunks, file_chunks, model_of, records, text_of, usage_of
 from activities.runs.output import read_bounded
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
@@ -62,7 +62,7 @@ class _Stream:
 
 
 @dataclass
-class _Kept:
+class _SessionFile:
     """The content of a session's file: the last turn's model and refusals, and all tokens so far."""
 
     model: str | None = None
@@ -93,10 +93,10 @@ class Codex(Driver):
         """Return the settings of a job; those of its profiles are reduced too."""
         path, wanted = self._installed.users / "config.toml", self._installed.program.settings_used
         users = program_folder.read_toml(path)
-        settings = program_folder.used(users, wanted)
+        settings = program_folder.pick(users, wanted)
         profiles = users.get("profiles")
         if isinstance(profiles, dict):
-            reduced = {name: program_folder.used(each, wanted) for name, each in profiles.items()}
+            reduced = {name: program_folder.pick(each, wanted) for name, each in profiles.items()}
             settings["profiles"] = reduced
         servers = self._installed.servers(users.get("mcp_servers"), path)
         return {"config.toml": toml.document(settings | ({"mcp_servers": servers} if servers else {}))}
@@ -115,14 +115,14 @@ class Codex(Driver):
         for event in records(chunks(end.stdout)):
             _take(stream, event)
         session = stream.session or call.session
-        told = _kept(call.home, session)
-        usage = stream.usage if stream.finished else told.usage
+        session_file = _read_session_file(call.home, session)
+        usage = stream.usage if stream.finished else session_file.usage
         fault = self._fault(call, end, stream)
         text = stream.messages.text
         if not stream.events and fault is None:  # a version without events prints plain text, and reports no usage
             text = read_bounded(end.stdout, 0, PLAIN_LIMIT).tail
-        refused = told.refused or _refused(self._installed.stderr(end))
-        return replace(self._installed.report(text, usage, session, told.model, fault), refused=tuple(refused))
+        refused = session_file.refused or _refused_tools(self._installed.stderr(end))
+        return replace(self._installed.report(text, usage, session, session_file.model, fault), refused=tuple(refused))
 
     def _fault(self, call: ProgramCall, end: RunEnd, stream: _Stream) -> Fault | None:
         if early := self._installed.early_fault(call, end):
@@ -136,27 +136,27 @@ class Codex(Driver):
         return self._installed.fault(stream.failure or self._installed.ended_with(end))
 
 
-def _kept(home: Path, session: str | None) -> _Kept:
+def _read_session_file(home: Path, session: str | None) -> _SessionFile:
     """Read the session's file for the tokens of a failed turn, which its events do not report."""
-    found = _Kept()
+    content = _SessionFile()
     files = home.glob(f"sessions/*/*/*/rollout-*{escape(session)}.jsonl") if session else ()
-    for line in (line for file in files for line in records(kept(file))):
+    for line in (line for file in files for line in records(file_chunks(file))):
         match line.get("type"), line.get("payload"):
             case "turn_context", {"model": named}:
-                found.model = model_of(named) or found.model
+                content.model = model_of(named) or content.model
             case _, {"type": "token_count", "info": {"total_token_usage": total}}:
-                found.usage = usage_of(total)
+                content.usage = usage_of(total)
             case "event_msg", {"type": "task_started"}:
-                found.refused.clear()
+                content.refused.clear()
             case _, {"type": "custom_tool_call_output" | "function_call_output", "output": output}:
-                found.refused += _refused(str(output))
+                content.refused += _refused_tools(str(output))
             case _:
                 pass
-    return found
+    return content
 
 
-def _refused(said: str) -> list[str]:
-    return [tool for tool, sign in _REFUSALS.items() if sign.search(said)]
+def _refused_tools(output: str) -> list[str]:
+    return [tool for tool, sign in _REFUSALS.items() if sign.search(output)]
 
 
 def _take(stream: _Stream, event: dict[str, object]) -> None:
@@ -184,7 +184,7 @@ def entries(event: Record) -> Iterator[Entry]:
     item = event.get("item")
     match event.get("type"):
         case "thread.started":
-            yield from noted(f"session {text_of(event, 'thread_id')}")
+            yield from note_entry(f"session {text_of(event, 'thread_id')}")
         case "item.started" if isinstance(item, dict):
             yield from _call(item)
         case "item.completed" if isinstance(item, dict):
@@ -192,7 +192,7 @@ def entries(event: Record) -> Iterator[Entry]:
         case "turn.completed":
             yield Entry(kind=EntryKind.USAGE, text="the whole session", usage=usage_of(event.get("usage")))
         case "error":  # `turn.failed` repeats the last one
-            yield from noted(text_of(event, "message"), failed=True)
+            yield from note_entry(text_of(event, "message"), failed=True)
         case _:
             pass
 
@@ -202,13 +202,13 @@ def _item(item: Record) -> Iterator[Entry]:
     failed = item.get("status") in ("failed", "declined")
     match item.get("type"):
         case "agent_message":
-            yield from said(item.get("text"))
+            yield from text_entry(item.get("text"))
         case "reasoning":
-            yield from said(item.get("text"), EntryKind.THOUGHT)
+            yield from text_entry(item.get("text"), EntryKind.THOUGHT)
         case "error":
-            yield from noted(text_of(item, "message"), failed=True)
+            yield from note_entry(text_of(item, "message"), failed=True)
         case "file_change":
-            yield Entry(kind=EntryKind.FILES, tool="patch", files=_changed(item.get("changes")), failed=failed)
+            yield Entry(kind=EntryKind.FILES, tool="patch", files=_changed_files(item.get("changes")), failed=failed)
         case _:
             for call in _call(item):
                 code = item.get("exit_code")
@@ -224,8 +224,8 @@ def _call(item: Record) -> Iterator[Entry]:
         return
     argument = item.get("command") or item.get("arguments") or item.get("query") or item.get("items")
     name = "shell" if kind == "command_execution" else text_of(item, "tool") or kind
-    shown = argument_of(_command(argument) if isinstance(argument, str) else argument)
-    yield Entry(kind=EntryKind.TOOL, tool=name, argument=shown, call=text_of(item, "id"))
+    text = argument_of(_command(argument) if isinstance(argument, str) else argument)
+    yield Entry(kind=EntryKind.TOOL, tool=name, argument=text, call=text_of(item, "id"))
 
 
 def _content(item: Record) -> object:
@@ -247,6 +247,6 @@ def _command(line: str) -> str:
 _LONGEST_COMMAND = 65_536
 
 
-def _changed(changes: object) -> tuple[str, ...]:
+def _changed_files(changes: object) -> tuple[str, ...]:
     listed = changes[:MOST_FILES] if isinstance(changes, list) else ()
     return tuple(path for change in listed if (path := text_of(change, "path")))

@@ -67,13 +67,13 @@ Read = Callable[[Record], Iterator[Entry] | None]
 """Turns one record of a program's output into entries; None if its line is plain text."""
 
 
-def said(text: object, kind: EntryKind = EntryKind.SAID, *, inner: bool = False) -> Iterator[Entry]:
+def text_entry(text: object, kind: EntryKind = EntryKind.SAID, *, inner: bool = False) -> Iterator[Entry]:
     """Yield an entry, unless the text is blank or not a string."""
     if isinstance(text, str) and text.strip():
         yield Entry(kind=kind, text=text.strip("\n"), inner=inner)
 
 
-def noted(text: str, *, failed: bool = False) -> Iterator[Entry]:
+def note_entry(text: str, *, failed: bool = False) -> Iterator[Entry]:
     """Yield a message of the program, unless it is blank."""
     if text.strip():
         yield Entry(kind=EntryKind.NOTE, text=text, failed=failed)

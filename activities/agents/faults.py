@@ -119,7 +119,7 @@ _CONTEXT_FULL = re.compile(
 )
 
 
-def failed(message: str, words: str) -> Failed:
+def failure_of(message: str, words: str) -> Failed:
     """Return the failure that a program's message describes, in these words."""
     if _MODEL_REFUSED.search(message):
         return ModelRefused(words)
@@ -155,8 +155,8 @@ _JUST_NOW = timedelta(hours=1)
 
 def reset_time(message: str, now: float) -> float | None:
     """Return the end of a limit in seconds since the epoch; None if the message names none in the future."""
-    found = _instant(message) or _later(message, now) or _clock(message, now)
-    return found if found and found > now else None
+    moment = _instant(message) or _later(message, now) or _clock(message, now)
+    return moment if moment and moment > now else None
 
 
 def _instant(message: str) -> float | None:
@@ -175,18 +175,18 @@ def _later(message: str, now: float) -> float | None:
 
 def _clock(message: str, now: float) -> float | None:
     """Parse `resets 3pm (Europe/Berlin)`, `try again at Nov 21st, 2026 3:15 PM`; without a zone, in local time."""
-    found = _AT.search(message)
-    if found is None or not (found["half"] or found["minute"]):
+    match = _AT.search(message)
+    if match is None or not (match["half"] or match["minute"]):
         return None
-    today = datetime.fromtimestamp(now, _zone(found["zone"])).astimezone(_zone(found["zone"]))
-    hour = int(found["hour"])
-    if found["half"]:
-        hour = hour % 12 + (12 if found["half"].lower() == "pm" else 0)
+    today = datetime.fromtimestamp(now, _zone(match["zone"])).astimezone(_zone(match["zone"]))
+    hour = int(match["hour"])
+    if match["half"]:
+        hour = hour % 12 + (12 if match["half"].lower() == "pm" else 0)
     try:
-        at = today.replace(hour=hour, minute=int(found["minute"] or 0), second=0, microsecond=0)
-        if found["month"]:
-            month = _MONTHS.index(found["month"].lower()) + 1
-            return at.replace(int(found["year"] or today.year), month, int(found["day"])).timestamp()
+        at = today.replace(hour=hour, minute=int(match["minute"] or 0), second=0, microsecond=0)
+        if match["month"]:
+            month = _MONTHS.index(match["month"].lower()) + 1
+            return at.replace(int(match["year"] or today.year), month, int(match["day"])).timestamp()
     except ValueError:
         return None
     if at < today - _JUST_NOW:

@@ -10,7 +10,14 @@ from signal import SIGKILL
 from typing import Any
 
 from activities.agents import program_folder
-from activities.agents.adapter import CannotLaunchError, Launch, ProgramCall, ProgramReport, environment, passed
+from activities.agents.adapter import (
+    CannotLaunchError,
+    Launch,
+    ProgramCall,
+    ProgramReport,
+    allowed_variables,
+    environment,
+)
 from activities.agents.faults import (
     Blocker,
     BlockerKind,
@@ -18,7 +25,7 @@ from activities.agents.faults import (
     ModelRefused,
     SessionLost,
     cut,
-    failed,
+    failure_of,
     kind_of,
     reset_time,
 )
@@ -28,7 +35,7 @@ from activities.runs.regular_files import NotRegularError, size_of
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from activities.runtimes import programs
-from activities.runtimes.programs import Counts, Program
+from activities.runtimes.programs import Program, UsageScope
 from workflows.model.spend import Usage
 
 STDERR_LIMIT = 16_384
@@ -66,7 +73,7 @@ class InstalledProgram:
     @property
     def login_renewal(self) -> LoginRenewal | None:
         """Return the renewal of the operator's login, unless the settings forbid it."""
-        environ = passed((*self.program.passes, *self.granted), self.environ)
+        environ = allowed_variables((*self.program.passes, *self.granted), self.environ)
         return LoginRenewal(self.program, self.start, environ) if self.renews_login else None
 
     def servers(self, among: object, path: Path) -> dict[str, Any]:
@@ -102,7 +109,7 @@ class InstalledProgram:
         fault: Fault | None,
     ) -> ProgramReport:
         """Return the report; unknown usage counts as zero."""
-        cumulative = usage is not None and self.program.counts is Counts.SESSION
+        cumulative = usage is not None and self.program.counts is UsageScope.SESSION
         return ProgramReport(text, usage or Usage(), session, model, cumulative=cumulative, fault=fault)
 
     def stderr(self, end: RunEnd) -> str:
@@ -112,17 +119,17 @@ class InstalledProgram:
     def fault(self, message: str, status: int | None = None, until: float | None = None) -> Fault:
         """Classify the program's error message."""
         kind = kind_of(message, status)
-        said = f"{self.program.name} on {self.runtime}: {cut(message)}"
-        as_failure = failed(message, said)
+        words = f"{self.program.name} on {self.runtime}: {cut(message)}"
+        as_failure = failure_of(message, words)
         match kind:
             case None:
                 return as_failure
             case BlockerKind.LOGIN if isinstance(as_failure, ModelRefused):
                 return as_failure  # the login has no access to the model, and another one is no help
             case BlockerKind.LOGIN:
-                return Blocker(kind, said, hint=self.program.way_in)
+                return Blocker(kind, words, hint=self.program.way_in)
             case _:
-                return Blocker(kind, said, until=until or reset_time(message, time.time()))
+                return Blocker(kind, words, until=until or reset_time(message, time.time()))
 
     def missing(self) -> Blocker | None:
         """Return a blocker if the program is not installed."""
@@ -136,7 +143,7 @@ class InstalledProgram:
     def not_logged_in(self) -> Blocker | None:
         """Return a blocker if files and variables show that no person has logged in."""
         started_as = (*self.start, *self.arguments)
-        if programs.logged_in(self.program, self.granted, self.environ, started_as=started_as) is not False:
+        if programs.is_logged_in(self.program, self.granted, self.environ, started_as=started_as) is not False:
             return None
         says = f"{self.program.name} on {self.runtime} is not logged in"
         return Blocker(BlockerKind.LOGIN, says, hint=self.program.way_in)
@@ -164,10 +171,10 @@ class InstalledProgram:
             return Blocker(BlockerKind.KILLED, f"{self.program.name} on {self.runtime} was killed by signal 9")
         if end.kind is not EndKind.EXITED or not end.exit_code:
             return None
-        lost = self.program.lost_session
-        if call.session and (said := next((line for line in self.stderr(end).splitlines() if lost.search(line)), "")):
-            return SessionLost(f"{self.program.name} on {self.runtime} cannot go on in its session: {cut(said)}")
-        refused = next((line for line in self.stderr(end).splitlines() if any(w in line for w in _REFUSED_CALL)), "")
+        lost, lines = self.program.lost_session, self.stderr(end).splitlines()
+        if call.session and (lost_line := next((line for line in lines if lost.search(line)), "")):
+            return SessionLost(f"{self.program.name} on {self.runtime} cannot go on in its session: {cut(lost_line)}")
+        refused = next((line for line in lines if any(words in line for words in _REFUSED_CALL)), "")
         if not refused or size_of(end.stdout):
             return None
         message = f"{self.start[0]} on {self.runtime} rejects the call: {cut(refused)}"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from activities.agents import kimi_guard, program_folder
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
-from activities.agents.entries import Entry, EntryKind, content_of, noted, said, tool
+from activities.agents.entries import Entry, EntryKind, content_of, note_entry, text_entry, tool
 from activities.agents.faults import Failed, Fault
 from activities.agents.installed_program import Driver
-from activities.agents.streams import Messages, Record, busiest, chunks, count, kept, model_of, records, text_of
-from activities.boxes.programs import needed
+from activities.agents.streams import Messages, Record, busiest, chunks, count, file_chunks, model_of, records, text_of
+from activities.boxes.programs import required_files
 from activities.runs.regular_files import created
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
@@ -90,12 +90,12 @@ class Kimi(Driver):
 
     def _own_files(self) -> tuple[Path, ...]:
         """Return the files of the hook that enforces the policy, and its interpreter's."""
-        return needed((sys.executable, kimi_guard.__file__), None, Path.home())
+        return required_files((sys.executable, kimi_guard.__file__), None, Path.home())
 
     def _settings(self, policy: AutonomyPolicy) -> dict[str, str]:
         """Return the settings of a job, with the hooks that enforce its policy and supply its prompt."""
         installed = self._installed
-        settings = program_folder.used(
+        settings = program_folder.pick(
             program_folder.read_toml(installed.users / "config.toml"), installed.program.settings_used
         )
         files = {"config.toml": toml.document({**settings, "hooks": _hooks(policy)})}
@@ -110,9 +110,9 @@ class Kimi(Driver):
         if end.kind is not EndKind.EXITED:
             return None
         if end.exit_code == 0:
-            said = bool(stream.messages)
+            spoke = bool(stream.messages)
             return (
-                None if said else Failed(f"kimi on {call.run.assignment.worker.runtime} ended without saying anything")
+                None if spoke else Failed(f"kimi on {call.run.assignment.worker.runtime} ended without saying anything")
             )
         errors = [line for line in self._installed.stderr(end).splitlines() if line.startswith(_ERROR)]
         return self._installed.fault(errors[-1].removeprefix(_ERROR) if errors else self._installed.ended_with(end))
@@ -169,9 +169,9 @@ def _usage(value: object) -> Usage:
 def _session_in(home: Path, cwd: Path) -> str | None:
     """Return the session begun last in a folder: a failed run does not print its own."""
     places = {str(cwd), str(cwd.resolve())}
-    lines = records(kept(home / "session_index.jsonl"))
-    found = [text_of(line, "sessionId") for line in lines if line.get("workDir") in places]
-    return found[-1] if found else None
+    lines = records(file_chunks(home / "session_index.jsonl"))
+    sessions = [text_of(line, "sessionId") for line in lines if line.get("workDir") in places]
+    return sessions[-1] if sessions else None
 
 
 def _from_session(home: Path, session: str | None, since: float | None) -> tuple[Usage, str | None]:
@@ -183,7 +183,7 @@ def _from_session(home: Path, session: str | None, since: float | None) -> tuple
         return Usage(), None
     total, names, used = Usage(), dict[str, str | None](), Counter[str]()
     files = home.glob(f"sessions/*/{session}/agents/*/wire.jsonl")
-    for line in (line for file in files for line in records(kept(file))):
+    for line in (line for file in files for line in records(file_chunks(file))):
         match line:
             case {"type": "llm.request", "modelAlias": str(alias)}:
                 names[alias] = model_of(line.get("model"))
@@ -199,7 +199,7 @@ def entries(line: Record) -> Iterator[Entry]:
     """Yield the transcript's entries of a line. The line that repeats the prompt is left out."""
     match line.get("role"), line.get("type"):
         case "assistant", _ if not text_of(line, "content").startswith(_PROMPT_ECHO):
-            yield from said(line.get("content"))
+            yield from text_entry(line.get("content"))
             calls = line.get("tool_calls")
             for call in calls if isinstance(calls, list) else ():
                 name, given = text_of(call, "function", "name"), text_of(call, "function", "arguments")
@@ -208,9 +208,9 @@ def entries(line: Record) -> Iterator[Entry]:
             text, call = content_of(line.get("content")), text_of(line, "tool_call_id")
             yield Entry(kind=EntryKind.RESULT, text=text, call=call, failed=_has_failed(text))
         case "meta", "turn.step.retrying":
-            yield from noted(f"tries again: {text_of(line, 'error_message')}", failed=True)
+            yield from note_entry(f"tries again: {text_of(line, 'error_message')}", failed=True)
         case "meta", "session.resume_hint":
-            yield from noted(f"session {text_of(line, 'session_id')}")
+            yield from note_entry(f"session {text_of(line, 'session_id')}")
         case _:
             pass
     if isinstance(line.get("usage"), dict):

@@ -32,7 +32,7 @@ _QUIET = ("DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "KI
 
 
 @dataclass
-class _Failure:
+class _FailedRenewal:
     """A renewal that failed, of the login that expires at this moment."""
 
     expires: float
@@ -40,7 +40,7 @@ class _Failure:
     until: float
 
 
-_failures: dict[Path, _Failure] = {}
+_failures: dict[Path, _FailedRenewal] = {}
 """Failures of this process, by the operator's folder."""
 
 
@@ -76,7 +76,7 @@ class LoginRenewal:
         return find(self.program, self.command, self.environ) is not None
 
     def _run(self, how: int) -> None:
-        with contextlib.suppress(OSError), _locked(self._folder, how):
+        with contextlib.suppress(OSError), _lock(self._folder, how):
             if self._is_due() and self.program.renewal:
                 self._renew(self.program.renewal)
 
@@ -93,7 +93,7 @@ class LoginRenewal:
         wait = min(failure.wait * 2, AT_MOST) if failure and failure.expires == before else AT_FIRST
         if renewal.asks and status == 0:
             wait = float("inf")  # it answered, so another login is in use: one word for each expiry
-        _failures[self._folder] = _Failure(before, wait, time.monotonic() + wait)
+        _failures[self._folder] = _FailedRenewal(before, wait, time.monotonic() + wait)
         how = "did not run to its end" if status is None else f"ended with status {status}"
         log.warning("the login of %s was not renewed: %s %s", self.program.name, " ".join(renewal.arguments), how)
 
@@ -120,7 +120,7 @@ class LoginRenewal:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, how: int) -> Iterator[None]:
+def _lock(folder: Path, how: int) -> Iterator[None]:
     """Lock the operator's folder itself, which needs no file in it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

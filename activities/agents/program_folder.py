@@ -76,14 +76,14 @@ def follow(folder: Path, program: Program, users: Path) -> None:
         with contextlib.suppress(OSError):
             descriptor = os.open(folder / name, os.O_RDWR | SAFE)
             try:
-                found = os.fstat(descriptor)
-                if stat.S_ISREG(found.st_mode) and os.pread(descriptor, found.st_size, 0).rstrip() != login:
-                    os.pwrite(descriptor, login.ljust(found.st_size), 0)
+                status = os.fstat(descriptor)
+                if stat.S_ISREG(status.st_mode) and os.pread(descriptor, status.st_size, 0).rstrip() != login:
+                    os.pwrite(descriptor, login.ljust(status.st_size), 0)
             finally:
                 os.close(descriptor)
 
 
-def used(settings: Mapping[str, Any], patterns: Iterable[str]) -> dict[str, Any]:
+def pick(settings: Mapping[str, Any], patterns: Iterable[str]) -> dict[str, Any]:
     """Return those of a program's settings that jobs get."""
     wanted = tuple(patterns)
     return {key: value for key, value in settings.items() if any(fnmatchcase(key, each) for each in wanted)}
@@ -132,16 +132,16 @@ def _logins(program: Program, users: Path) -> Iterator[tuple[str, str]]:
             login = json.loads(path.read_text())
             if isinstance(login, dict) and program.login_used:
                 login = {key: login[key] for key in program.login_used if key in login}
-            yield str(path.relative_to(users)), json.dumps(_replaced(login, dict(program.renews)))
+            yield str(path.relative_to(users)), json.dumps(_replace(login, dict(program.renews)))
 
 
-def _replaced(value: object, values: Mapping[str, object]) -> object:
+def _replace(value: object, values: Mapping[str, object]) -> object:
     """Return a JSON value with these values in place of those of the same keys."""
     match value:
         case dict():
-            return {key: values.get(key, _replaced(inner, values)) for key, inner in value.items()}
+            return {key: values.get(key, _replace(inner, values)) for key, inner in value.items()}
         case list():
-            return [_replaced(inner, values) for inner in value]
+            return [_replace(inner, values) for inner in value]
         case _:
             return value
 
@@ -165,18 +165,18 @@ class _Copier:
     def copy(self, source: str, target: str) -> None:
         """Copy a file, or a folder with all in it."""
         with contextlib.suppress(OSError):
-            found = os.stat(source)
-            if stat.S_ISDIR(found.st_mode):
+            status = os.stat(source)
+            if stat.S_ISDIR(status.st_mode):
                 self._count(0)
                 names = sorted(os.listdir(source))
                 os.mkdir(target, 0o700)
                 for name in names:
                     self.copy(f"{source}/{name}", f"{target}/{name}")
-            elif stat.S_ISREG(found.st_mode):
-                self._count(found.st_size)
-                mode = 0o700 if found.st_mode & stat.S_IXUSR else 0o600
+            elif stat.S_ISREG(status.st_mode):
+                self._count(status.st_size)
+                mode = 0o700 if status.st_mode & stat.S_IXUSR else 0o600
                 with open(source, "rb", 0) as original, open(os.open(target, _NEW, mode), "wb", 0) as copy:
-                    copy.write(original.read(found.st_size))
+                    copy.write(original.read(status.st_size))
 
     def _count(self, size: int) -> None:
         self._entries, self._bytes = self._entries + 1, self._bytes + size

@@ -68,10 +68,10 @@ class Shell:
             lines = read_bounded(end.stderr, 0, STDERR_LIMIT).text.strip().splitlines()
             fault = Failed(f"the agent's program ended with {how}{f': {lines[-1][:300]}' if lines else ''}")
         text = read_bounded(end.stdout, 0, TEXT_LIMIT).tail
-        return ProgramReport(text, *_spent(end.stdout), fault=fault)
+        return ProgramReport(text, *_sum_usage(end.stdout), fault=fault)
 
 
-def _spent(stdout: Path) -> tuple[Usage, None, str | None]:
+def _sum_usage(stdout: Path) -> tuple[Usage, None, str | None]:
     """Sum up lines of `{"type":"usage","input_tokens":N,"output_tokens":N,"model":"NAME"}`; `model` is optional.
 
     The model is the one with the most tokens; without any, the job's own model prices the tokens (ruling K5).
@@ -79,8 +79,8 @@ def _spent(stdout: Path) -> tuple[Usage, None, str | None]:
     read = written = 0
     used = Counter[str]()
     for line in lines(chunks(stdout)):
-        if line.startswith(b"{") and b'"usage"' in line and len(line) <= LINE_LIMIT and (found := _usage(line)):
-            tokens, model = found
+        if line.startswith(b"{") and b'"usage"' in line and len(line) <= LINE_LIMIT and (usage := _usage(line)):
+            tokens, model = usage
             read, written = read + tokens[0], written + tokens[1]
             if model:
                 used[model] += sum(tokens)

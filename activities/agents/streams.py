@@ -41,7 +41,7 @@ def chunks(path: Path) -> Iterator[bytes]:
     yield from _pieces(file)
 
 
-def kept(path: Path) -> Iterator[bytes]:
+def file_chunks(path: Path) -> Iterator[bytes]:
     """Yield a program's own file in chunks; nothing if it is missing, a link or a pipe."""
     try:
         file = opened(path, ours=False)
@@ -123,8 +123,8 @@ class Messages:
     def text(self) -> bytes:
         """Return the last message with a result, else the last: earlier ones are commentary."""
         last = self._kept[-1] if self._kept else ""
-        said = next((each for each in reversed(self._kept) if KEY in each and candidates(each)), last)
-        return said.encode("utf-8", "replace")
+        message = next((each for each in reversed(self._kept) if KEY in each and candidates(each)), last)
+        return message.encode("utf-8", "replace")
 
 
 def count(usage: object, *keys: str) -> int:

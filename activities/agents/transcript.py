@@ -41,7 +41,7 @@ _TERMINAL = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b\n]*(?:\x07|\x1
 
 
 @dataclass(frozen=True)
-class Program:
+class ProgramOutput:
     """The output of one program of an attempt."""
 
     file: Path
@@ -72,18 +72,18 @@ class _Line:
     """Offset of the line behind it."""
     text: bytes | None
     """None if it is longer than `LINE_LIMIT`."""
-    program: Program
+    program: ProgramOutput
 
 
 _WHY = {"again": "started again", "fresh": "started in a new session", "repair": "asked to correct its result"}
 
 
-def programs(run_dir: Path, *, over: bool) -> tuple[Program, ...]:
+def programs(run_dir: Path, *, over: bool) -> tuple[ProgramOutput, ...]:
     """Return the programs that an attempt started, in order; with `over`, no more output will come."""
     folders = (run_dir, *run_dir.parent.glob(f"{run_dir.name}.[a-z]*"))
     begun = {folder: claim for folder in folders if (claim := Claim.read(folder))}
     ordered = sorted(begun, key=lambda folder: begun[folder].at) or [run_dir]
-    made, at = list[Program](), 0
+    made, at = list[ProgramOutput](), 0
     for folder in ordered:
         file, why = (
             folder / "stdout.log",
@@ -91,33 +91,33 @@ def programs(run_dir: Path, *, over: bool) -> tuple[Program, ...]:
         )
         end = at + size_of(file)
         closed = over or folder is not ordered[-1]
-        made.append(Program(file, at, end, closed, _WHY.get(why, "started again") if made else ""))
+        made.append(ProgramOutput(file, at, end, closed, _WHY.get(why, "started again") if made else ""))
         at = end
     return tuple(made)
 
 
-def before(found: Sequence[Program], read: Read, offset: int, *, limit: int, longest: int) -> Page:
+def before(outputs: Sequence[ProgramOutput], read: Read, offset: int, *, limit: int, longest: int) -> Page:
     """Return about `limit` entries that end before an offset, each with at most `longest` characters."""
-    end = _line_begin(found, offset)
-    parsed = _enough(_backwards(found, end), read, limit)
+    end = _line_begin(outputs, offset)
+    parsed = _enough(_backwards(outputs, end), read, limit)
     parsed.reverse()
     return Page(tuple(_entries(parsed, longest)), parsed[0].line.at if parsed else end, end)
 
 
-def after(found: Sequence[Program], read: Read, offset: int, *, limit: int, longest: int) -> Page:
+def after(outputs: Sequence[ProgramOutput], read: Read, offset: int, *, limit: int, longest: int) -> Page:
     """Return about `limit` entries from an offset on. A line that may still grow is left for later."""
-    begin = _line_begin(found, offset)
-    parsed = _enough(_forwards(found, begin), read, limit)
+    begin = _line_begin(outputs, offset)
+    parsed = _enough(_forwards(outputs, begin), read, limit)
     return Page(tuple(_entries(parsed, longest)), begin, parsed[-1].line.next if parsed else begin)
 
 
-def raw(found: Sequence[Program], offset: int) -> Iterator[tuple[bytes, int]]:
+def raw(outputs: Sequence[ProgramOutput], offset: int) -> Iterator[tuple[bytes, int]]:
     """Yield the output from an offset on, without secrets, each piece with the offset behind it.
 
     A line that may still grow is left for later.
     """
-    at = _line_begin(found, offset)
-    for program in found:
+    at = _line_begin(outputs, offset)
+    for program in outputs:
         if not program.begin <= at < program.end:
             continue
         with opened(program.file) as file:
@@ -142,7 +142,7 @@ class _Parsed:
     """None for plain text."""
 
     @property
-    def block(self) -> tuple[Program, int] | None:
+    def block(self) -> tuple[ProgramOutput, int] | None:
         """Return the block of plain text that the line belongs to."""
         return (self.line.program, self.line.at // BLOCK) if self.entries is None else None
 
@@ -151,7 +151,7 @@ def _enough(lines: Iterable[_Line], read: Read, limit: int) -> list[_Parsed]:
     """Parse lines until there are enough entries. Blocks of plain text stay whole."""
     parsed, entries, seen = list[_Parsed](), 0, 0
     for line in lines:
-        this = _parsed(line, read)
+        this = _parse(line, read)
         goes_on = bool(parsed) and this.block is not None and this.block == parsed[-1].block
         if (entries >= limit or seen >= MOST_READ) and not goes_on:
             break
@@ -161,7 +161,7 @@ def _enough(lines: Iterable[_Line], read: Read, limit: int) -> list[_Parsed]:
     return parsed
 
 
-def _parsed(line: _Line, read: Read) -> _Parsed:
+def _parse(line: _Line, read: Read) -> _Parsed:
     if line.text is None:
         text = f"a line of {line.size} bytes is not shown; the raw output has it"
         return _Parsed(line, (*_beginning(line), Entry(kind=EntryKind.NOTE, text=text)))
@@ -180,18 +180,18 @@ def _beginning(line: _Line) -> Iterator[Entry]:
 
 
 def _entries(parsed: Iterable[_Parsed], longest: int) -> Iterator[Entry]:
-    for block, group in groupby(parsed, key=lambda each: each.block):
+    for block, group in groupby(parsed, key=lambda line: line.block):
         if block is not None:
-            yield from _printed([each.line for each in group], longest)
+            yield from _text_block([each.line for each in group], longest)
             continue
-        for each in group:
-            for entry in each.entries or ():
-                yield _finished(entry, each.line.at, longest)
+        for parsed_line in group:
+            for entry in parsed_line.entries or ():
+                yield _finish(entry, parsed_line.line.at, longest)
 
 
-def _finished(entry: Entry, at: int, longest: int) -> Entry:
+def _finish(entry: Entry, at: int, longest: int) -> Entry:
     """Return an entry of a record without secrets, and cut."""
-    text, left_out = _shown(entry.text, longest)
+    text, left_out = _shorten(entry.text, longest)
     more = {
         "tool": redacted_begin(entry.tool, NAME_LIMIT),
         "argument": redacted_begin(entry.argument, ARGUMENT_LIMIT),
@@ -201,14 +201,14 @@ def _finished(entry: Entry, at: int, longest: int) -> Entry:
     return entry.model_copy(update={"at": at, "text": text, "left_out": left_out} | more)
 
 
-def _printed(lines: Sequence[_Line], longest: int) -> Iterator[Entry]:
+def _text_block(lines: Sequence[_Line], longest: int) -> Iterator[Entry]:
     """Yield the entry of a block of plain text; secrets may begin before it or end behind it."""
     first, last = lines[0], lines[-1]
     yield from _beginning(first)
     with opened(first.program.file) as file:
         ahead, behind = _around(file, first.at - first.program.begin, last.at + last.size - first.program.begin)
     whole = b"\n".join(line.text or b"" for line in lines).decode("utf-8", "replace")
-    text, left_out = _shown(whole, longest + BLOCK, ahead, behind)
+    text, left_out = _shorten(whole, longest + BLOCK, ahead, behind)
     if text.strip():
         yield Entry(kind=EntryKind.PRINTED, at=first.at, text=text, left_out=left_out)
 
@@ -224,7 +224,7 @@ def _bytes(file: BinaryIO, begin: int, end: int) -> bytes:
     return file.read(end - begin)
 
 
-def _shown(text: str, longest: int, ahead: str = "", behind: str = "") -> tuple[str, int]:
+def _shorten(text: str, longest: int, ahead: str = "", behind: str = "") -> tuple[str, int]:
     """Remove terminal sequences, secrets, and the middle of a text that is too long."""
     text = _plain(text)
     if len(text) <= longest + 2 * LONGEST_SECRET:
@@ -249,10 +249,10 @@ def _plain(text: str) -> str:
     return text
 
 
-def _line_begin(found: Sequence[Program], offset: int) -> int:
+def _line_begin(outputs: Sequence[ProgramOutput], offset: int) -> int:
     """Return the beginning of the line that an offset is in, so that no page begins or ends within a secret."""
-    offset = max(0, min(offset, found[-1].end))
-    program = next((each for each in found if each.begin <= offset < each.end), found[-1])
+    offset = max(0, min(offset, outputs[-1].end))
+    program = next((each for each in outputs if each.begin <= offset < each.end), outputs[-1])
     if offset <= program.begin or (offset == program.end and program.closed):
         return offset
     with opened(program.file) as file:
@@ -272,9 +272,9 @@ def _begins_before(file: BinaryIO, end: int) -> Iterator[int]:
     yield 0
 
 
-def _backwards(found: Sequence[Program], end: int) -> Iterator[_Line]:
+def _backwards(outputs: Sequence[ProgramOutput], end: int) -> Iterator[_Line]:
     """Yield the lines before an offset, the last one first."""
-    for program in reversed(found):
+    for program in reversed(outputs):
         last = behind = min(end, program.end) - program.begin
         if last <= 0:
             continue
@@ -291,9 +291,9 @@ def _ends_line(file: BinaryIO, end: int) -> bool:
     return _bytes(file, end - 1, end) == b"\n"
 
 
-def _forwards(found: Sequence[Program], offset: int) -> Iterator[_Line]:
+def _forwards(outputs: Sequence[ProgramOutput], offset: int) -> Iterator[_Line]:
     """Yield the lines from an offset on. A line without an end counts only if its program has ended."""
-    for program in found:
+    for program in outputs:
         at = max(offset, program.begin) - program.begin
         if program.begin + at >= program.end:
             continue
@@ -318,6 +318,6 @@ def _size_of_line(file: BinaryIO) -> int:
     return size
 
 
-def _line(file: BinaryIO, program: Program, at: int, size: int, behind: int) -> _Line:
+def _line(file: BinaryIO, program: ProgramOutput, at: int, size: int, behind: int) -> _Line:
     text = _bytes(file, at, at + size) if size <= LINE_LIMIT else None
     return _Line(program.begin + at, size, program.begin + behind, text, program)

@@ -53,7 +53,7 @@ class Layout:
             os.close(descriptor)
 
 
-def planned(box: Box) -> Layout:
+def plan(box: Box) -> Layout:
     """Plan the mounts for a box."""
     needed = [*map(str, box.places), *([str(box.etc)] if box.etc else []), *bwrap.parts(box.program)]
     mode = functools.cache(lambda path: os.stat(path).st_mode)  # cached: most paths share their parent folders

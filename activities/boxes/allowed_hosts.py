@@ -82,7 +82,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Entry:
+class HostEntry:
     """An allow-list entry: a host or a pattern of names."""
 
     host: str
@@ -90,7 +90,7 @@ class Entry:
     port: int | None = None
 
     @classmethod
-    def read(cls, text: str) -> "Entry":
+    def read(cls, text: str) -> "HostEntry":
         """Read an entry of the settings. Raise ValueError if it is invalid."""
         host, port = _parts(text)
         under = host.removeprefix("*.")
@@ -113,13 +113,13 @@ class Entry:
         return target.host.endswith(self.host[1:]) if self.is_pattern else target.host == self.host
 
 
-_read = lru_cache(256)(Entry.read)
+_read = lru_cache(256)(HostEntry.read)
 
 
-def matching(target: Target, entries: Iterable[str]) -> Entry | None:
+def matching(target: Target, entries: Iterable[str]) -> HostEntry | None:
     """Return the entry that allows the target; entries without a pattern come first."""
-    found = [entry for entry in map(_read, entries) if entry.lets_through(target)]
-    return min(found, key=lambda entry: entry.is_pattern, default=None)
+    allowing = [entry for entry in map(_read, entries) if entry.lets_through(target)]
+    return min(allowing, key=lambda entry: entry.is_pattern, default=None)
 
 
 def is_local_name(host: str) -> bool:

@@ -69,12 +69,12 @@ class Box:
         """
         wanted = dict.fromkeys((*self.read, self.cwd), False)
         wanted |= dict.fromkeys((*self.write, *((self.cwd,) if self.cwd_writable else ())), True)
-        found: dict[Path, bool] = {}
+        places: dict[Path, bool] = {}
         for path in sorted(wanted, key=str):
-            around = next((found[each] for each in path.parents if each in found), None)
+            around = next((places[each] for each in path.parents if each in places), None)
             if around is not wanted[path]:
-                found[path] = wanted[path]
-        return found
+                places[path] = wanted[path]
+        return places
 
     @property
     def writable(self) -> tuple[Path, ...]:

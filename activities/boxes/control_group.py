@@ -33,7 +33,7 @@ kernel waits for an RCU grace period: 5 to 20 ms.
 OWN = "own"
 """Subgroup of the service's own processes. In cgroup v2 a group with subgroups has no members of its own."""
 
-TOLD = "SERVICE_CONTROL_GROUP"
+VARIABLE = "SERVICE_CONTROL_GROUP"
 """Environment variable that passes the group to the service's programs. Agents do not get it."""
 
 MOST_PROCESSES = 8192
@@ -63,7 +63,7 @@ class Group:
     def environment(self) -> dict[str, str]:
         """Return the environment variable that passes this group to a program of the service."""
         folders = {controller: str(folder) for controller, folder in self.folders.items()}
-        return {TOLD: json.dumps([folders, dict(self.limits), dict(self.jobs)])}
+        return {VARIABLE: json.dumps([folders, dict(self.limits), dict(self.jobs)])}
 
     def holds(self, pid: int) -> bool:
         """Return whether the process is in the subgroup of the service's own processes."""
@@ -76,7 +76,7 @@ class Group:
         worker.
         """
         for controller, folder in self.folders.items():
-            _limited(folder, controller, self.limits.get(controller))
+            _set_limit(folder, controller, self.limits.get(controller))
             if (folder / HANDED_DOWN).exists():
                 _hands_down(folder, controller)
             with contextlib.suppress(OSError):
@@ -93,14 +93,14 @@ class Group:
 
     def sweep(self) -> None:
         """Remove the subgroups without processes."""
-        for each in (below for folder in set(self.folders.values()) for below in folder.glob("*/")):
+        for subgroup in (below for folder in set(self.folders.values()) for below in folder.glob("*/")):
             with contextlib.suppress(OSError):
-                each.rmdir()
+                subgroup.rmdir()
 
     def remove(self) -> bool:
         """Remove the group if it has no processes. Return whether it is gone."""
         self.sweep()
-        return _removed(self.folders)
+        return _remove(self.folders)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class JobGroup:
     def make(self) -> set[str]:
         """Create the group. Return the controllers whose limits apply."""
         limits = self.around.jobs
-        made = {each for each, folder in self.folders.items() if _limited(folder, each, limits.get(each))}
+        made = {each for each, folder in self.folders.items() if _set_limit(folder, each, limits.get(each))}
         if self._ends_as_one:
             with contextlib.suppress(OSError):
                 (self.folders[MEMORY] / AS_ONE).write_text("1")
@@ -139,7 +139,7 @@ class JobGroup:
 
     def remove(self) -> bool:
         """Remove the group if it has no processes. Return whether it is gone."""
-        return _removed(self.folders)
+        return _remove(self.folders)
 
     @property
     def watched(self) -> bool:
@@ -198,7 +198,7 @@ def _memory(percent: int) -> dict[str, int]:
     return {MEMORY: whole * percent // 100} if percent else {}
 
 
-def made(
+def make(
     name: str, limits: Mapping[str, int], jobs: Mapping[str, int] = NONE.jobs, pid: int | None = None
 ) -> Group | None:
     """Make the group with those of these limits that this account may set here; return None if it may set none.
@@ -211,21 +211,21 @@ def made(
         return None
     wanted = limits.keys() | jobs.keys()
     tried = {each: around / name for each, around in bases(mounts, own).items() if each in wanted}
-    found = {each: folder for each, folder in tried.items() if _limited(folder, each, limits.get(each))}
-    _removed({each: folder for each, folder in tried.items() if folder not in found.values()})
-    if not found:
+    folders = {each: folder for each, folder in tried.items() if _set_limit(folder, each, limits.get(each))}
+    _remove({each: folder for each, folder in tried.items() if folder not in folders.values()})
+    if not folders:
         return None
-    group = Group(found, limits, jobs)
+    group = Group(folders, limits, jobs)
     group.ensure()
     return group
 
 
-def told() -> Group:
+def from_environment() -> Group:
     """Read the agents' control group from the environment that the service gave this program; else return an
     empty one.
     """
     with contextlib.suppress(KeyError, ValueError):
-        folders, limits, jobs = json.loads(os.environ[TOLD])
+        folders, limits, jobs = json.loads(os.environ[VARIABLE])
         return Group({controller: Path(folder) for controller, folder in folders.items()}, limits, jobs)
     return NONE
 
@@ -238,17 +238,17 @@ def bases(mounts: str, own: str) -> dict[str, Path]:
     for line in own.splitlines():
         _, controllers, path = line.split(":", 2)
         paths.update(dict.fromkeys(controllers.split(","), path))
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for line in mounts.splitlines():
         words = line.split()
         kind, options = words[words.index("-") + 1], words[-1].split(",")
         root, top = words[3], Path(words[4])
         if kind == "cgroup2" and "" in paths:
-            found |= _of_the_second(top, _below(top, root, paths[""]))
+            folders |= _of_the_second(top, _below(top, root, paths[""]))
         for controller in LIMIT_FILES if kind == "cgroup" else ():
             if controller in options and os.access(there := _below(top, root, paths.get(controller, "/")), os.W_OK):
-                found[controller] = there
-    return found
+                folders[controller] = there
+    return folders
 
 
 def _below(top: Path, root: str, path: str) -> Path:
@@ -286,7 +286,7 @@ def _hands_down(folder: Path, controller: str) -> bool:
     return False
 
 
-def _limited(folder: Path, controller: str, limit: int | None) -> bool:
+def _set_limit(folder: Path, controller: str, limit: int | None) -> bool:
     """Create the group with this limit, and return whether that worked. With None, only check that a limit could be
     set.
     """
@@ -309,7 +309,7 @@ def _enter(folder: Path) -> None:
         (by_thread if by_thread.exists() else folder / MEMBERS).write_text("0")
 
 
-def _removed(folders: Mapping[str, Path]) -> bool:
+def _remove(folders: Mapping[str, Path]) -> bool:
     for folder in set(folders.values()):
         with contextlib.suppress(OSError):
             folder.rmdir()

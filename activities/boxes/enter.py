@@ -30,11 +30,11 @@ class Boxed:
     env: dict[str, str]
     enter: Callable[[Streams], None] | None = None
     """Run by the child, before it becomes the command."""
-    waiting: Callable[[], proxy.Waiting | None] = lambda: None
+    waiting: Callable[[], proxy.WaitingProxy | None] = lambda: None
     """Returns the proxy's sockets, to call once the command is started; None if the network needs no proxy."""
 
 
-def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
+def describe(box: Box, command: Sequence[str]) -> dict[str, Any]:
     """Describe a box for this command as a run's specification has it, with its layout planned ahead.
 
     If planning fails, the supervisor tries it again, and says why.
@@ -42,31 +42,31 @@ def described(box: Box, command: Sequence[str]) -> dict[str, Any]:
     layout = None
     if box.uid is not None:
         with contextlib.suppress(OSError):
-            layout = agent_mounts.planned(box)
+            layout = agent_mounts.plan(box)
     return {"box": box.as_json(), "argv": list(bwrap.argv(box, command)), "layout": layout and vars(layout)}
 
 
 @contextmanager
-def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str]) -> Iterator[Boxed]:
+def prepare(description: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str]) -> Iterator[Boxed]:
     """Prepare a command's start in its box; without a box, return the command unchanged.
 
-    Start the command inside this context, and nothing else. `told` is the return value of `described`.
+    Start the command inside this context, and nothing else. `description` is the return value of `describe`.
     """
-    if told is None:
+    if description is None:
         yield Boxed(tuple(command), dict(env))
         return
-    box = Box.from_json(told["box"])
+    box = Box.from_json(description["box"])
     program = os.path.join(box.cwd, command[0]) if "/" in command[0] else command[0]
     if not any(map(_can_be_run, places_of(program, env))):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
-    layout = _layout(box, told)
+    layout = _layout(box, description)
     with contextlib.ExitStack() as stack:
         ours = theirs = None
         if box.network is Network.MODEL:
             ours, theirs = map(stack.enter_context, socket.socketpair())
 
-        def waiting() -> proxy.Waiting | None:
-            return proxy.Waiting(box, network.taken_over(ours)) if ours else None
+        def waiting() -> proxy.WaitingProxy | None:
+            return proxy.WaitingProxy(box, network.receive_sockets(ours)) if ours else None
 
         def enter(streams: Streams) -> None:
             with _telling():
@@ -74,15 +74,15 @@ def boxed(told: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[s
                 _become(box)
                 _hold(box)
 
-        yield Boxed(tuple(told["argv"]), network.variables(env) if ours else dict(env), enter, waiting)
+        yield Boxed(tuple(description["argv"]), network.variables(env) if ours else dict(env), enter, waiting)
 
 
-def _layout(box: Box, told: Mapping[str, Any]) -> agent_mounts.Layout | None:
+def _layout(box: Box, description: Mapping[str, Any]) -> agent_mounts.Layout | None:
     """Return the layout that the caller planned, or plan it now and say why that fails."""
-    if layout := told.get("layout"):
+    if layout := description.get("layout"):
         return agent_mounts.Layout(**layout)
     with _telling():
-        return None if box.uid is None else agent_mounts.planned(box)
+        return None if box.uid is None else agent_mounts.plan(box)
 
 
 @contextmanager
@@ -120,10 +120,10 @@ def _hold(box: Box) -> None:
 
 def _share(streams: Streams, uid: int | None) -> None:
     """Let the account's group open the streams' files, which programs reopen as `/dev/stdin` and `/dev/stderr`."""
-    for each, mode in zip(streams, (0o640, 0o620, 0o620), strict=True):
-        if uid is not None and stat.S_ISREG(os.fstat(each).st_mode):
-            os.fchown(each, -1, uid)
-            os.fchmod(each, mode)
+    for stream, mode in zip(streams, (0o640, 0o620, 0o620), strict=True):
+        if uid is not None and stat.S_ISREG(os.fstat(stream).st_mode):
+            os.fchown(stream, -1, uid)
+            os.fchmod(stream, mode)
 
 
 def _limit(box: Box) -> None:

@@ -27,12 +27,12 @@ def current(folder: Path) -> Path:
 
 def _state() -> str:
     """Return a digest of the files' inode, size and time. A file replaced in a folder changes the folder."""
-    told = []
+    lines = []
     for name in system_files.ETC:
         with contextlib.suppress(OSError):
-            found = os.stat(f"/etc/{name}")
-            told.append(f"/etc/{name} {found.st_ino} {found.st_size} {found.st_mtime_ns}")
-    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
+            status = os.stat(f"/etc/{name}")
+            lines.append(f"/etc/{name} {status.st_ino} {status.st_size} {status.st_mtime_ns}")
+    return hashlib.sha256("\0".join(lines).encode()).hexdigest()[:16]
 
 
 def _make(copy: Path) -> None:
@@ -72,7 +72,7 @@ def _for_everybody(path: Path) -> bool:
 
 
 def _forget_old(folder: Path, copy: Path) -> None:
-    for each in folder.glob(f"{PREFIX}*"):
+    for old in folder.glob(f"{PREFIX}*"):
         with contextlib.suppress(FileNotFoundError):  # another process making this copy has removed it
-            if each != copy and each.stat().st_mtime < time.time() - KEPT_SECONDS:
-                shutil.rmtree(each, ignore_errors=True)
+            if old != copy and old.stat().st_mtime < time.time() - KEPT_SECONDS:
+                shutil.rmtree(old, ignore_errors=True)

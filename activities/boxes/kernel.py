@@ -24,13 +24,13 @@ SCOPES_SINCE, SCOPES = 6, 3
 @functools.cache
 def libc() -> ctypes.CDLL:
     """Load the C library, and look up the functions that each start calls."""
-    found = ctypes.CDLL(None, use_errno=True)
+    library = ctypes.CDLL(None, use_errno=True)
     with contextlib.suppress(AttributeError):  # only Linux has them
-        found.unshare, found.mount, found.umount2, found.prctl, found.syscall  # noqa: B018
-    return found
+        library.unshare, library.mount, library.umount2, library.prctl, library.syscall  # noqa: B018
+    return library
 
 
-def checked(result: int, what: str) -> int:
+def check(result: int, what: str) -> int:
     """Return a call's result, or raise OSError naming the call if it failed."""
     if result < 0:
         number = ctypes.get_errno()
@@ -40,13 +40,13 @@ def checked(result: int, what: str) -> int:
 
 def unshare(flags: int) -> None:
     """Move this process to new namespaces."""
-    checked(libc().unshare(flags), "unshare")
+    check(libc().unshare(flags), "unshare")
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
     """Call mount(2)."""
     what = (os.fsencode(source), os.fsencode(target), kind.encode() if kind else None)
-    checked(libc().mount(*what, ctypes.c_ulong(flags), data.encode() or None), f"mount on {target}")
+    check(libc().mount(*what, ctypes.c_ulong(flags), data.encode() or None), f"mount on {target}")
 
 
 def own_mounts() -> None:
@@ -57,12 +57,12 @@ def own_mounts() -> None:
 
 def detach(target: str) -> None:
     """Detach this mount and its submounts in the current mount namespace."""
-    checked(libc().umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
+    check(libc().umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
 
 
 def no_new_privileges() -> None:
     """Keep programs that are started from here on from gaining rights by a set-uid bit."""
-    checked(libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+    check(libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
 
 
 def leave_abstract_sockets() -> None:
@@ -70,8 +70,8 @@ def leave_abstract_sockets() -> None:
     call = libc().syscall
     if call(LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_VERSION) < SCOPES_SINCE:
         return
-    ruleset = checked(call(LANDLOCK_CREATE_RULESET, struct.pack("3Q", 0, 0, SCOPES), 24, 0), "landlock")
-    checked(call(LANDLOCK_RESTRICT_SELF, ruleset, 0), "landlock")
+    ruleset = check(call(LANDLOCK_CREATE_RULESET, struct.pack("3Q", 0, 0, SCOPES), 24, 0), "landlock")
+    check(call(LANDLOCK_RESTRICT_SELF, ruleset, 0), "landlock")
     os.close(ruleset)
 
 

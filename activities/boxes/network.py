@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from activities.boxes import kernel
-from activities.boxes.allowed_hosts import Entry
+from activities.boxes.allowed_hosts import HostEntry
 from activities.boxes.box import Box, Network
 
 LOOPBACK = "127.0.0.1"
@@ -24,7 +24,7 @@ def local_ports(box: Box) -> tuple[int, ...]:
     """Return the ports of this machine's services that the box may use; in the box they are reachable at the same
     address.
     """
-    named = (entry.port for entry in map(Entry.read, box.hosts) if entry.host == LOOPBACK)
+    named = (entry.port for entry in map(HostEntry.read, box.hosts) if entry.host == LOOPBACK)
     return tuple(dict.fromkeys(filter(None, named)))
 
 
@@ -54,11 +54,11 @@ def hand_over(channel: socket.socket, box: Box) -> None:
     """
     sockets = [_listen(port) for port in (PROXY_PORT, *local_ports(box))]
     socket.send_fds(channel, [b"1"], [each.fileno() for each in sockets])
-    for each in sockets:
-        each.close()
+    for listener in sockets:
+        listener.close()
 
 
-def taken_over(channel: socket.socket) -> list[socket.socket]:
+def receive_sockets(channel: socket.socket) -> list[socket.socket]:
     """Return the sockets that the other end handed over."""
     _, descriptors, *_ = socket.recv_fds(channel, 1, MOST_SOCKETS)
     return [socket.socket(fileno=each) for each in descriptors]

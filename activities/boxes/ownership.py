@@ -44,9 +44,9 @@ def ways(uid: int) -> Callable[[str], Way]:
         if name in ("", ".", ".."):
             return Way(os.path.dirname(folder) if name == ".." else folder, firm)
         there = os.path.join(folder, name)
-        if not firm or _may_replace(uid, os.lstat(folder), found := os.lstat(there)):
+        if not firm or _may_replace(uid, os.lstat(folder), status := os.lstat(there)):
             return Way(there, firm=False)
-        if not stat.S_ISLNK(found.st_mode):
+        if not stat.S_ISLNK(status.st_mode):
             return Way(there, firm=True)
         if links == MOST_LINKS:
             return Way(there, firm=False)
@@ -101,12 +101,12 @@ def let_read(paths: Iterable[Path], uid: int) -> None:
 
 
 def _let_read(path: Path, uid: int) -> None:
-    found = path.lstat()
-    is_folder = stat.S_ISDIR(found.st_mode)
-    if not (is_folder or stat.S_ISREG(found.st_mode)) or found.st_mode & stat.S_IROTH:
+    status = path.lstat()
+    is_folder = stat.S_ISDIR(status.st_mode)
+    if not (is_folder or stat.S_ISREG(status.st_mode)) or status.st_mode & stat.S_IROTH:
         return
     os.chown(path, -1, uid, follow_symlinks=False)
-    own = stat.S_IMODE(found.st_mode) & stat.S_IRWXU
+    own = stat.S_IMODE(status.st_mode) & stat.S_IRWXU
     path.chmod(own | stat.S_IRGRP | (own & stat.S_IXUSR) >> 3)
 
 
@@ -118,13 +118,13 @@ def _own(top: Path, uid: int, folder: str | None, *, within: bool) -> None:
     try:
         if folder is not None:
             require(around, folder)
-        found = os.stat(top.name, dir_fd=around, follow_symlinks=False)
+        status = os.stat(top.name, dir_fd=around, follow_symlinks=False)
         os.chown(top.name, uid, uid, dir_fd=around, follow_symlinks=False)
-        inner = os.open(top.name, _FOLDER, dir_fd=around) if within and stat.S_ISDIR(found.st_mode) else None
+        inner = os.open(top.name, _FOLDER, dir_fd=around) if within and stat.S_ISDIR(status.st_mode) else None
     finally:
         os.close(around)
     if inner is not None:
-        _own_below(inner, uid, found.st_dev, MOST_LEVELS)
+        _own_below(inner, uid, status.st_dev, MOST_LEVELS)
 
 
 def _own_below(folder: int, uid: int, device: int, levels: int) -> None:
@@ -133,11 +133,11 @@ def _own_below(folder: int, uid: int, device: int, levels: int) -> None:
         with os.scandir(folder) as listing:
             for entry in listing:
                 with contextlib.suppress(FileNotFoundError):
-                    seen = entry.stat(follow_symlinks=False)
-                    is_folder = stat.S_ISDIR(seen.st_mode)
-                    if seen.st_dev != device:
+                    status = entry.stat(follow_symlinks=False)
+                    is_folder = stat.S_ISDIR(status.st_mode)
+                    if status.st_dev != device:
                         continue
-                    if (seen.st_uid, seen.st_gid) != (uid, uid) and (seen.st_nlink == 1 or is_folder):
+                    if (status.st_uid, status.st_gid) != (uid, uid) and (status.st_nlink == 1 or is_folder):
                         os.chown(entry.name, uid, uid, dir_fd=folder, follow_symlinks=False)
                     if is_folder and levels:
                         _own_below(os.open(entry.name, _FOLDER, dir_fd=folder), uid, device, levels - 1)

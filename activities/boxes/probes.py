@@ -22,9 +22,9 @@ if __name__ == "__main__":  # isolated mode knows the standard library only
 
 from activities.boxes import kernel
 from activities.boxes.box import Box, Network
-from activities.boxes.enter import boxed, described
+from activities.boxes.enter import describe, prepare
 from activities.boxes.ownership import hand_over
-from activities.boxes.programs import needed
+from activities.boxes.programs import required_files
 from activities.boxes.start import start
 from activities.boxes.try_boxes import Machine
 
@@ -101,7 +101,7 @@ _proofs: dict[tuple[Network, Machine], tuple[float, Proof]] = {}
 _proving = threading.Lock()
 
 
-def proved(network: Network, there: Machine) -> Proof:
+def proof_of(network: Network, there: Machine) -> Proof:
     """Try a box once in this process and cache the proof. Try again after `AGAIN_SECONDS` while it does not hold."""
     with _proving:
         at, proof = _proofs.get((network, there), (0.0, None))
@@ -112,7 +112,7 @@ def proved(network: Network, there: Machine) -> Proof:
 
 
 def prove(network: Network, there: Machine) -> Proof:
-    """Try a box of this machine, in a process of its own. `proved` caches the result."""
+    """Try a box of this machine, in a process of its own. `proof_of` caches the result."""
     command = [sys.executable, "-I", "-S", __file__, network.value, json.dumps(asdict(there))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS, check=False, cwd="/")
     if done.returncode:
@@ -125,11 +125,11 @@ def prove(network: Network, there: Machine) -> Proof:
     return Proof(escaped=tuple(name for name in PROBES if name in worked))
 
 
-def tried(network: Network, there: Machine) -> list[str]:
+def try_probes(network: Network, there: Machine) -> list[str]:
     """List the probes that worked in the box."""
     with tempfile.TemporaryDirectory(prefix="service-box-") as folder, _things(Path(folder)) as at:
         work = Path(folder, "user", "work")
-        read = (Path(folder, "lent"), *needed((sys.executable,), None, Path.home()))
+        read = (Path(folder, "lent"), *required_files((sys.executable,), None, Path.home()))
         box = Box(
             network,
             cwd=work,
@@ -143,13 +143,13 @@ def tried(network: Network, there: Machine) -> list[str]:
         probes = {WORKS: "open('made', 'w').write('x')", **PROBES}
         command = (sys.executable, "-I", "-S", "-c", _PROGRAM, json.dumps(at), json.dumps(probes))
         env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
-        with Path(folder, "said").open("w+b") as said:
-            with boxed(described(box, command), command, env) as held:
-                streams = os.open(os.devnull, os.O_RDONLY), said.fileno(), sys.stderr.fileno()
-                pid = start(held.argv, str(work), held.env, streams, held.enter)
+        with Path(folder, "said").open("w+b") as output:
+            with prepare(describe(box, command), command, env) as prepared:
+                streams = os.open(os.devnull, os.O_RDONLY), output.fileno(), sys.stderr.fileno()
+                pid = start(prepared.argv, str(work), prepared.env, streams, prepared.enter)
             _end(pid)
-            said.seek(0)
-            return said.read().decode().splitlines()
+            output.seek(0)
+            return output.read().decode().splitlines()
 
 
 def _end(pid: int) -> None:
@@ -182,7 +182,7 @@ def _things(folder: Path) -> Iterator[dict[str, object]]:
             "lent": str(folder / "lent"),
             "socket": str(folder / "s"),
             "abstract": name,
-            "shared": _shared(name, stack),
+            "shared": _shared_memory(name, stack),
             "segment": _segment(stack),
             "port": tcp.getsockname()[1],
             "udp": udp.getsockname()[1],
@@ -194,11 +194,11 @@ def _things(folder: Path) -> Iterator[dict[str, object]]:
 def _echo(udp: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while True:
-            said, where = udp.recvfrom(1)
-            udp.sendto(said, where)
+            data, where = udp.recvfrom(1)
+            udp.sendto(data, where)
 
 
-def _shared(name: str, stack: contextlib.ExitStack) -> str:
+def _shared_memory(name: str, stack: contextlib.ExitStack) -> str:
     """Make a file of shared memory that every account may read, if the machine has a folder for them."""
     path = Path("/dev/shm", name)  # noqa: S108
     with contextlib.suppress(OSError):
@@ -219,4 +219,4 @@ def _segment(stack: contextlib.ExitStack) -> int:
 
 if __name__ == "__main__":
     wide, machine = sys.argv[1:]
-    sys.stdout.write(json.dumps(tried(Network(wide), Machine(**json.loads(machine)))))
+    sys.stdout.write(json.dumps(try_probes(Network(wide), Machine(**json.loads(machine)))))

@@ -16,10 +16,10 @@ DEEPEST = 4
 FIRST_LINE = 512
 
 
-def needed(command: Sequence[str], search: str | None, home: Path) -> tuple[Path, ...]:
+def required_files(command: Sequence[str], search: str | None, home: Path) -> tuple[Path, ...]:
     """List the files and folders outside the system that a command needs: its program, and arguments that are files."""
-    found = shutil.which(command[0], path=search) if command else None
-    named = [Path(found)] if found else []
+    program = shutil.which(command[0], path=search) if command else None
+    named = [Path(program)] if program else []
     named += [Path(word) for word in command[1:] if os.path.isabs(word) and os.path.isfile(word)]
     return tuple(dict.fromkeys(part for path in named for part in _parts(path, search, home, DEEPEST)))
 
@@ -62,6 +62,6 @@ def _interpreter(file: Path, search: str | None) -> Path | None:
     if not words:
         return None
     if Path(words[0]).name == "env":
-        found = next((shutil.which(word, path=search) for word in words[1:] if not word.startswith("-")), None)
-        return Path(found) if found else None
+        program = next((shutil.which(word, path=search) for word in words[1:] if not word.startswith("-")), None)
+        return Path(program) if program else None
     return Path(words[0])

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from activities.boxes.allowed_hosts import ANY, Entry, Target, is_local_name, is_refused, matching
+from activities.boxes.allowed_hosts import ANY, HostEntry, Target, is_local_name, is_refused, matching
 from activities.boxes.box import Box
 from activities.boxes.kernel import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, libc
 from activities.boxes.network import LOOPBACK
@@ -49,11 +49,11 @@ _TO_NEIGHBOURS = (
 T = TypeVar("T")
 
 
-class RefusedError(Exception):
+class HostRefusedError(Exception):
     """A host that the box does not allow, or that can't be reached. The program gets the message."""
 
-    def __init__(self, status: str, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, status: str, message: str) -> None:
+        super().__init__(message)
         self.status = status
 
 
@@ -73,13 +73,13 @@ class Request:
         names = [each[1].lower() for each in headers if each]
         framed_twice = b"transfer-encoding" in names and b"content-length" in names
         if len(names) < len(lines) or framed_twice or any(names.count(each) > 1 for each in _ONCE):
-            raise RefusedError("400 Bad Request", "a header of the request is invalid or repeated")
+            raise HostRefusedError("400 Bad Request", "a header of the request is invalid or repeated")
         if request and request[1] == b"CONNECT":
             return cls(_target(request[2].decode()), b"")
         address = _ADDRESS.fullmatch(request[2].decode()) if request else None
         if request is None or address is None:
-            said = "this is a proxy: ask it with CONNECT, or for a whole http:// address"
-            raise RefusedError("400 Bad Request", said)
+            message = "this is a proxy: ask it with CONNECT, or for a whole http:// address"
+            raise HostRefusedError("400 Bad Request", message)
         target, path = _target(address[1], 80), address[2]
         kept = [each for each, name in zip(lines, names, strict=True) if name not in _OURS]
         host = target.authority if target.port == 80 else str(target)
@@ -91,7 +91,7 @@ class Request:
 def _target(text: str, port: int | None = None) -> Target:
     if target := Target.read(text, port):
         return target
-    raise RefusedError(
+    raise HostRefusedError(
         "400 Bad Request", f"{text[:_SHOWN]!r} is not a host and port: write host:port or [address]:port"
     )
 
@@ -143,11 +143,11 @@ class Proxy:
         try:
             request = Request.read(head)
             there = self._dial(request.target)
-        except RefusedError as refused:
+        except HostRefusedError as refused:
             self._note(str(refused))
             body = f"{refused}\n".encode()
-            told = f"HTTP/1.1 {refused.status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
-            program.sendall(told.encode() + b"Connection: close\r\n\r\n" + body)
+            answer = f"HTTP/1.1 {refused.status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
+            program.sendall(answer.encode() + b"Connection: close\r\n\r\n" + body)
             return
         with there:
             if request.first:
@@ -168,9 +168,9 @@ class Proxy:
             asked = [Target(each, target.port) for each in addresses] if entry.is_pattern else [target]
             return _first(asked, self._through)
         except OSError as error:
-            raise RefusedError("502 Bad Gateway", f"{target} cannot be reached: {error}") from None
+            raise HostRefusedError("502 Bad Gateway", f"{target} cannot be reached: {error}") from None
 
-    def _addresses(self, target: Target, entry: Entry) -> list[str]:
+    def _addresses(self, target: Target, entry: HostEntry) -> list[str]:
         """Resolve the host once, and connect to these addresses only: its name may lead elsewhere a moment later.
 
         The machine's own proxy resolves names itself. If a pattern allows the host, that proxy is asked for the
@@ -184,14 +184,14 @@ class Proxy:
         if left_to_upstream and target.host in self._unknown:
             return []
         try:
-            found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+            resolved = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
         except socket.gaierror as error:
             if left_to_upstream:
                 self._unknown.add(target.host)  # a network without DNS of the internet may take long to fail
                 return []
             hint = f"; name it in [runtimes.<name>].hosts to leave that to {_UPSTREAM}" if self.box.upstream else ""
             raise OSError(f"{error.strerror}{hint}") from None
-        addresses = [str(where[0]) for *_, where in found]
+        addresses = [str(where[0]) for *_, where in resolved]
         good = [each for each in addresses if not is_refused(each, written_out=written_out)]
         if not good or (left_to_upstream and good != addresses):
             raise _forbidden(f"{target} {_TO_THIS_MACHINE if written_out else _TO_NEIGHBOURS}")
@@ -210,21 +210,21 @@ class Proxy:
             raise OSError(f"{_UPSTREAM} refuses {target}")
         return there
 
-    def _note(self, said: str) -> None:
-        if said not in self._noted and len(self._noted) < NOTES:
-            self._noted.add(said)
-            self.note(said)
+    def _note(self, message: str) -> None:
+        if message not in self._noted and len(self._noted) < NOTES:
+            self._noted.add(message)
+            self.note(message)
 
 
-def _forbidden(said: str) -> RefusedError:
-    return RefusedError("403 Forbidden", said)
+def _forbidden(message: str) -> HostRefusedError:
+    return HostRefusedError("403 Forbidden", message)
 
 
-def _first(places: Sequence[T], dial: Callable[[T], socket.socket]) -> socket.socket:
+def _first(candidates: Sequence[T], dial: Callable[[T], socket.socket]) -> socket.socket:
     """Connect to the first place that can be reached; otherwise raise the last error."""
-    for place in places:
+    for candidate in candidates:
         try:
-            return dial(place)
+            return dial(candidate)
         except OSError as error:
             last = error
     raise last
@@ -269,7 +269,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingProxy:
     """The sockets of a proxy that is forked for the first connection: many runs never make one."""
 
     box: Box
@@ -288,12 +288,12 @@ class Waiting:
                 _be_proxy(self, parent)
             finally:
                 os._exit(1)
-        for each in self.sockets:
-            each.close()
+        for listener in self.sockets:
+            listener.close()
         return pid
 
 
-def _be_proxy(waiting: Waiting, parent: int) -> None:
+def _be_proxy(waiting: WaitingProxy, parent: int) -> None:
     """Run the proxy in this forked process, with the rights of agents. It ends with its supervisor."""
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGHUP):
@@ -305,15 +305,15 @@ def _be_proxy(waiting: Waiting, parent: int) -> None:
         os.setresuid(uid, uid, uid)
         libc().prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # others of its account may not inspect it
     begin = FIRST_OTHER
-    for each in (*sorted(each.fileno() for each in waiting.sockets), DESCRIPTORS):
-        os.closerange(begin, each)
-        begin = each + 1
+    for descriptor in (*sorted(each.fileno() for each in waiting.sockets), DESCRIPTORS):
+        os.closerange(begin, descriptor)
+        begin = descriptor + 1
     libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() == parent:
         Proxy(waiting.box, _to_log).serve(waiting.sockets)
 
 
-def _to_log(said: str) -> None:
+def _to_log(message: str) -> None:
     with contextlib.suppress(OSError):
-        sys.stderr.write(f"network: {said}\n")
+        sys.stderr.write(f"network: {message}\n")
         sys.stderr.flush()

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from activities.boxes.box import Network
-from activities.boxes.kernel import checked, libc
+from activities.boxes.kernel import check, libc
 
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """Column in `CALLS` and audit architecture (AUDIT_ARCH) by machine."""
@@ -83,7 +83,7 @@ def install(network: Network) -> None:
     program = b"".join(struct.pack("HBBI", *step) for step in steps)
     held = ctypes.create_string_buffer(program, len(program))
     filter_ = struct.pack("HxxxxxxP", len(steps), ctypes.addressof(held))
-    checked(int(libc().syscall(number("seccomp"), SET_FILTER, 0, filter_)), "seccomp")
+    check(int(libc().syscall(number("seccomp"), SET_FILTER, 0, filter_)), "seccomp")
 
 
 def _steps(network: Network) -> list[Step]:

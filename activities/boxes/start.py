@@ -42,11 +42,11 @@ def start(
     """
     if enter is None and os.path.isdir(DESCRIPTORS):
         with contextlib.suppress(NotImplementedError):  # spawned processes can't have their own session on this system
-            return _spawned(argv, cwd, env, streams)
-    return _forked(argv, cwd, env, streams, enter or (lambda _: None))
+            return _spawn(argv, cwd, env, streams)
+    return _fork(argv, cwd, env, streams, enter or (lambda _: None))
 
 
-def _spawned(argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams) -> int:
+def _spawn(argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams) -> int:
     """Spawn the program, without copying this process's memory. This process is in the child's folder for a moment."""
     actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(streams)]
     others = (int(name) for name in os.listdir(DESCRIPTORS))
@@ -63,7 +63,7 @@ def _spawned(argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Str
         os.close(here)
 
 
-def _forked(
+def _fork(
     argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams, enter: Callable[[Streams], None]
 ) -> int:
     read, write = os.pipe()
@@ -96,8 +96,8 @@ def _be(
         for number, descriptor in enumerate(streams):
             os.dup2(descriptor, number)
         os.chdir(cwd)
-        for each in IGNORED_BY_PYTHON:
-            signal.signal(each, signal.SIG_DFL)
+        for signum in IGNORED_BY_PYTHON:
+            signal.signal(signum, signal.SIG_DFL)
         os.setsid()
         enter(range(FIRST_OTHER))
         os.closerange(FIRST_OTHER, failed)
@@ -109,16 +109,16 @@ def _be(
         os._exit(FAILED)
 
 
-def _first(places: Iterable[str], begin: Callable[[str], int], program: str) -> int:
+def _first(paths: Iterable[str], begin: Callable[[str], int], program: str) -> int:
     """Call `begin` with the first place that works. Raise the error of a place that exists, if one does."""
-    found = errno.ENOENT
-    for path in places:
+    number = errno.ENOENT
+    for path in paths:
         try:
             return begin(path)
         except OSError as error:
-            if found in NOT_THERE:
-                found = error.errno or found
-    raise OSError(found, os.strerror(found), program)
+            if number in NOT_THERE:
+                number = error.errno or number
+    raise OSError(number, os.strerror(number), program)
 
 
 def places_of(program: str, env: Mapping[str, str]) -> Iterator[str]:

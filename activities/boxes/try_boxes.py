@@ -97,7 +97,7 @@ def allowing() -> str:
     return CONTAINER
 
 
-def tried(uid: int, programs: Sequence[str]) -> Machine:
+def try_machine(uid: int, programs: Sequence[str]) -> Machine:
     """Try each mechanism in its own process."""
     is_root = os.geteuid() == 0
     account = uid if is_root and not _in_a_child(lambda: _become(_layout(bwrap.PROGRAM), uid)) else None
@@ -108,7 +108,7 @@ def tried(uid: int, programs: Sequence[str]) -> Machine:
 
 
 def _layout(program: str) -> agent_mounts.Layout:
-    return agent_mounts.planned(Box(Network.NONE, Path("/"), Path("/"), cwd_writable=False, program=program))
+    return agent_mounts.plan(Box(Network.NONE, Path("/"), Path("/"), cwd_writable=False, program=program))
 
 
 def _become(layout: agent_mounts.Layout, uid: int) -> None:
@@ -148,11 +148,11 @@ def _in_a_child(what: Callable[[], None]) -> str:
         finally:
             os._exit(status)
     os.close(write)
-    with open(read, "rb") as said:
-        text = said.read().decode(errors="replace").strip()
+    with open(read, "rb") as output:
+        text = output.read().decode(errors="replace").strip()
     _, status = os.waitpid(pid, 0)
     return (text or "it failed") if status else ""
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asdict(tried(int(sys.argv[1]), sys.argv[2:]))))
+    sys.stdout.write(json.dumps(asdict(try_machine(int(sys.argv[1]), sys.argv[2:]))))

@@ -21,7 +21,7 @@ OLDEST_GIT = (2, 38)
 """The first git that merges without a checkout; older ones also list worktrees in a form that breaks some paths."""
 
 GIT_SECONDS = 600.0
-SAID_LINES = 5
+LAST_LINES = 5
 
 _CONFIG = {
     "core.hooksPath": os.devnull,
@@ -78,13 +78,13 @@ class GitError(ServiceError):
 
     code = "git_failed"
 
-    def __init__(self, where: Path, arguments: Collection[str], returncode: int, said: str) -> None:
+    def __init__(self, where: Path, arguments: Collection[str], returncode: int, output: str) -> None:
         self.where = where
         self.arguments = tuple(arguments)
         self.returncode = returncode
-        self.said = said
+        self.output = output
         command = f"git -C {printable(str(where))} {printable(' '.join(arguments))}"
-        super().__init__(f"git failed with exit code {returncode}: {said}", command)
+        super().__init__(f"git failed with exit code {returncode}: {output}", command)
 
 
 def git(
@@ -144,7 +144,7 @@ def with_credentials(
     ssh = os.environ.get("GIT_SSH_COMMAND", "ssh")
     quiet = {"GIT_SSH_COMMAND": f"{ssh} {SSH_OPTIONS}", "GIT_ASKPASS": "", "SSH_ASKPASS": ""}
     env = inherited | ours | quiet | {"GIT_ALLOW_PROTOCOL": PROTOCOLS} | _as_environment(kept | _TO_OTHERS)
-    process = _started(where, arguments, env, holding, most_bytes=most_bytes)
+    process = _start(where, arguments, env, holding, most_bytes=most_bytes)
     stdout, stderr = _finish(process, where, arguments, b"", seconds)
     if process.returncode:
         raise GitError(where, arguments, process.returncode, _last_lines(stderr or stdout))
@@ -162,7 +162,7 @@ def in_operators_checkout(where: Path, *arguments: str) -> None:
     quiet = {"GIT_EDITOR": ":", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     env = inherited | quiet | _as_environment(kept)
     who = subprocess.run(["git", "-C", str(where), "var", "GIT_COMMITTER_IDENT"], env=env, capture_output=True)
-    process = _started(where, arguments, env if who.returncode == 0 else env | _IDENTITY, ())
+    process = _start(where, arguments, env if who.returncode == 0 else env | _IDENTITY, ())
     stdout, stderr = _finish(process, where, arguments, b"")
     if process.returncode:
         raise GitError(where, arguments, process.returncode, _last_lines(stderr or stdout))
@@ -212,10 +212,10 @@ def _popen(
     *,
     dies: bool = True,
 ) -> "subprocess.Popen[bytes]":
-    return _started(where, arguments, {**_environment(where), **env}, holding, dies=dies)
+    return _start(where, arguments, {**_environment(where), **env}, holding, dies=dies)
 
 
-def _started(
+def _start(
     where: Path,
     arguments: Collection[str],
     env: Mapping[str, str],
@@ -274,4 +274,4 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _last_lines(output: bytes) -> str:
-    return "\n".join(output.decode("utf-8", "backslashreplace").strip().splitlines()[-SAID_LINES:])
+    return "\n".join(output.decode("utf-8", "backslashreplace").strip().splitlines()[-LAST_LINES:])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from activities.git.command import git_stream, printable
-from activities.git.library import ObjectsError, let_go, library, opened
+from activities.git.library import ObjectsError, let_go, library, open_repository
 from activities.git.registered_repository import common_directory, git_directory
 from workflows.model.errors import RefusedError
 
@@ -42,23 +42,23 @@ class FileChange:
 @contextlib.contextmanager
 def reading(repo: Path) -> Iterator["Repository"]:
     """Open the repository. Objects that can't be read raise ObjectsError."""
-    repository = opened(repo)
+    repository = open_repository(repo)
     try:
-        with faults_said(repo):
+        with objects_errors(repo):
             yield repository
     finally:
         let_go(repository)
 
 
 @contextlib.contextmanager
-def faults_said(where: Path) -> Iterator[None]:
+def objects_errors(where: Path) -> Iterator[None]:
     """Convert libgit2's errors about missing or broken objects to ObjectsError."""
     try:
         yield
     except (library().GitError, KeyError, ValueError) as error:
-        shown = printable(str(where))
-        said = str(error.args[0] if error.args else error)
-        raise ObjectsError(f"git failed in {shown}: {said}", f"git -C {shown} fsck --connectivity-only") from None
+        path = printable(str(where))
+        message = str(error.args[0] if error.args else error)
+        raise ObjectsError(f"git failed in {path}: {message}", f"git -C {path} fsck --connectivity-only") from None
 
 
 def ref_part(name: str) -> str:
@@ -79,7 +79,7 @@ def tip(repo: Path, branch: str) -> str | None:
 
 def commit(repo: Path, revision: str) -> str | None:
     """Return the commit that a revision names; None if the repository does not have it."""
-    pygit2, repository = library(), opened(repo)
+    pygit2, repository = library(), open_repository(repo)
     try:
         return str(repository.revparse_single(revision).peel(pygit2.Commit).id)
     except (KeyError, ValueError, pygit2.GitError):
@@ -90,7 +90,7 @@ def commit(repo: Path, revision: str) -> str | None:
 
 def kind_of(repo: Path, revision: str) -> str:
     """Return the type of the object that a revision names: commit, tree, blob or tag; empty if it names nothing."""
-    repository = opened(repo)
+    repository = open_repository(repo)
     try:
         return str(repository.revparse_single(revision).type_str)
     except (KeyError, ValueError, library().GitError):
@@ -124,15 +124,15 @@ def holds_all(repository: "Repository", newer: str, older: str) -> bool:
     return above == below or repository.descendant_of(above, below)
 
 
-def reached(repo: Path, head: str, hidden: Collection[str]) -> tuple[str, ...]:
+def commits_beyond(repo: Path, head: str, hidden: Collection[str]) -> tuple[str, ...]:
     """List the commits reachable from `head` but from none of the hidden ones, newest first."""
     with reading(repo) as repository:
         pygit2 = library()
         if pygit2.Oid(hex=head) not in repository:
             return ()
         walker = repository.walk(pygit2.Oid(hex=head), pygit2.enums.SortMode.TOPOLOGICAL)
-        for each in hidden:
-            if (known := pygit2.Oid(hex=each)) in repository:
+        for commit in hidden:
+            if (known := pygit2.Oid(hex=commit)) in repository:
                 walker.hide(known)
         return tuple(str(each.id) for each in walker)
 
@@ -140,43 +140,43 @@ def reached(repo: Path, head: str, hidden: Collection[str]) -> tuple[str, ...]:
 def merges_on_top(repo: Path, head: str, merged: Collection[str]) -> tuple[str, ...]:
     """List the merges of these commits that a head ends with, newest first."""
     with reading(repo) as repository:
-        kind, found, each = library().Commit, list[str](), repository.get(head)
-        while isinstance(each, kind) and len(each.parent_ids) == 2 and str(each.parent_ids[1]) in merged:
-            found.append(str(each.id))
-            each = repository.get(each.parent_ids[0])
-        return tuple(found)
+        kind, merges, top = library().Commit, list[str](), repository.get(head)
+        while isinstance(top, kind) and len(top.parent_ids) == 2 and str(top.parent_ids[1]) in merged:
+            merges.append(str(top.id))
+            top = repository.get(top.parent_ids[0])
+        return tuple(merges)
 
 
-def joined(side: Path, repo: Path, head: str, base: str) -> tuple[str, ...]:
+def commits_built_on(side: Path, repo: Path, head: str, base: str) -> tuple[str, ...]:
     """List the commits outside `base` that `repo` already has, and that the new commits of `side` build on."""
     oid = library().Oid
     with reading(side) as new, reading(repo) as known:
-        waiting, seen, found = [oid(hex=head)], set["Oid"](), list[str]()
+        waiting, seen, shared = [oid(hex=head)], set["Oid"](), list[str]()
         while waiting:
-            each = waiting.pop()
-            if each in seen:
+            commit = waiting.pop()
+            if commit in seen:
                 continue
-            seen.add(each)
-            if each not in known:
-                waiting += new[each].peel(library().Commit).parent_ids
-            elif not holds_all(new, base, str(each)):
-                found.append(str(each))
-        return tuple(sorted(found))
+            seen.add(commit)
+            if commit not in known:
+                waiting += new[commit].peel(library().Commit).parent_ids
+            elif not holds_all(new, base, str(commit)):
+                shared.append(str(commit))
+        return tuple(sorted(shared))
 
 
 def subjects(repo: Path, commits: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Return each commit with the first line of its message."""
     with reading(repo) as repository:
-        found = ((each, repository.revparse_single(each).peel(library().Commit).message) for each in commits)
-        return tuple((each, next(iter(message.strip().splitlines()), "")) for each, message in found)
+        messages = ((each, repository.revparse_single(each).peel(library().Commit).message) for each in commits)
+        return tuple((each, next(iter(message.strip().splitlines()), "")) for each, message in messages)
 
 
 def merge_base(repo: Path, one: str, other: str) -> str | None:
     """Return the last common ancestor of two commits; None if they have none."""
     with reading(repo) as repository:
         kind = library().Commit
-        found = repository.merge_base(*(repository.revparse_single(each).peel(kind).id for each in (one, other)))
-        return str(found) if found else None
+        base = repository.merge_base(*(repository.revparse_single(each).peel(kind).id for each in (one, other)))
+        return str(base) if base else None
 
 
 def distance(repo: Path, branch: str, other: str) -> Distance:
@@ -190,13 +190,13 @@ def distance(repo: Path, branch: str, other: str) -> Distance:
 def checkout_of(repo: Path, branch: str) -> Path | None:
     """Find a person's checkout or worktree that has the branch checked out, from git's own files."""
     common = common_directory(repo)
-    places = [(common, common.parent)] if common.name == ".git" else []
+    checkouts = [(common, common.parent)] if common.name == ".git" else []
     for own in sorted((common / "worktrees").glob("*")):
         with contextlib.suppress(OSError, UnicodeDecodeError):
-            places.append((own, Path((own / "gitdir").read_text().strip()).parent))
+            checkouts.append((own, Path((own / "gitdir").read_text().strip()).parent))
     if (own := git_directory(repo)) == common and common.name != ".git" and common != repo.resolve():
-        places.append((own, repo))
-    for own, where in places:
+        checkouts.append((own, repo))
+    for own, where in checkouts:
         with contextlib.suppress(OSError, UnicodeDecodeError):
             if (own / "HEAD").read_text().strip() == f"ref: refs/heads/{branch}" and where.exists():
                 return where
@@ -235,8 +235,8 @@ def changes(repo: Path, base: str, head: str) -> tuple[FileChange, ...]:
     with reading(repo) as repository:
         kind = library().Commit
         ends = (repository.revparse_single(each).peel(kind).tree for each in (base, head))
-        found = repository.diff(*ends)
-        return tuple(_counted(repository, found, number, delta) for number, delta in enumerate(found.deltas))
+        diff = repository.diff(*ends)
+        return tuple(_file_change(repository, diff, number, delta) for number, delta in enumerate(diff.deltas))
 
 
 def size_of(repository: "Repository", side: "DiffFile") -> int:
@@ -245,12 +245,12 @@ def size_of(repository: "Repository", side: "DiffFile") -> int:
     return int(repository.odb.read_header(side.id)[1]) if known else 0
 
 
-def _counted(repository: "Repository", found: "Diff", number: int, delta: "DiffDelta") -> FileChange:
+def _file_change(repository: "Repository", diff: "Diff", number: int, delta: "DiffDelta") -> FileChange:
     raw = delta.new_file.raw_path or delta.old_file.raw_path
     path = raw.decode("utf-8", "surrogateescape")
     if any(size_of(repository, side) > MOST_COMPARED for side in (delta.old_file, delta.new_file)):
         return FileChange(path, None, None)
-    patch = found[number]
+    patch = diff[number]
     if patch is None or patch.delta.is_binary:
         return FileChange(path, None, None)
     _, added, removed = patch.line_stats
@@ -271,17 +271,17 @@ def patch(repo: Path, base: str, head: str, *, binary: bool) -> Iterator[bytes]:
 
 def changes_of(text: str) -> tuple[FileChange, ...]:
     """Return the files of a diff with their added and removed lines."""
-    found: list[FileChange] = []
+    files: list[FileChange] = []
     in_hunk = False
     for row in text.splitlines():
         if header := _HEADER.fullmatch(row):
-            found.append(FileChange(header["quoted"] or header["plain"], 0, 0))
+            files.append(FileChange(header["quoted"] or header["plain"], 0, 0))
             in_hunk = False
-        elif found and row.startswith("Binary files "):
-            found[-1] = FileChange(found[-1].path, None, None)
+        elif files and row.startswith("Binary files "):
+            files[-1] = FileChange(files[-1].path, None, None)
         elif row.startswith("@@ "):
             in_hunk = True
-        elif found and in_hunk and row[:1] in {"+", "-"}:
-            change, plus = found[-1], row[0] == "+"
-            found[-1] = FileChange(change.path, (change.added or 0) + plus, (change.removed or 0) + (not plus))
-    return tuple(found)
+        elif files and in_hunk and row[:1] in {"+", "-"}:
+            change, plus = files[-1], row[0] == "+"
+            files[-1] = FileChange(change.path, (change.added or 0) + plus, (change.removed or 0) + (not plus))
+    return tuple(files)

@@ -14,9 +14,8 @@ from urllib.parse import urlsplit
 
 from activities.git import git_branches
 from activities.git.command import PROTOCOLS, GitError, git, line, printable, with_credentials
-from activities.git.locks import held
-from activities.git.registered_repository import HUB as TRACKED
-from activities.git.registered_repository import common_directory, every_reference
+from activities.git.locks import hold_lock
+from activities.git.registered_repository import TRACKED, common_directory, every_reference
 from activities.git.remotes import remotes, without_credentials
 from activities.redaction.redact import redacted
 from workflows.github.facts import OUR_BRANCHES
@@ -86,8 +85,8 @@ class Hub:
     """Whether the operator allows work on branches, which a forge may run (`[git].hub_branches`)."""
 
     @property
-    def shown(self) -> str:
-        return shown(self.url)
+    def safe_url(self) -> str:
+        return safe_url(self.url)
 
     @property
     def has_branches(self) -> bool:
@@ -98,9 +97,9 @@ class Hub:
         """Raise if work would be pushed to branches and the operator doesn't allow that."""
         if self.has_branches and not self.branches_allowed:
             raise BranchesRefusedError(
-                f"On branches of {self.shown}, its forge may run workflows that an agent wrote, with the repository's "
-                "secrets. In config.toml, set [git].hub to a bare repository of your own, or allow branches with "
-                "[git].hub_branches = true",
+                f"On branches of {self.safe_url}, its forge may run workflows that an agent wrote, with the "
+                "repository's secrets. In config.toml, set [git].hub to a bare repository of your own, or allow "
+                "branches with [git].hub_branches = true",
                 "service help remotes",
             )
 
@@ -111,7 +110,7 @@ class Hub:
 
 def trees_in(names: Iterable[str]) -> tuple[str, ...]:
     """Return the ids of the trees that these branches or jobs belong to."""
-    return tuple(dict.fromkeys(found[1] for name in names if (found := _TREE.search(name))))
+    return tuple(dict.fromkeys(match[1] for name in names if (match := _TREE.search(name))))
 
 
 def fetch_trees(repo: Path, hub: Hub, trees: Collection[str], dropped: Collection[str] = ()) -> None:
@@ -120,22 +119,22 @@ def fetch_trees(repo: Path, hub: Hub, trees: Collection[str], dropped: Collectio
     A local branch with more commits than at the hub stays. One that is gone from the hub is removed locally if it is
     among the `dropped` ones and has not moved since it was fetched: a hub may lose what nobody dropped.
     """
-    names = [f"{kind}{one}" for one in sorted(trees) for kind in ("job-", "task-", f"{LINES}job-")]
+    names = [f"{kind}{tree}" for tree in sorted(trees) for kind in ("job-", "task-", f"{LINES}job-")]
     if not names:
         return
     common = common_directory(repo)
-    with held(common / LOCK_FILE) as lock:
-        before = _tracked(common, trees)
+    with hold_lock(common / LOCK_FILE) as lock:
+        before = _tracked_commits(common, trees)
         fetch(repo, hub.url, [f"+{hub.refs}{name}*:{TRACKED}{name}*" for name in names], lock, "--prune")
-        _follow(repo, before, _tracked(common, trees), dropped)
+        _follow(repo, before, _tracked_commits(common, trees), dropped)
 
 
-def _tracked(common: Path, trees: Collection[str]) -> dict[str, str]:
+def _tracked_commits(common: Path, trees: Collection[str]) -> dict[str, str]:
     """Return the commits of the trees' branches, as the hub has them."""
     known = (
         (name.removeprefix(TRACKED), end) for name, end in every_reference(common).items() if name.startswith(TRACKED)
     )
-    return {name: end for name, end in known if (found := _TREE.match(name)) and found[1] in trees}
+    return {name: end for name, end in known if (match := _TREE.match(name)) and match[1] in trees}
 
 
 def _follow(repo: Path, before: Mapping[str, str], now: Mapping[str, str], dropped: Collection[str]) -> None:
@@ -155,7 +154,7 @@ def _follow(repo: Path, before: Mapping[str, str], now: Mapping[str, str], dropp
 def fetch_one(repo: Path, hub: Hub, name: str) -> str:
     """Fetch one name below the hub's namespace, and return its commit; raise NotFoundError if the hub has none."""
     ref = TRACKED + name.removeprefix(OUR_BRANCHES)
-    with held(common_directory(repo) / LOCK_FILE) as lock:
+    with hold_lock(common_directory(repo) / LOCK_FILE) as lock:
         fetch(repo, hub.url, [f"+{hub.ref(name)}:{ref}"], lock)
     return git_branches.commit(repo, ref) or ""
 
@@ -164,12 +163,12 @@ def fetch_commits(repo: Path, places: Iterable[str], commits: Iterable[str]) -> 
     """Fetch the commits that are missing here, from the first place that has them; one that nobody has stays
     missing.
     """
-    missing = [each for each in dict.fromkeys(commits) if git_branches.commit(repo, each) is None]
-    with held(common_directory(repo) / LOCK_FILE) as lock:
+    missing = [commit for commit in dict.fromkeys(commits) if git_branches.commit(repo, commit) is None]
+    with hold_lock(common_directory(repo) / LOCK_FILE) as lock:
         for url in dict.fromkeys(places):
-            for each in [each for each in missing if git_branches.commit(repo, each) is None]:
+            for commit in [commit for commit in missing if git_branches.commit(repo, commit) is None]:
                 try:
-                    fetch(repo, url, [each], lock)
+                    fetch(repo, url, [commit], lock)
                 except NotFoundError:
                     continue
 
@@ -200,7 +199,7 @@ def overwrite(repo: Path, hub: Hub, commit: str, name: str) -> None:
     """
     ref = hub.ref(name)
     if not _push(repo, hub, ["--force"], [f"{commit}:{ref}"]):
-        raise HubAwayError(f"{hub.shown} can't write {printable(ref)} now", f"git ls-remote {hub.shown}")
+        raise HubAwayError(f"{hub.safe_url} can't write {printable(ref)} now", f"git ls-remote {hub.safe_url}")
 
 
 def keep(repo: Path, hub: Hub, commit: str, name: str, elsewhere: str) -> str:
@@ -230,7 +229,7 @@ def is_only_here(repo: Path, remote: str, commit: str, *, mirror: bool) -> bool:
     known = (TRACKED, *(("refs/heads/",) if mirror else of_remote))
     references = every_reference(common_directory(repo)).items()
     ends = (end for name, end in references if name.startswith(known) and not name.startswith(HEADS))
-    return bool(git_branches.reached(repo, commit, tuple(ends)))
+    return bool(git_branches.commits_beyond(repo, commit, tuple(ends)))
 
 
 def _same(url: str) -> str:
@@ -265,13 +264,13 @@ class HubBranch:
 
 def remove(repo: Path, hub: Hub, names: Collection[str]) -> None:
     """Remove names below the hub's namespace, which may be patterns; those that are missing there are ignored."""
-    there = listed(repo, hub, names) if names else {}
+    there = commits_by_name(repo, hub, names) if names else {}
     for first in range(0, len(there), AT_ONCE):
         gone = list(there)[first : first + AT_ONCE]
         _push(repo, hub, [], [f":{hub.ref(name)}" for name in gone])
 
 
-def listed(repo: Path, hub: Hub, names: Collection[str] = ("*",)) -> dict[str, str]:
+def commits_by_name(repo: Path, hub: Hub, names: Collection[str] = ("*",)) -> dict[str, str]:
     """Return the commits of these names below the hub's namespace, which may be patterns."""
     listing = _ask(repo, hub.url, *(hub.ref(name) for name in names))
     rows = (row.partition("\t") for row in listing.splitlines())
@@ -284,11 +283,14 @@ def default_branch(url: str) -> str:
         listing = _ask(Path(folder), url, "HEAD", symref=True)
     if _SHA256.search(listing):
         raise UsageError(
-            f"{shown(url)} keeps its objects by SHA-256, which libgit2 does not read", f"git ls-remote {shown(url)}"
+            f"{safe_url(url)} keeps its objects by SHA-256, which libgit2 does not read",
+            f"git ls-remote {safe_url(url)}",
         )
     match = _HEAD.search(listing)
     if match is None or "\tHEAD" not in listing.replace(match[0], ""):
-        raise UsageError(f"{shown(url)} has no commit on its default branch yet", f"git push {shown(url)} HEAD:main")
+        raise UsageError(
+            f"{safe_url(url)} has no commit on its default branch yet", f"git push {safe_url(url)} HEAD:main"
+        )
     return match[1]
 
 
@@ -299,7 +301,7 @@ def tip(repo: Path, url: str, branch: str) -> str:
     for commit, _, name in rows:
         if name == ref:
             return commit
-    raise NotFoundError(f"{shown(url)} has no branch {printable(branch)}", f"git ls-remote {shown(url)}")
+    raise NotFoundError(f"{safe_url(url)} has no branch {printable(branch)}", f"git ls-remote {safe_url(url)}")
 
 
 def reach(url: str) -> None:
@@ -349,7 +351,7 @@ def _push(repo: Path, hub: Hub, options: Collection[str], refspecs: Collection[s
     try:
         with_credentials(repo, "push", *_PUSH, *options, "--", hub.url, *refspecs, seconds=HUB_SECONDS)
     except GitError as error:
-        if any(mark in error.said for mark in _MOVED):
+        if any(mark in error.output for mark in _MOVED):
             return False
         raise fault(repo, hub.url, error) from None
     return True
@@ -365,9 +367,9 @@ def _ask(repo: Path, url: str, *patterns: str, symref: bool = False, seconds: fl
 
 def fault(repo: Path, url: str, error: GitError) -> ServiceError:
     """Build the error for people from git's message."""
-    rows = [row for row in error.said.splitlines() if row and not row.startswith(_NOISE)] or [error.said]
+    rows = [row for row in error.output.splitlines() if row and not row.startswith(_NOISE)] or [error.output]
     message = redacted("\n".join(rows).replace(url, without_credentials(url)))
-    low, where = message.lower(), shown(url)
+    low, where = message.lower(), safe_url(url)
     if transport := _TRANSPORT.search(message):
         why = f"{where} needs git's transport {transport[1]!r}, which is not allowed; allowed are {_ALLOWED}"
         return HubRefusesError(why, "service repo add NAME --remote https://HOST/PATH.git")
@@ -388,7 +390,7 @@ def fault(repo: Path, url: str, error: GitError) -> ServiceError:
     return HubAwayError(f"{where} cannot be reached: {message}", f"git ls-remote {where}")
 
 
-def shown(url: str) -> str:
+def safe_url(url: str) -> str:
     """Return a URL for people."""
     return printable(without_credentials(url))
 
@@ -398,10 +400,10 @@ def _credentials(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return f"git ls-remote {shown(url)}"
+        return f"git ls-remote {safe_url(url)}"
     if parts.scheme in ("http", "https"):
-        return Commands("git config --global credential.helper store", f"git ls-remote {shown(url)}")
+        return Commands("git config --global credential.helper store", f"git ls-remote {safe_url(url)}")
     if parts.scheme in ("", "file") and ":" not in url.partition("/")[0]:
-        return f"ls -la {shown(url)}"
+        return f"ls -la {safe_url(url)}"
     host = parts.netloc.rpartition(":")[0] or parts.netloc or url.partition(":")[0]
     return Commands(f"ssh-copy-id {host}, or add the account's key to the forge", f"ssh -T {host}")

@@ -54,11 +54,11 @@ def library() -> ModuleType:
 
 def signature(at: int | None = None) -> "Signature":
     """Return the author of the service's commits, at this time or now."""
-    made: Signature = library().Signature(NAME, ADDRESS, *(() if at is None else (at, 0)))
-    return made
+    author: Signature = library().Signature(NAME, ADDRESS, *(() if at is None else (at, 0)))
+    return author
 
 
-class _Kept(threading.local):
+class _OpenRepositories(threading.local):
     """The repositories that this thread keeps open; None while it keeps none."""
 
     repositories: "dict[Path, Repository] | None" = None
@@ -66,30 +66,30 @@ class _Kept(threading.local):
     """Cached answers about them."""
 
 
-_kept = _Kept()
+_open = _OpenRepositories()
 
 
 @contextmanager
-def kept_open() -> Iterator[None]:
+def keep_open() -> Iterator[None]:
     """Keep repositories open in this thread, and cache answers that don't change meanwhile."""
-    if _kept.repositories is not None:
+    if _open.repositories is not None:
         yield
         return
-    _kept.repositories, _kept.answers = {}, {}
+    _open.repositories, _open.answers = {}, {}
     try:
         yield
     finally:
-        repositories, _kept.repositories, _kept.answers = _kept.repositories, None, None
-        for each in repositories.values():
-            each.free()
+        repositories, _open.repositories, _open.answers = _open.repositories, None, None
+        for repository in repositories.values():
+            repository.free()
 
 
-def asked_once(ask: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
+def ask_once(ask: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
     """Decorate a query of a path: cache its answers while this thread keeps repositories open."""
 
     @wraps(ask)
     def asking(path: Path) -> Answer:
-        if (answers := _kept.answers) is None:
+        if (answers := _open.answers) is None:
             return ask(path)
         if (question := (ask, path)) not in answers:
             answers[question] = ask(path)
@@ -98,17 +98,17 @@ def asked_once(ask: Callable[[Path], Answer]) -> Callable[[Path], Answer]:
     return asking
 
 
-def opened(path: Path) -> "Repository":
+def open_repository(path: Path) -> "Repository":
     """Open the repository at exactly this path; raise the reason with a remedy if libgit2 can't."""
-    kept = _kept.repositories
-    if kept is None:
-        return opened_anew(path)
-    if path not in kept:
-        kept[path] = opened_anew(path)
-    return kept[path]
+    repositories = _open.repositories
+    if repositories is None:
+        return open_alone(path)
+    if path not in repositories:
+        repositories[path] = open_alone(path)
+    return repositories[path]
 
 
-def opened_anew(path: Path) -> "Repository":
+def open_alone(path: Path) -> "Repository":
     """Open a repository that is not shared, for a caller that changes its state, such as its work folder."""
     pygit2 = library()
     try:
@@ -120,7 +120,7 @@ def opened_anew(path: Path) -> "Repository":
 
 def let_go(repository: "Repository") -> None:
     """Close a repository's files, unless this thread keeps the repository open."""
-    if repository not in (_kept.repositories or {}).values():
+    if repository not in (_open.repositories or {}).values():
         repository.free()
 
 
@@ -131,23 +131,23 @@ def missing(path: Path) -> NotFoundError:
     )
 
 
-def _unusable(path: Path, said: str) -> ServiceError:
+def _unusable(path: Path, fault: str) -> ServiceError:
     if not path.exists():
         return missing(path)
     where = printable(str(path))
-    if "sha256" in said:
+    if "sha256" in fault:
         return RepositoryError(
             f"{where} keeps its objects by SHA-256, which libgit2 does not read",
             f"git -C {where} fast-export --all | git -C COPY fast-import, with a COPY made by git init, and service "
             "repo add OWNER/NAME COPY",
         )
-    if found := _EXTENSION.search(said):
-        if found[1].lower() == "refstorage":
+    if match := _EXTENSION.search(fault):
+        if match[1].lower() == "refstorage":
             return RepositoryError(
                 f"{where} keeps its branches in a reftable, which libgit2 does not read",
                 f"git -C {where} refs migrate --ref-format=files",
             )
         return RepositoryError(
-            f"{where} uses extensions.{found[1]}, which libgit2 does not read", f"git -C {where} config --list"
+            f"{where} uses extensions.{match[1]}, which libgit2 does not read", f"git -C {where} config --list"
         )
-    return RepositoryError(f"{where} is not the root of a git repository: {said}", f"git -C {where} init")
+    return RepositoryError(f"{where} is not the root of a git repository: {fault}", f"git -C {where} init")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def held(file: Path) -> Iterator[int]:
+def hold_lock(file: Path) -> Iterator[int]:
     """Hold an exclusive lock, and delete its file afterwards. A git that inherits the lock keeps it when its caller
     is killed.
     """

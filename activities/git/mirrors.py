@@ -17,8 +17,8 @@ from activities.git import git_branches, hub
 from activities.git.command import GitError, git
 from activities.git.hub import HEADS, HubAwayError
 from activities.git.library import ObjectsError, RepositoryError
-from activities.git.locks import held
-from activities.git.registered_repository import HUB, Setting, every_reference, references, written
+from activities.git.locks import hold_lock
+from activities.git.registered_repository import TRACKED, Setting, every_reference, format_settings, references
 from workflows.model.errors import NotFoundError, ServiceError
 
 _PEOPLES = ("+refs/heads/*:refs/heads/*", "^refs/heads/service/*", "+refs/tags/*:refs/tags/*")
@@ -44,19 +44,19 @@ def mirror_of(folder: Path, name: str, remote: str, default_branch: str) -> Mirr
     return Mirror(folder / f"{name.replace('/', '--')[:180]}-{digest}.git", remote, default_branch)
 
 
-def made(mirror: Mirror) -> Path:
+def make_if_missing(mirror: Mirror) -> Path:
     """Return the path of the mirror, which is made first if it is missing."""
     if not mirror.is_made:
-        with _locked(mirror) as lock:
+        with _hold_lock(mirror) as lock:
             if not mirror.is_made:
                 _make(mirror, lock)
     return mirror.path
 
 
-def fetched(mirror: Mirror) -> Path:
+def fetch(mirror: Mirror) -> Path:
     """Fetch people's branches and tags. A mirror that is broken is made again, with all work of it that is whole."""
-    made(mirror)
-    with _locked(mirror) as lock:
+    make_if_missing(mirror)
+    with _hold_lock(mirror) as lock:
         try:
             hub.fetch(mirror.path, mirror.remote, _PEOPLES, lock, "--prune")
             _check(mirror)
@@ -68,20 +68,20 @@ def fetched(mirror: Mirror) -> Path:
     return mirror.path
 
 
-def unused(folder: Path, known: Collection[Path], before: float) -> Iterator[Path]:
+def unused_mirrors(folder: Path, known: Collection[Path], before: float) -> Iterator[Path]:
     """Yield mirrors that are not known, were not used since then, and have no work that is only there."""
     for path in sorted(folder.glob("*.git")) if folder.is_dir() else ():
         if path not in known and path.stat().st_mtime < before:
             names = every_reference(path)
             ours = {name.removeprefix(HEADS): end for name, end in names.items() if name.startswith(HEADS)}
-            if all(names.get(f"{HUB}{name}") == end for name, end in ours.items()):
+            if all(names.get(f"{TRACKED}{name}") == end for name, end in ours.items()):
                 yield path
 
 
 @contextlib.contextmanager
-def _locked(mirror: Mirror) -> Iterator[int]:
+def _hold_lock(mirror: Mirror) -> Iterator[int]:
     mirror.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with held(mirror.path.with_suffix(".lock")) as lock:
+    with hold_lock(mirror.path.with_suffix(".lock")) as lock:
         yield lock
 
 
@@ -96,12 +96,12 @@ def _make(mirror: Mirror, lock: int) -> None:
     git(mirror.path.parent, "init", "--quiet", "--bare", "--template=", "--object-format=sha1", str(new))
     core = (("repositoryformatversion", "0"), ("bare", "true"), ("logallrefupdates", "true"))
     origin = Setting("remote", "url", mirror.remote, "origin")
-    (new / "config").write_bytes(written([*(Setting("core", *each) for each in core), origin]))
+    (new / "config").write_bytes(format_settings([*(Setting("core", *each) for each in core), origin]))
     try:
         hub.fetch(new, mirror.remote, _PEOPLES, lock, first=True)
         (new / "HEAD").write_text(f"ref: refs/heads/{mirror.default_branch}\n")
         _check(replace(mirror, path=new))
-        whole = not mirror.path.exists() or _copied(mirror.path, new)
+        whole = not mirror.path.exists() or _copy_work(mirror.path, new)
     except ServiceError:
         shutil.rmtree(new, ignore_errors=True)
         raise
@@ -116,7 +116,7 @@ def _check(mirror: Mirror) -> None:
     """Raise if the default branch is missing or can't be read."""
     tip = git_branches.tip(mirror.path, mirror.default_branch)
     if tip is None:
-        where = hub.shown(mirror.remote)
+        where = hub.safe_url(mirror.remote)
         message = f"{where} has no branch {mirror.default_branch}, which was its default branch"
         raise NotFoundError(message, f"service repo add NAME --remote {where}")
     git_branches.tree_of(mirror.path, tip)
@@ -132,7 +132,7 @@ def _is_whole(mirror: Mirror) -> bool:
     return True
 
 
-def _copied(old: Path, new: Path) -> bool:
+def _copy_work(old: Path, new: Path) -> bool:
     """Copy the service's branches from a broken mirror; return whether all of them were whole.
 
     What is broken in their history may be whole in the new mirror.

@@ -48,8 +48,8 @@ def file_below(folder: int, name: str, most: int) -> Iterator[int]:
     """Open a regular file in a folder without ever blocking."""
     descriptor = os.open(name, _FILE, dir_fd=folder)
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
             raise NotPlainError(f"{name} is not a plain file of at most {most} bytes")
         yield descriptor
     finally:

@@ -9,8 +9,8 @@ from pathlib import Path
 from activities.git import remotes
 from activities.git.command import GitError, git, line, printable
 from activities.git.git_branches import commit
-from activities.git.locks import held
-from activities.git.registered_repository import borrowed, common_directory
+from activities.git.locks import hold_lock
+from activities.git.registered_repository import borrower, common_directory
 from workflows.github.repository_name import host_of, remote_of
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError
 from workflows.policy.binding_words import WEB
@@ -45,7 +45,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class _Remote:
+class _GithubRemote:
     repo: Path
     name: str
     url: str
@@ -53,7 +53,7 @@ class _Remote:
     web: str
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         return f"the remote {printable(self.name)} ({printable(remotes.without_credentials(self.url))})"
 
     @property
@@ -80,11 +80,11 @@ def heads(source: Source, numbers: Collection[int], token: str | None = None) ->
     common = common_directory(source.repo)
     remote = _remote(source)
     env = remotes.environment(token, source.web)
-    with held(common / LOCK_FILE) as lock:
+    with hold_lock(common / LOCK_FILE) as lock:
         for number in numbers:  # locks that a killed git left; nothing else writes these references
             (common / f"{ref_of(number)}.lock").unlink(missing_ok=True)
-        with _from(remote, token) as place:
-            _fetch(remote, place, sorted(numbers), env, lock)
+        with _from(remote, token) as fetch_from:
+            _fetch(remote, fetch_from, sorted(numbers), env, lock)
         return {number: _commit(remote, number) for number in numbers}
 
 
@@ -99,18 +99,18 @@ def target(source: Source, branch: str) -> str:
     return next((each for each in names if commit(source.repo, each)), "")
 
 
-def _remote(source: Source) -> _Remote:
+def _remote(source: Source) -> _GithubRemote:
     known = remotes.remotes(source.repo)
     name = remote_of(known, source.github, host_of(source.web))
     if name is None:
         new = "github" if "origin" in known else "origin"
         add = f"git -C {printable(str(source.repo))} remote add {new} {source.web}/{source.github}.git"
         raise RefusedError(f"{printable(str(source.repo))} has no remote to fetch {source.github} from", add)
-    return _Remote(source.repo, name, known[name], source.github, source.web)
+    return _GithubRemote(source.repo, name, known[name], source.github, source.web)
 
 
 @dataclass(frozen=True)
-class _Place:
+class _FetchFrom:
     """The folder that git fetches in, and the URL or name of the remote there."""
 
     folder: Path
@@ -118,65 +118,65 @@ class _Place:
 
 
 @contextmanager
-def _from(remote: _Remote, token: str | None) -> Iterator[_Place]:
+def _from(remote: _GithubRemote, token: str | None) -> Iterator[_FetchFrom]:
     """Choose the checkout; with a token a repository beside it, since the checkout may name a proxy that listens in."""
     if not token:
-        yield _Place(remote.repo, remote.name)
+        yield _FetchFrom(remote.repo, remote.name)
         return
     url = remote.url.strip()
     on_disk = "://" not in url and ":" not in url.partition("/")[0]
-    with borrowed(remote.repo) as folder:
-        yield _Place(folder, str(remote.repo / url) if on_disk else url)
+    with borrower(remote.repo) as folder:
+        yield _FetchFrom(folder, str(remote.repo / url) if on_disk else url)
 
 
-def _fetch(remote: _Remote, place: _Place, numbers: list[int], env: dict[str, str], lock: int) -> None:
+def _fetch(remote: _GithubRemote, fetch_from: _FetchFrom, numbers: list[int], env: dict[str, str], lock: int) -> None:
     wanted = [f"+refs/pull/{number}/head:{ref_of(number)}" for number in numbers]
     until = time.monotonic() + FETCH_SECONDS
     try:
-        command = ("fetch", *OPTIONS, "--", place.url, *wanted)
-        git(place.folder, *command, env=env, holding=(lock,), seconds=FETCH_SECONDS)
+        command = ("fetch", *OPTIONS, "--", fetch_from.url, *wanted)
+        git(fetch_from.folder, *command, env=env, holding=(lock,), seconds=FETCH_SECONDS)
     except GitError as error:
         if time.monotonic() < until:
             for number in numbers:
-                _look(remote, place, number, env)
+                _look(remote, fetch_from, number, env)
         raise _unreachable(remote, error, numbers[0]) from None
-    if place.folder != remote.repo:
+    if fetch_from.folder != remote.repo:
         kept = [f"+{ref_of(number)}:{ref_of(number)}" for number in numbers]
         env = remotes.environment(None, remote.web)
-        git(remote.repo, "fetch", *OPTIONS, "--", str(place.folder), *kept, env=env, holding=(lock,))
+        git(remote.repo, "fetch", *OPTIONS, "--", str(fetch_from.folder), *kept, env=env, holding=(lock,))
 
 
-def _look(remote: _Remote, place: _Place, number: int, env: dict[str, str]) -> None:
+def _look(remote: _GithubRemote, fetch_from: _FetchFrom, number: int, env: dict[str, str]) -> None:
     """Raise NotFoundError if the remote lacks this pull request, or the error of asking the remote."""
-    asked = ("ls-remote", "--exit-code", "--quiet", "--upload-pack=git-upload-pack", "--", place.url)
+    asked = ("ls-remote", "--exit-code", "--quiet", "--upload-pack=git-upload-pack", "--", fetch_from.url)
     try:
-        git(place.folder, *asked, f"refs/pull/{number}/head", env=env, seconds=ASK_SECONDS)
+        git(fetch_from.folder, *asked, f"refs/pull/{number}/head", env=env, seconds=ASK_SECONDS)
     except GitError as error:
         if error.returncode == _NO_SUCH_REF:
             hint = remote.command(f"ls-remote {printable(remote.name)} 'refs/pull/*/head'")
-            raise NotFoundError(f"there is no pull request #{number} at {remote.shown}", hint) from None
+            raise NotFoundError(f"there is no pull request #{number} at {remote.label}", hint) from None
         raise _unreachable(remote, error, number) from None
 
 
-def _unreachable(remote: _Remote, error: GitError, number: int) -> ServiceError:
+def _unreachable(remote: _GithubRemote, error: GitError, number: int) -> ServiceError:
     """Build the error. Git's message only decides on the advice."""
-    said = error.said.replace(remote.url, remotes.without_credentials(remote.url))
+    output = error.output.replace(remote.url, remotes.without_credentials(remote.url))
     try_it = remote.command(f"fetch {printable(remote.name)} refs/pull/{number}/head")
-    if any(mark in said.lower() for mark in _NOT_LET_IN):
+    if any(mark in output.lower() for mark in _NOT_LET_IN):
         hint = f"{try_it}, with a key that may read {remote.github}"
         if remote.over_http:
             hint = (
                 f"export the variable that [github].token_env names, with a token that may read {remote.github}; "
                 f"or by ssh: {remote.command(f'remote set-url {printable(remote.name)} {remote.by_ssh}')}"
             )
-        return RefusedError(f"{remote.shown} does not let the service read pull request #{number}: {said}", hint)
-    return UnreachableError(f"pull request #{number} cannot be fetched from {remote.shown}: {said}", try_it)
+        return RefusedError(f"{remote.label} does not let the service read pull request #{number}: {output}", hint)
+    return UnreachableError(f"pull request #{number} cannot be fetched from {remote.label}: {output}", try_it)
 
 
-def _commit(remote: _Remote, number: int) -> str:
+def _commit(remote: _GithubRemote, number: int) -> str:
     """Return the commit of a fetched head. Refuse a head that is not a commit: work can't start from it."""
     try:
         return line(remote.repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref_of(number)}^{{commit}}")
     except GitError:
         hint = remote.command(f"cat-file -t {ref_of(number)}")
-        raise RefusedError(f"the head of pull request #{number} at {remote.shown} is not a commit", hint) from None
+        raise RefusedError(f"the head of pull request #{number} at {remote.label} is not a commit", hint) from None

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from activities.git import remotes
 from activities.git.command import GitError, git, printable
-from activities.git.registered_repository import borrowed
+from activities.git.registered_repository import borrower
 from activities.redaction.redact import redacted
 from workflows.github.facts import OUR_BRANCHES
 from workflows.github.repository_name import github_of_remote, host_of, remote_of
@@ -31,7 +31,7 @@ class Destination:
     token: str = field(default="", repr=False)
 
     @property
-    def shown(self) -> str:
+    def printable_url(self) -> str:
         """Return the URL as printable text."""
         return printable(self.url)
 
@@ -71,7 +71,7 @@ def push(repo: Path, commit: str, branch: str, to: Destination) -> None:
     options = ("--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no", "--no-force")
     env = remotes.environment(to.token or None, to.web)
     try:
-        with borrowed(repo) as folder:
+        with borrower(repo) as folder:
             for advice in ("pushUpdateRejected", "pushFetchFirst", "pushNonFFCurrent", "pushNonFFMatching"):
                 git(folder, "config", f"advice.{advice}", "false")
             git(folder, "push", *options, "--", to.url, f"{commit}:refs/heads/{branch}", env=env, seconds=PUSH_SECONDS)
@@ -81,13 +81,13 @@ def push(repo: Path, commit: str, branch: str, to: Destination) -> None:
 
 def _why(repo: Path, branch: str, to: Destination, error: GitError) -> Exception:
     """Turn git's error into one with advice, if the cause is known."""
-    said, where = to.clean(error.said), f"git -C {printable(str(repo))}"
-    if any(mark in said for mark in _BEHIND):
-        message = f"somebody else pushed to {branch} at {to.shown}: it has commits that are not in this work"
-        return RefusedError(message, f"{where} fetch {to.shown} {branch}")
-    if "[remote rejected]" in said and any(mark in said for mark in _DECLINED):
-        return RefusedError(f"{to.shown} refuses {branch}: {said}", f"{where} ls-remote {to.shown}")
-    return GitError(repo, ("push", to.shown, branch), error.returncode, said)
+    output, where = to.clean(error.output), f"git -C {printable(str(repo))}"
+    if any(mark in output for mark in _BEHIND):
+        message = f"somebody else pushed to {branch} at {to.printable_url}: it has commits that are not in this work"
+        return RefusedError(message, f"{where} fetch {to.printable_url} {branch}")
+    if "[remote rejected]" in output and any(mark in output for mark in _DECLINED):
+        return RefusedError(f"{to.printable_url} refuses {branch}: {output}", f"{where} ls-remote {to.printable_url}")
+    return GitError(repo, ("push", to.printable_url, branch), error.returncode, output)
 
 
 def _scheme(url: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git.command import git, line, printable
-from activities.git.library import ADDRESS, NAME, RepositoryError, asked_once, missing, opened
+from activities.git.library import ADDRESS, NAME, RepositoryError, ask_once, missing, open_repository
 from activities.git.remotes import without_credentials
 from workflows.model.errors import NotFoundError
 
@@ -30,7 +30,7 @@ _PEOPLE = ("user.name", "user.email")
 _REMOTE = re.compile(r"remote\.(?P<name>.+)\.(?P<key>url|fetch|promisor|partialclonefilter)", re.DOTALL)
 
 
-@asked_once
+@ask_once
 def common_directory(repo: Path) -> Path:
     """Return the git directory that the repository's worktrees share."""
     if not repo.exists():
@@ -45,7 +45,7 @@ def common_directory(repo: Path) -> Path:
     return common
 
 
-@asked_once
+@ask_once
 def git_directory(repo: Path) -> Path:
     """Return the git directory with the checkout's own HEAD: `.git`, the folder that file names, or the bare
     repository.
@@ -62,26 +62,26 @@ def _common(own: Path) -> Path:
     return Path(os.path.realpath(own / shared.read_text().strip())) if shared.is_file() else own
 
 
-@asked_once
+@ask_once
 def object_folders(common: Path) -> tuple[Path, ...]:
     """List every folder with objects of the repository: its own, and those it borrows from."""
-    found: list[Path] = []
+    folders: list[Path] = []
     waiting = [common / "objects"]
     while waiting:
         folder = Path(os.path.realpath(waiting.pop(0)))
-        if folder in found or not folder.is_dir():
+        if folder in folders or not folder.is_dir():
             continue
-        if len(found) == MOST_BORROWED:
+        if len(folders) == MOST_BORROWED:
             where = printable(str(common))
             raise RepositoryError(
                 f"{where} borrows objects from more than {MOST_BORROWED} places", f"git -C {where} repack -a -d"
             )
-        found.append(folder)
-        waiting += _borrowed(folder)
-    return tuple(found)
+        folders.append(folder)
+        waiting += _alternates(folder)
+    return tuple(folders)
 
 
-def lent(repo: Path) -> tuple[Path, ...]:
+def readable_folders(repo: Path) -> tuple[Path, ...]:
     """List the object folders that a job's box must make readable; empty if the repository has been removed."""
     try:
         return object_folders(common_directory(repo))
@@ -89,7 +89,7 @@ def lent(repo: Path) -> tuple[Path, ...]:
         return ()
 
 
-def _borrowed(folder: Path) -> list[Path]:
+def _alternates(folder: Path) -> list[Path]:
     listed = folder / "info" / "alternates"
     if not listed.is_file():
         return []
@@ -97,29 +97,31 @@ def _borrowed(folder: Path) -> list[Path]:
     return [folder / row for row in rows if row and not row.startswith(("#", '"'))]
 
 
-HUB = "refs/hub/"
+TRACKED = "refs/hub/"
 """The namespace of the hub's references as they were fetched last (ruling Q3)."""
 
 
 def references(common: Path) -> dict[str, str]:
     """Return the object of every reference, except those private to a checkout or to the service."""
-    return {name: commit for name, commit in every_reference(common).items() if not name.startswith((*_OWN_ALONE, HUB))}
+    return {
+        name: commit for name, commit in every_reference(common).items() if not name.startswith((*_OWN_ALONE, TRACKED))
+    }
 
 
 def every_reference(common: Path) -> dict[str, str]:
     """Return the object of every reference."""
-    found = dict(_packed(common))
+    objects = dict(_packed_references(common))
     links: dict[str, str] = {}
-    for name, said in _loose(common):
-        if said.startswith("ref: "):
-            links[name] = said.removeprefix("ref: ")
-        elif _COMMIT.fullmatch(said):
-            found[name] = said
-    found |= {name: found[target] for name, target in links.items() if target in found}
-    return dict(sorted(found.items()))
+    for name, content in _loose_references(common):
+        if content.startswith("ref: "):
+            links[name] = content.removeprefix("ref: ")
+        elif _COMMIT.fullmatch(content):
+            objects[name] = content
+    objects |= {name: objects[target] for name, target in links.items() if target in objects}
+    return dict(sorted(objects.items()))
 
 
-def _packed(common: Path) -> Iterator[tuple[str, str]]:
+def _packed_references(common: Path) -> Iterator[tuple[str, str]]:
     file = common / "packed-refs"
     for row in os.fsdecode(file.read_bytes()).splitlines() if file.is_file() else ():
         commit, _, name = row.partition(" ")
@@ -127,7 +129,7 @@ def _packed(common: Path) -> Iterator[tuple[str, str]]:
             yield name, commit
 
 
-def _loose(common: Path) -> Iterator[tuple[str, str]]:
+def _loose_references(common: Path) -> Iterator[tuple[str, str]]:
     for folder, _, names in os.walk(common / "refs"):
         for name in names:
             file = Path(folder, name)
@@ -137,13 +139,13 @@ def _loose(common: Path) -> Iterator[tuple[str, str]]:
 
 def settings_of(repo: Path) -> dict[str, str]:
     """Return the repository's settings for its files: line ends, case, modes."""
-    said = {entry.name: entry.value for entry in opened(repo).config if entry.value is not None}
-    return {key.removeprefix("core."): said[key] for key in _FILES if key in said}
+    settings = {entry.name: entry.value for entry in open_repository(repo).config if entry.value is not None}
+    return {key.removeprefix("core."): settings[key] for key in _FILES if key in settings}
 
 
 def sparse_list(repo: Path) -> Path | None:
     """Return the checkout's sparse-checkout file, if it uses one."""
-    config = opened(repo).config
+    config = open_repository(repo).config
     listed = git_directory(repo) / "info" / "sparse-checkout"
     wanted = "core.sparsecheckout" in config and config.get_bool("core.sparsecheckout")
     return listed if wanted and listed.is_file() else None
@@ -156,17 +158,17 @@ def configuration(repo: Path) -> bytes:
     """
     chosen: list[Setting] = [Setting("core", "repositoryformatversion", "0"), Setting("core", "bare", "false")]
     chosen += [Setting("user", "name", NAME), Setting("user", "email", ADDRESS)]
-    for entry in opened(repo).config:
+    for entry in open_repository(repo).config:
         name, value = entry.name, entry.value
         if value is None:
             continue
         if name in (*_FILES, *_PEOPLE):
             section, _, key = name.partition(".")
             chosen.append(Setting(section, key, value))
-        elif found := _REMOTE.fullmatch(name):
-            shown = without_credentials(value) if found["key"] == "url" else value
-            chosen.append(Setting("remote", found["key"], shown, found["name"]))
-    return written(chosen)
+        elif match := _REMOTE.fullmatch(name):
+            text = without_credentials(value) if match["key"] == "url" else value
+            chosen.append(Setting("remote", match["key"], text, match["name"]))
+    return format_settings(chosen)
 
 
 @dataclass(frozen=True)
@@ -179,24 +181,24 @@ class Setting:
     subsection: str = ""
 
 
-def written(settings: Iterable[Setting]) -> bytes:
+def format_settings(settings: Iterable[Setting]) -> bytes:
     """Format the file. Settings with characters that no such file can hold are left out."""
     rows: list[str] = []
-    for each in settings:
-        if "\n" in each.subsection or "\0" in each.subsection + each.value:
+    for setting in settings:
+        if "\n" in setting.subsection or "\0" in setting.subsection + setting.value:
             continue
-        head = f'[{each.section} "{_escaped(each.subsection)}"]' if each.subsection else f"[{each.section}]"
-        value = _escaped(each.value).replace("\n", "\\n").replace("\t", "\\t")
-        rows += [head, f'\t{each.key} = "{value}"']
+        head = f'[{setting.section} "{_escape(setting.subsection)}"]' if setting.subsection else f"[{setting.section}]"
+        value = _escape(setting.value).replace("\n", "\\n").replace("\t", "\\t")
+        rows += [head, f'\t{setting.key} = "{value}"']
     return ("\n".join(rows) + "\n").encode("utf-8", "surrogateescape")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 @contextmanager
-def borrowed(repo: Path) -> Iterator[Path]:
+def borrower(repo: Path) -> Iterator[Path]:
     """Make an empty repository that borrows the objects of another, and delete it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="service-git-"))
     try:

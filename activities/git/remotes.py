@@ -25,11 +25,11 @@ def remotes(repo: Path) -> dict[str, str]:
     """Return the URL of every remote by name, from the repository's configuration."""
     pattern, front, back = _URL
     try:
-        found = git(repo, "config", "--null", "--get-regexp", pattern)
+        listing = git(repo, "config", "--null", "--get-regexp", pattern)
     except GitError:
         return {}  # there are no remotes
     known: dict[str, str] = {}
-    for entry in found.decode("utf-8", "surrogateescape").split("\0"):
+    for entry in listing.decode("utf-8", "surrogateescape").split("\0"):
         key, _, url = entry.partition("\n")
         if key:
             known.setdefault(key.removeprefix(front).removesuffix(back), url)

@@ -30,9 +30,9 @@ def saw_all(repo: Path, head: str, seen: tuple[str, ...]) -> bool:
     """
     if set(seen) == {head}:
         return bool(git(repo, "rev-parse", "--verify", "--end-of-options", f"{head}^{{commit}}"))
-    if _listed(repo, "--max-count=1", seen, (head,)):
+    if _list_commits(repo, "--max-count=1", seen, (head,)):
         return False
-    beyond = _listed(repo, f"--max-count={MOST}", (head,), seen)
+    beyond = _list_commits(repo, f"--max-count={MOST}", (head,), seen)
     two_parents = len(beyond) < MOST and all(len(line.split()) == 3 for line in beyond)
     return two_parents and not (beyond and _changed_by_hand(repo, head, seen))
 
@@ -49,8 +49,8 @@ class Unseen:
             return ""
         count, files = len(self.commits), ", ".join(self.files[:SHOWN])
         more = f" and {len(self.files) - SHOWN} more" if len(self.files) > SHOWN else ""
-        said = f"{count} commit{'' if count == 1 else 's'}{' or more' if count == MOST else ''}"
-        return f"{said} in {files}{more}" if files else said
+        commits = f"{count} commit{'' if count == 1 else 's'}{' or more' if count == MOST else ''}"
+        return f"{commits} in {files}{more}" if files else commits
 
 
 @lru_cache(maxsize=256)
@@ -60,9 +60,9 @@ def unseen(repo: Path, head: str, seen: tuple[str, ...]) -> Unseen:
     """
     options = ("--remerge-diff", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
     form = ("log", f"--max-count={MOST}", "-z", "--format=%x02%h %s")
-    said = git(repo, *form, *options, "--stdin", stdin=_revisions((head,), seen), env=_AS_THEY_ARE)
+    log = git(repo, *form, *options, "--stdin", stdin=_revisions((head,), seen), env=_AS_THEY_ARE)
     changed: dict[str, list[str]] = {}
-    for piece in said.decode(errors="backslashreplace").split("\0"):
+    for piece in log.decode(errors="backslashreplace").split("\0"):
         if piece.startswith(_COMMIT):
             changed[piece.removeprefix(_COMMIT)] = []
         elif name := piece.strip("\n"):
@@ -74,13 +74,13 @@ def unseen(repo: Path, head: str, seen: tuple[str, ...]) -> Unseen:
 @lru_cache(maxsize=1024)
 def holds(repo: Path, head: str, commit: str) -> bool:
     """Return whether the head contains the commit."""
-    return not _listed(repo, "--max-count=1", (commit,), (head,))
+    return not _list_commits(repo, "--max-count=1", (commit,), (head,))
 
 
-def _listed(repo: Path, most: str, inside: Sequence[str], outside: Sequence[str]) -> list[str]:
+def _list_commits(repo: Path, most: str, inside: Sequence[str], outside: Sequence[str]) -> list[str]:
     """List the commits reachable from `inside` but not from `outside`, each with its parents."""
-    said = git(repo, "rev-list", "--parents", most, "--stdin", stdin=_revisions(inside, outside), env=_AS_THEY_ARE)
-    return said.decode().splitlines()
+    listing = git(repo, "rev-list", "--parents", most, "--stdin", stdin=_revisions(inside, outside), env=_AS_THEY_ARE)
+    return listing.decode().splitlines()
 
 
 def _changed_by_hand(repo: Path, head: str, seen: Sequence[str]) -> bool:
@@ -90,8 +90,8 @@ def _changed_by_hand(repo: Path, head: str, seen: Sequence[str]) -> bool:
     `--cc` would not show a merge that takes one side whole.
     """
     options = ("--merges", "--remerge-diff", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
-    said = git(repo, "log", "--format=", *options, "--stdin", stdin=_revisions((head,), seen), env=_AS_THEY_ARE)
-    return bool(said.strip())
+    log = git(repo, "log", "--format=", *options, "--stdin", stdin=_revisions((head,), seen), env=_AS_THEY_ARE)
+    return bool(log.strip())
 
 
 def _revisions(inside: Sequence[str], outside: Sequence[str]) -> bytes:

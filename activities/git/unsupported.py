@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git.command import printable
-from activities.git.library import library, opened
+from activities.git.library import library, open_repository
 from activities.git.registered_repository import common_directory, object_folders
 from workflows.model.errors import ServiceError
 
@@ -35,7 +35,7 @@ def limits(repo: Path) -> Iterator[Limit]:
     where = printable(str(repo))
     try:
         object_folders(common_directory(repo))
-        config = list(opened(repo).config)
+        config = list(open_repository(repo).config)
     except ServiceError as error:
         yield Limit(error.message, error.hint, unusable=True)
         return
@@ -43,7 +43,7 @@ def limits(repo: Path) -> Iterator[Limit]:
     if any(name.endswith(".promisor") for name in names):
         missing = "is a partial clone: a job that needs an object which was never fetched is refused"
         yield Limit(f"{where} {missing}", f"git -C {where} fetch --refetch --no-filter")
-    for kind, name in sorted({(found["kind"], found["name"]) for each in names if (found := _PROGRAM.fullmatch(each))}):
+    for kind, name in sorted({(match["kind"], match["name"]) for each in names if (match := _PROGRAM.fullmatch(each))}):
         if name != _KNOWN:
             yield Limit(f"{where}: {_not_run(kind, name)}", f"git -C {where} config --get-regexp '^{kind}\\.'")
 

@@ -7,17 +7,17 @@ from pydantic import ValidationError
 
 from activities.github.client import AwayError, Client, DeclinedError
 from activities.github.models import (
-    Answer,
     Branch,
     CheckRun,
     CheckRuns,
-    Comment,
+    GithubAnswer,
     GitRef,
     Issue,
-    Limits,
+    IssueComment,
     Person,
     Pull,
-    Quota,
+    RateLimit,
+    RateLimits,
     Reaction,
     Repository,
 )
@@ -34,9 +34,9 @@ async def whoami(client: Client) -> Person:
     return Person(login=f"{app['slug']}[bot]", id=0, type="Bot")
 
 
-async def quota(client: Client) -> Quota:
+async def quota(client: Client) -> RateLimit:
     """Return the remaining requests of this hour; the question is free."""
-    return _read(Limits, await client.get("/rate_limit")).resources.core
+    return _read(RateLimits, await client.get("/rate_limit")).resources.core
 
 
 async def repository(client: Client, github: str) -> Repository:
@@ -59,38 +59,38 @@ async def permission(client: Client, github: str, login: str) -> str:
     return str(answer.get("permission") or "none")
 
 
-async def comments_since(client: Client, github: str, since: float) -> list[Comment]:
+async def comments_since(client: Client, github: str, since: float) -> list[IssueComment]:
     """Return comments of all issues and pull requests that were written or changed since, oldest change first."""
     when = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     path = f"/repos/{github}/issues/comments?sort=updated&direction=asc&since={when}&per_page={PER_PAGE}"
-    return [_read(Comment, each) for each in await client.pages(path)]
+    return [_read(IssueComment, each) for each in await client.pages(path)]
 
 
-async def comments_of(client: Client, github: str, number: int, since: float) -> list[Comment]:
+async def comments_of(client: Client, github: str, number: int, since: float) -> list[IssueComment]:
     """Return comments of one issue or pull request that were written or changed since."""
     when = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     path = f"/repos/{github}/issues/{number}/comments?since={when}&per_page={PER_PAGE}"
-    return [_read(Comment, each) for each in await client.pages(path)]
+    return [_read(IssueComment, each) for each in await client.pages(path)]
 
 
-async def comment(client: Client, github: str, comment_id: int) -> Comment | None:
+async def comment(client: Client, github: str, comment_id: int) -> IssueComment | None:
     """Return a comment as it is now; None if it was deleted."""
     try:
-        return _read(Comment, await client.get(f"/repos/{github}/issues/comments/{comment_id}"))
+        return _read(IssueComment, await client.get(f"/repos/{github}/issues/comments/{comment_id}"))
     except DeclinedError as error:
         if error.status in {404, 410}:
             return None
         raise
 
 
-async def add_comment(client: Client, github: str, number: int, body: str) -> Comment:
+async def add_comment(client: Client, github: str, number: int, body: str) -> IssueComment:
     made = await client.send("POST", f"/repos/{github}/issues/{number}/comments", {"body": body})
-    return _read(Comment, made)
+    return _read(IssueComment, made)
 
 
-async def edit_comment(client: Client, github: str, comment_id: str, body: str) -> Comment:
+async def edit_comment(client: Client, github: str, comment_id: str, body: str) -> IssueComment:
     made = await client.send("PATCH", f"/repos/{github}/issues/comments/{comment_id}", {"body": body})
-    return _read(Comment, made)
+    return _read(IssueComment, made)
 
 
 async def delete_comment(client: Client, github: str, comment_id: int) -> None:
@@ -117,8 +117,8 @@ async def pulls_of(client: Client, github: str, branch: str) -> list[Pull]:
     """Return every pull request that was ever opened for a branch of the repository itself, newest first."""
     owner = github.partition("/")[0]
     path = f"/repos/{github}/pulls?state=all&per_page={PER_PAGE}&head={{head}}"
-    found = await client.pages(path, most=1, head=f"{owner}:{branch}")
-    return [each for each in (_read(Pull, one) for one in found) if each.head.ref == branch]
+    pages = await client.pages(path, most=1, head=f"{owner}:{branch}")
+    return [each for each in (_read(Pull, one) for one in pages) if each.head.ref == branch]
 
 
 async def branch(client: Client, github: str, name: str) -> Branch | None:
@@ -131,13 +131,13 @@ async def branch(client: Client, github: str, name: str) -> Branch | None:
         raise
 
 
-async def open_pull(client: Client, github: str, **said: Any) -> Pull:
+async def open_pull(client: Client, github: str, **fields: Any) -> Pull:
     """Open a pull request: title, body, head, base, draft."""
-    return _read(Pull, await client.send("POST", f"/repos/{github}/pulls", said))
+    return _read(Pull, await client.send("POST", f"/repos/{github}/pulls", fields))
 
 
-async def change_pull(client: Client, github: str, number: int, **said: Any) -> Pull:
-    return _read(Pull, await client.send("PATCH", f"/repos/{github}/pulls/{number}", said))
+async def change_pull(client: Client, github: str, number: int, **fields: Any) -> Pull:
+    return _read(Pull, await client.send("PATCH", f"/repos/{github}/pulls/{number}", fields))
 
 
 async def mark_ready(client: Client, node_id: str) -> None:
@@ -148,7 +148,7 @@ async def mark_ready(client: Client, node_id: str) -> None:
         raise DeclinedError(422, f"GitHub answers: {str(faults[0].get('message', 'no reason'))[:300]}")
 
 
-async def queued(client: Client, github: str) -> list[GitRef]:
+async def merge_queue(client: Client, github: str) -> list[GitRef]:
     """Return the commits that a merge queue wants checked."""
     path = f"/repos/{github}/git/matching-refs/heads/gh-readonly-queue/"
     return [_read(GitRef, each) for each in await client.pages(path)]
@@ -156,29 +156,29 @@ async def queued(client: Client, github: str) -> list[GitRef]:
 
 async def check_runs(client: Client, github: str, sha: str, name: str) -> list[CheckRun]:
     """Return the check runs of that name on a commit."""
-    found = await client.get(f"/repos/{github}/commits/{sha}/check-runs?check_name={{name}}", name=name)
-    return list(_read(CheckRuns, found).check_runs)
+    answer = await client.get(f"/repos/{github}/commits/{sha}/check-runs?check_name={{name}}", name=name)
+    return list(_read(CheckRuns, answer).check_runs)
 
 
-async def add_check(client: Client, github: str, said: dict[str, Any]) -> CheckRun:
-    return _read(CheckRun, await client.send("POST", f"/repos/{github}/check-runs", said))
+async def add_check(client: Client, github: str, fields: dict[str, Any]) -> CheckRun:
+    return _read(CheckRun, await client.send("POST", f"/repos/{github}/check-runs", fields))
 
 
-async def change_check(client: Client, github: str, check_id: str, said: dict[str, Any]) -> CheckRun:
-    return _read(CheckRun, await client.send("PATCH", f"/repos/{github}/check-runs/{check_id}", said))
+async def change_check(client: Client, github: str, check_id: str, fields: dict[str, Any]) -> CheckRun:
+    return _read(CheckRun, await client.send("PATCH", f"/repos/{github}/check-runs/{check_id}", fields))
 
 
-async def set_status(client: Client, github: str, sha: str, said: dict[str, Any]) -> None:
+async def set_status(client: Client, github: str, sha: str, fields: dict[str, Any]) -> None:
     """Set a commit status: an account that is no GitHub App may not make check runs."""
-    await client.send("POST", f"/repos/{github}/statuses/{sha}", said)
+    await client.send("POST", f"/repos/{github}/statuses/{sha}", fields)
 
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=GithubAnswer)
 
 
-def _read(kind: type[A], said: object) -> A:
+def _read(kind: type[A], answer: object) -> A:
     """Parse GitHub's answer; an unknown form counts as GitHub being broken."""
     try:
-        return kind.model_validate(said)
+        return kind.model_validate(answer)
     except ValidationError:
         raise AwayError(f"GitHub sent an unexpected answer, not a {kind.__name__}", status=200) from None

@@ -70,7 +70,7 @@ class DeclinedError(GithubError):
 
 @cache
 def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """Load the trusted certificates, cached by the two variables that name them: that takes twenty milliseconds."""
+    """Load the trusted certificates, cached by the two variables that name them."""
     return httpx.create_ssl_context()
 
 
@@ -98,47 +98,47 @@ class Client(GitHubAPI):
 
     async def get(self, path: str, **values: str) -> Any:
         """Get one object, or the first page of a list; an unchanged answer comes from the cache and is free."""
-        return await self._asked("GET", path, values)
+        return await self._ask("GET", path, values)
 
     async def pages(self, path: str, most: int = 10, **values: str) -> list[Any]:
         """Get a list of at most `most` pages."""
-        found: list[Any] = []
+        items: list[Any] = []
         more: str | None = path
         while more and most:
             data, more = await self._page(more, values)
-            found += data
+            items += data
             most, values = most - 1, {}
-        return found
+        return items
 
     async def send(self, method: str, path: str, data: Any, **values: str) -> Any:
         """Write, without retries. Secrets are removed (ruling N7)."""
-        return await self._asked(method, path, values, redacted_all(data))
+        return await self._ask(method, path, values, redacted_all(data))
 
     async def _page(self, path: str, values: Mapping[str, str]) -> tuple[list[Any], str | None]:
-        data, more = await self._told("GET", path, values, b"")
+        data, more = await self._exchange("GET", path, values, b"")
         if not isinstance(data, list):
             raise AwayError("GitHub sent an unexpected answer, not a list", status=200)
         return data, more
 
-    async def _asked(self, method: str, path: str, values: Mapping[str, str], data: Any = b"") -> Any:
-        answer, _ = await self._told(method, path, values, data)
+    async def _ask(self, method: str, path: str, values: Mapping[str, str], data: Any = b"") -> Any:
+        answer, _ = await self._exchange(method, path, values, data)
         return answer
 
-    async def _told(self, method: str, path: str, values: Mapping[str, str], data: Any) -> tuple[Any, str | None]:
+    async def _exchange(self, method: str, path: str, values: Mapping[str, str], data: Any) -> tuple[Any, str | None]:
         try:
-            await self._authorised()
+            await self._authorise()
             answer, more, _ = await self._make_request(method, path, dict(values), data, "application/vnd.github+json")
         except gidgethub.GitHubBroken as error:
             raise AwayError(f"GitHub answers {error.status_code.value}", error.status_code.value) from None
         except gidgethub.HTTPException as error:
-            raise _declined(error) from None
+            raise _error_of(error) from None
         except gidgethub.GitHubException as error:
             raise AwayError(f"GitHub sent an invalid answer: {type(error).__name__}") from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, LookupError, jwt.PyJWTError) as error:
             raise AwayError(f"GitHub cannot be reached: {type(error).__name__}") from None
         return answer, more
 
-    async def _authorised(self) -> None:
+    async def _authorise(self) -> None:
         """Renew a GitHub App's token, which lasts an hour."""
         app = self._credentials.app
         if app is None or time.time() < self._token_until - TOKEN_SPARE:
@@ -168,12 +168,12 @@ class Client(GitHubAPI):
         assert app is not None
         try:
             key = apps.get_jwt(app_id=app.app_id, private_key=app.private_key)
-            found: dict[str, Any] = await self.getitem(path, jwt=key)
+            answer: dict[str, Any] = await self.getitem(path, jwt=key)
         except gidgethub.HTTPException as error:
-            raise _declined(error) from None
+            raise _error_of(error) from None
         except (httpx.HTTPError, OSError, ValueError, jwt.PyJWTError) as error:
             raise AwayError(f"the token of the GitHub App cannot be fetched: {type(error).__name__}") from None
-        return found
+        return answer
 
     @property
     def graphql_url(self) -> str:
@@ -199,12 +199,12 @@ class Client(GitHubAPI):
         wrote = method != "GET" and answer.is_success
         account.count(self._store, repository_in(url), free=self.was_free, wrote=wrote)
         left, reset = _number(answer.headers.get("x-ratelimit-remaining")), answer.headers.get("x-ratelimit-reset")
-        seen: dict[str, Any] = {"wrote_at": time.time()} if method != "GET" else {}
+        facts: dict[str, Any] = {"wrote_at": time.time()} if method != "GET" else {}
         if left is not None:
             quota = _number(answer.headers.get("x-ratelimit-limit"))
-            seen |= {"remaining": int(left), "quota": int(quota or 0), "reset_at": _number(reset)}
-        if seen:
-            account.note(self._store, **seen)
+            facts |= {"remaining": int(left), "quota": int(quota or 0), "reset_at": _number(reset)}
+        if facts:
+            account.note(self._store, **facts)
 
     async def sleep(self, seconds: float) -> None:
         """Raise NotImplementedError: callers report a wait instead of sleeping."""
@@ -218,24 +218,24 @@ def repository_in(url: str) -> str:
     return "/".join(parts[at + 1 : at + 3]) if at >= 0 else ""
 
 
-def _declined(error: gidgethub.HTTPException) -> GithubError:
+def _error_of(error: gidgethub.HTTPException) -> GithubError:
     """Convert an error: a limit says until when to wait; anything else is final."""
     status, headers, now = error.status_code.value, error.headers, time.time()
-    said = str(error)[:300]
+    message = str(error)[:300]
     wait = _number(headers.get("retry-after"))
     if status == 401:
-        return UnknownAccountError(f"{account.REFUSED}: GitHub answers 401: {said}", now + REFUSED_WAIT)
+        return UnknownAccountError(f"{account.REFUSED}: GitHub answers 401: {message}", now + REFUSED_WAIT)
     if status in {403, 429}:
         if wait is not None:
             return LimitedError(f"GitHub asks to wait {wait:g} s", now + wait)
         if headers.get("x-ratelimit-remaining") == "0":
             reset = _number(headers.get("x-ratelimit-reset")) or now + SHORT_WAIT
             return LimitedError("the quota is used up", min(max(reset, now + 1), now + LONG_WAIT))
-        if status == 429 or "rate limit" in said.lower() or "abuse" in said.lower():
+        if status == 429 or "rate limit" in message.lower() or "abuse" in message.lower():
             return LimitedError("GitHub limits the rate of requests", now + SHORT_WAIT)
     if status in {408, 409} or 300 <= status < 400:
-        return AwayError(f"GitHub answers {status}: {said}", status)
-    return DeclinedError(status, f"GitHub answers {status}: {said}")
+        return AwayError(f"GitHub answers {status}: {message}", status)
+    return DeclinedError(status, f"GitHub answers {status}: {message}")
 
 
 def _number(text: str | None) -> float | None:

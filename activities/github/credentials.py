@@ -44,8 +44,8 @@ def credentials(settings: Github, environ: Mapping[str, str]) -> Credentials:
 def _private_key(settings: Github) -> str:
     path = Path(settings.private_key_file).expanduser()
     try:
-        seen = path.stat()
-        if not stat.S_ISREG(seen.st_mode) or seen.st_mode & 0o077:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
             raise UsageError(f"[github].private_key_file {path} is open to others", f"chmod 600 '{path}'")
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:

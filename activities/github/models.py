@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 
-class Answer(BaseModel):
+class GithubAnswer(BaseModel):
     """The base of answers. Frozen; null text becomes empty."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -20,7 +20,7 @@ Text = Annotated[str, BeforeValidator(lambda value: value or "")]
 Time = Annotated[float, BeforeValidator(_seconds)]
 
 
-class Person(Answer):
+class Person(GithubAnswer):
     """Somebody with an account; a deleted account is empty."""
 
     login: str = ""
@@ -31,7 +31,7 @@ class Person(Answer):
 Somebody = Annotated[Person, BeforeValidator(lambda value: value or Person())]
 
 
-class Comment(Answer):
+class IssueComment(GithubAnswer):
     """A comment in the conversation of an issue or a pull request."""
 
     id: int
@@ -49,7 +49,7 @@ class Comment(Answer):
         return int(last) if last.isdigit() else 0
 
 
-class Ref(Answer):
+class Ref(GithubAnswer):
     """A branch: its name, commit and repository (None if that was deleted)."""
 
     ref: str
@@ -57,7 +57,7 @@ class Ref(Answer):
     repo: "Repository | None" = None
 
 
-class Pull(Answer):
+class Pull(GithubAnswer):
     """A pull request."""
 
     number: int
@@ -74,7 +74,7 @@ class Pull(Answer):
     base: Ref
 
 
-class Issue(Answer):
+class Issue(GithubAnswer):
     """An issue or a pull request, with the fields that both have."""
 
     number: int
@@ -86,7 +86,7 @@ class Issue(Answer):
     pull_request: dict[str, object] | None = None
 
 
-class Repository(Answer):
+class Repository(GithubAnswer):
     """A repository, and the account's permissions there."""
 
     full_name: str = ""
@@ -95,20 +95,20 @@ class Repository(Answer):
     permissions: dict[str, bool] = {}
 
 
-class Reaction(Answer):
+class Reaction(GithubAnswer):
     """A reaction to a comment."""
 
     id: int
     content: str = ""
 
 
-class CheckOutput(Answer):
+class CheckOutput(GithubAnswer):
     """The output of a check."""
 
     annotations_count: int = 0
 
 
-class CheckRun(Answer):
+class CheckRun(GithubAnswer):
     """A check on a commit."""
 
     id: int
@@ -121,13 +121,13 @@ class CheckRun(Answer):
     output: CheckOutput = CheckOutput()
 
 
-class CheckRuns(Answer):
+class CheckRuns(GithubAnswer):
     """The checks on a commit."""
 
     check_runs: tuple[CheckRun, ...] = ()
 
 
-class Quota(Answer):
+class RateLimit(GithubAnswer):
     """The remaining requests of this hour."""
 
     limit: int = 0
@@ -135,32 +135,32 @@ class Quota(Answer):
     reset: float = 0
 
 
-class Branch(Answer):
+class Branch(GithubAnswer):
     """A branch of a repository."""
 
     name: str = ""
     protected: bool = False
 
 
-class Resources(Answer):
+class Resources(GithubAnswer):
     """The quotas of GitHub's interfaces; the service uses the first one."""
 
-    core: Quota
+    core: RateLimit
 
 
-class Limits(Answer):
+class RateLimits(GithubAnswer):
     """All quotas."""
 
     resources: Resources
 
 
-class GitObject(Answer):
+class GitObject(GithubAnswer):
     """The object of a reference."""
 
     sha: str
 
 
-class GitRef(Answer):
+class GitRef(GithubAnswer):
     """A reference by its full name."""
 
     ref: str

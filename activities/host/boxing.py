@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from activities.agents.adapter import CannotLaunchError, Launch
 from activities.boxes import bwrap, etc_copy, ownership, probes, system_files, try_boxes
-from activities.boxes.allowed_hosts import ANY, Entry
+from activities.boxes.allowed_hosts import ANY, HostEntry
 from activities.boxes.box import Box, Network
 from activities.boxes.network import LOOPBACK
 from activities.boxes.ownership import LinkError
-from activities.boxes.programs import needed
+from activities.boxes.programs import required_files
 from activities.boxes.try_boxes import Machine
 from activities.runtimes.table import SHELL, program_of
 from activities.settings.home import Home
@@ -76,7 +76,7 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
 def require(network: Network, runtime: str, there: Machine) -> None:
     """Raise CannotLaunchError unless this machine can make the box, and the program that tries to leave it fails."""
     if not (fault := there.lacks(network)):
-        proof = probes.proved(network, there)
+        proof = probes.proof_of(network, there)
         if proof.holds:
             return
         fault = str(proof)
@@ -160,7 +160,7 @@ def _etc_copy(folder: Path, moment: int) -> Path:
 @lru_cache(256)
 def _needed(command: tuple[str, ...], search: str | None, home: Path, root: Path, moment: int) -> tuple[Path, ...]:
     """List the paths that the command needs, without those that contain the service home `root`, or are inside it."""
-    return tuple(path for path in needed(command, search, home) if not _meets(path, root))
+    return tuple(path for path in required_files(command, search, home) if not _meets(path, root))
 
 
 def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> list[Path]:
@@ -206,7 +206,7 @@ def _provider(name: str, url: str) -> str:
             return ""
         named = LOOPBACK if host == "localhost" else f"[{host}]" if ":" in host else host
         entry = f"{named}:{parts.port or (80 if parts.scheme == 'http' else 443)}"
-        Entry.read(entry)
+        HostEntry.read(entry)
     except ValueError:
         raise CannotLaunchError(
             f"{name} names the host {host!r}, which network model cannot let through",

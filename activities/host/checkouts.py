@@ -43,7 +43,7 @@ def path_of(here: Here, repo: Repo) -> Path:
     repo.refuse_elsewhere(here.settings.host)
     if path := repo.checkouts.get(here.settings.host):
         return Path(path)
-    return mirrors.made(_mirror(here, repo))
+    return mirrors.make_if_missing(_mirror(here, repo))
 
 
 def seen_here(here: Here, repo: Repo) -> Repo:
@@ -69,13 +69,13 @@ def every_here(here: Here) -> list[Repo]:
 def unused_mirrors(here: Here, before: float) -> Iterator[Path]:
     """Yield the mirrors of repositories that are no longer registered, or not with that remote, unused since then."""
     known = [_mirror(here, repo).path for repo in repo_rows.every(here.store)]
-    return mirrors.unused(here.home.mirrors, known, before)
+    return mirrors.unused_mirrors(here.home.mirrors, known, before)
 
 
 def fresh(here: Here, repo: Repo) -> Repo:
     """Return the repository with its path on this host. A mirror is fetched first; a checkout stays as it is."""
     if repo.remote and here.settings.host not in repo.checkouts:
-        mirrors.fetched(_mirror(here, repo))
+        mirrors.fetch(_mirror(here, repo))
     return seen_here(here, repo)
 
 

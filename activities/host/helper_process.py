@@ -309,7 +309,7 @@ def _picklable(error: Exception) -> Exception:
 
 def main(module: str) -> None:
     """Load the modules that all helpers need before forking."""
-    control_group.told().enter()
+    control_group.from_environment().enter()
     with importing():
         import_module(module)
         import_module("workflows.secrets.redact")

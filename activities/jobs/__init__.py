@@ -1,1 +1,1 @@
-"""One attempt of a job: its prompt, worktree, program, verdict and outcome; and the rows of its tree."""
+"""One attempt of a job: its prompt, worktree, program, judgement and outcome; and the rows of its tree."""

@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from activities.host.context import Context
 from activities.jobs.deferral import earlier_dirs, try_dir
 from activities.jobs.execution import AGAIN, AGAIN_REASON, FRESH, Executed
+from activities.jobs.judgement import Failure, Settled
 from activities.jobs.session import EarlierSession
-from activities.jobs.verdict import Failure, Settled
 from activities.jobs.workspace import Evidence
 from activities.redaction.kept_secrets import without_words
 from activities.redaction.redact import mapped, redacted, redacted_all, redacted_begin, redacted_end
@@ -47,7 +47,7 @@ PROMPT_LIMIT = 1024
 PROMPT_BEGINNING = 200
 
 
-def taken_in(context: Context, result: ServiceResult) -> ServiceResult:
+def redact_for_store(context: Context, result: ServiceResult) -> ServiceResult:
     """Redact an agent's result for storage (ruling N7); texts that drive the work refer to secrets stored apart."""
 
     def driving(text: str) -> str:
@@ -59,7 +59,7 @@ def taken_in(context: Context, result: ServiceResult) -> ServiceResult:
 
 
 def outcome(
-    context: Context, run: JobRun, verdict: Settled, evidence: Evidence, usage: Usage, branch: str | None
+    context: Context, run: JobRun, judgement: Settled, evidence: Evidence, usage: Usage, branch: str | None
 ) -> JobOutcome:
     """Return the outcome that the tree decides on; all that is large stays in the store."""
     ended = JobOutcome(
@@ -74,7 +74,7 @@ def outcome(
     )
     if evidence.problem and branch:
         return ended.model_copy(update={"reason": redacted(evidence.problem)})
-    match verdict:
+    match judgement:
         case Failure(reason=reason, state=state, first=first):
             return ended.model_copy(update={"state": state, "reason": redacted(reason), "first": first})
         case Rejected(faults=faults):
@@ -83,7 +83,7 @@ def outcome(
             return ended.model_copy(update={"reason": reason})
         case Accepted(result=result, notices=notices, not_kept=not_kept):
             ended = ended.model_copy(update={"notices": notices, "not_kept": not_kept})
-            return _with_result(context, run, ended, taken_in(context, result), branch)
+            return _with_result(context, run, ended, redact_for_store(context, result), branch)
 
 
 def travelling(outcome: JobOutcome) -> JobOutcome:
@@ -107,45 +107,45 @@ def travelling(outcome: JobOutcome) -> JobOutcome:
 
 def _short(notice: Notice) -> Notice:
     lists = {name: value[:NOTICES_LIMIT] for name, value in notice.data.items() if isinstance(value, list)}
-    told = {
+    shortened = {
         name: [cut_to_bound("reason", redacted_begin(each, SUMMARY_LIMIT)) for each in value]
         for name, value in lists.items()
     }
     message = redacted_begin(notice.message, SUMMARY_LIMIT)
-    return notice.model_copy(update={"message": message, "data": {**notice.data, **told}})
+    return notice.model_copy(update={"message": message, "data": {**notice.data, **shortened}})
 
 
-def payload(context: Context, verdict: Settled, evidence: Evidence) -> dict[str, Any]:
+def payload(context: Context, judgement: Settled, evidence: Evidence) -> dict[str, Any]:
     """Return the result and its observation (spec: result observation)."""
-    if not isinstance(verdict, Accepted):
+    if not isinstance(judgement, Accepted):
         return {}
-    whole: dict[str, Any] = {"service_result": canonical(taken_in(context, verdict.result))}
+    whole: dict[str, Any] = {"service_result": canonical(redact_for_store(context, judgement.result))}
     if evidence.observation:
         whole["result_observation"] = storable_model(evidence.observation).model_dump(mode="json")
     return whole
 
 
-def diagnostics(verdict: Settled, runs: list[Executed], evidence: Evidence) -> dict[str, Any]:
+def diagnostics(judgement: Settled, runs: list[Executed], evidence: Evidence) -> dict[str, Any]:
     """Return diagnostics: the box; a failure's reasons with the agent's last output; a reader's discarded changes.
 
     The faults are those of the last result that was read: a repair that ends badly does not hide the first one's.
     """
-    found: dict[str, Any] = {"box": runs[-1].box} if runs and runs[-1].box else {}
-    if not isinstance(verdict, Accepted):
+    details: dict[str, Any] = {"box": runs[-1].box} if runs and runs[-1].box else {}
+    if not isinstance(judgement, Accepted):
         read = [run.result for run in runs if isinstance(run.result, Rejected)]
         for rejected in read[-1:]:
-            found["faults"] = [redacted(fault.message) for fault in rejected.faults]
+            details["faults"] = [redacted(fault.message) for fault in rejected.faults]
         for last in runs[-1:]:
-            found["stderr"] = redacted(last.stderr)
-            found["output"] = redacted_end(last.report.text.decode(errors="replace"), OUTPUT_LIMIT)
-            found["end"] = last.end.kind.value
+            details["stderr"] = redacted(last.stderr)
+            details["output"] = redacted_end(last.report.text.decode(errors="replace"), OUTPUT_LIMIT)
+            details["end"] = last.end.kind.value
     if evidence.diff:
-        found["discarded_diff"] = redacted(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")
+        details["discarded_diff"] = redacted(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")
     if evidence.joined:
-        found["joined"] = list(evidence.joined)
+        details["joined"] = list(evidence.joined)
     if evidence.lines:
-        found["lines"] = list(evidence.lines)
-    return {name: storable_value(value) for name, value in found.items()}
+        details["lines"] = list(evidence.lines)
+    return {name: storable_value(value) for name, value in details.items()}
 
 
 def _own_pull_request(context: Context, run: JobRun, branch: str | None) -> int | None:
@@ -153,8 +153,8 @@ def _own_pull_request(context: Context, run: JobRun, branch: str | None) -> int 
     if not branch or not (run.own_branch or run.shared_worktree):
         return None
     published = facts.of_root(context.store, run.root_job_id)
-    found = (each.github_id for each in published if (each.kind, each.subject) == (FactKind.PUBLISH, branch))
-    return next((int(number) for number in found if number), None)
+    numbers = (each.github_id for each in published if (each.kind, each.subject) == (FactKind.PUBLISH, branch))
+    return next((int(number) for number in numbers if number), None)
 
 
 def _with_result(
@@ -229,12 +229,12 @@ SHOWN, MOST = 5, 50
 def of_attempt(run: JobRun, row: AttemptRow, before: Sequence[Deferral], goes_on: EarlierSession) -> tuple[Notice, ...]:
     """Return notices from the folders of all tries, whatever the attempt's outcome."""
     tries = (*earlier_dirs(row, before), try_dir(row, before))
-    again = any(_started(each, AGAIN) for each in tries)
-    lost = any(_started(each, FRESH) for each in tries)
-    told = []
+    again = any(_has_process(each, AGAIN) for each in tries)
+    lost = any(_has_process(each, FRESH) for each in tries)
+    notices = []
     if again:
         message = f"{run.job_id} was {AGAIN_REASON}"
-        told.append(Notice(kind=EventKind.RUN_STARTED_AGAIN, message=message, data={"attempt": run.attempt}))
+        notices.append(Notice(kind=EventKind.RUN_STARTED_AGAIN, message=message, data={"attempt": run.attempt}))
     why = goes_on.why_not
     if not why and lost:
         why = "its program has lost it"
@@ -242,28 +242,28 @@ def of_attempt(run: JobRun, row: AttemptRow, before: Sequence[Deferral], goes_on
         why = "its run was started again"
     if why:
         message = f"{run.job_id} began a fresh session: {why}"
-        told.append(
+        notices.append(
             Notice(kind=EventKind.SESSION_NOT_RESUMED, message=message, data={"session": goes_on.session, "why": why})
         )
-    return tuple(told)
+    return tuple(notices)
 
 
 def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
     """Return a notice of entries in the work folder that a commit can't contain."""
     if not evidence.odd:
         return ()
-    shown = "; ".join(evidence.odd[:SHOWN]) + (
+    names = "; ".join(evidence.odd[:SHOWN]) + (
         f"; and {len(evidence.odd) - SHOWN} more" if evidence.odd[SHOWN:] else ""
     )
-    message = f"{run.job_id} left files in its work folder that are ignored: {shown}"
+    message = f"{run.job_id} left files in its work folder that are ignored: {names}"
     return (Notice(kind=EventKind.WORK_LEFT_OUT, message=message, data={"found": list(evidence.odd[:MOST])}),)
 
 
-def of_edits(run: JobRun, verdict: Settled, evidence: Evidence) -> tuple[Notice, ...]:
+def of_edits(run: JobRun, judgement: Settled, evidence: Evidence) -> tuple[Notice, ...]:
     """Return a notice of a result that speaks of changes where none are kept, or where there are none."""
-    if not isinstance(verdict, Accepted) or evidence.touched is None or not evidence.touched.complete:
+    if not isinstance(judgement, Accepted) or evidence.touched is None or not evidence.touched.complete:
         return ()
-    result, action = verdict.result, run.assignment.action
+    result, action = judgement.result, run.assignment.action
     files = [without_words(name) for name in evidence.touched.files]
     implemented = result.decision is Decision.IMPLEMENTED
     if action is not Action.IMPLEMENT and files and (implemented or result.changes_made):
@@ -292,12 +292,12 @@ def of_output(run: JobRun, executed: Executed | None) -> tuple[Notice, ...]:
     """Return a notice of output that was too long to be read."""
     if executed is None or not executed.left_out:
         return ()
-    found = f"{executed.left_out} bytes in the middle of {executed.end.stdout}"
-    message = f"{run.job_id} printed too much to read: {found} were left out"
-    return (Notice(kind=EventKind.WORK_LEFT_OUT, message=message, data={"found": [found]}),)
+    gap = f"{executed.left_out} bytes in the middle of {executed.end.stdout}"
+    message = f"{run.job_id} printed too much to read: {gap} were left out"
+    return (Notice(kind=EventKind.WORK_LEFT_OUT, message=message, data={"found": [gap]}),)
 
 
-def _started(run_dir: Path, suffix: str) -> bool:
+def _has_process(run_dir: Path, suffix: str) -> bool:
     """Return whether a run's claim has a process; a folder may be claimed only so that nothing starts there."""
     claim = Claim.read(run_dir.with_name(run_dir.name + suffix))
     return claim is not None and claim.pid is not None

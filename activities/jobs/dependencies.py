@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from activities.git import git_branches
-from activities.git.merges.task_line import Part
+from activities.git.merges.task_line import LinePart
 from activities.host.context import Context
 from activities.store import branch_rows, job_rows
 from workflows.model.event_kinds import BranchEventKind
 from workflows.model.jobs import JobRun, Work
 
 
-def needed(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
+def revisions_to_merge(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
     """Return the revisions to merge, in order.
 
     A missing branch counts by its last commit, unless a person dropped it without merging: then its work is not wanted.
     """
     if all(git_branches.tip(repo, branch) for branch in run.branch_deps):
         return run.branch_deps
-    known, unwanted = heads(context, run), _unwanted(context, run)
+    known, unwanted = heads(context, run), _dropped_branches(context, run)
     revisions = []
     for branch in run.branch_deps:
         if git_branches.tip(repo, branch):
@@ -29,14 +29,14 @@ def needed(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
     return tuple(revisions)
 
 
-def parts_of(context: Context, repo: Path, run: JobRun, works: Sequence[Work]) -> list[Part]:
+def parts_of(context: Context, repo: Path, run: JobRun, works: Sequence[Work]) -> list[LinePart]:
     """Return the parts of the line, without dropped work; a branch counts as its job left it, without later changes."""
     tips = {each.branch: git_branches.tip(repo, each.branch) for each in works}
-    unwanted = set() if all(tips.values()) else _unwanted(context, run)
+    unwanted = set() if all(tips.values()) else _dropped_branches(context, run)
     return [
-        Part(each.leg, each.job_id, each.branch, each.head or tips[each.branch] or "")
-        for each in works
-        if each.branch not in unwanted or tips[each.branch]
+        LinePart(work.leg, work.job_id, work.branch, work.head or tips[work.branch] or "")
+        for work in works
+        if work.branch not in unwanted or tips[work.branch]
     ]
 
 
@@ -45,7 +45,7 @@ def heads(context: Context, run: JobRun) -> dict[str, str | None]:
     return {job.branch: job.head_sha for job in job_rows.tree(context.store, run.root_job_id) if job.branch}
 
 
-def _unwanted(context: Context, run: JobRun) -> set[str]:
+def _dropped_branches(context: Context, run: JobRun) -> set[str]:
     """Return the branches that a person dropped without merging them."""
     return {
         event.branch

@@ -22,7 +22,7 @@ from activities.host.slots import in_turn, out_of_turn
 from activities.jobs.session import EarlierSession
 from activities.jobs.snapshots import Snapshots
 from activities.jobs.workspace import branch_name
-from activities.runs import supervised_run as runs
+from activities.runs import supervised_run
 from activities.runs.output import read_bounded
 from activities.runs.regular_files import NotRegularError
 from activities.runs.run_folders import ready
@@ -71,7 +71,7 @@ class Execution:
     context: Context
     adapter: Adapter
     run: JobRun
-    """The run as it is `shown` to its program."""
+    """The run as it is shown to its program."""
     cwd: Path
     run_dir: Path
     on_progress: Callable[[Progress], None]
@@ -126,7 +126,7 @@ class Execution:
     async def stop(self) -> None:
         """Stop all running programs of this attempt."""
         for run_dir in _runs_of(self.run_dir):
-            await runs.stop(run_dir, self.context.settings.worker.stop_grace)
+            await supervised_run.stop(run_dir, self.context.settings.worker.stop_grace)
 
     def _dir(self, suffix: str) -> Path:
         return self.run_dir.with_name(self.run_dir.name + suffix)
@@ -136,7 +136,8 @@ class Execution:
         limit = self.run.assignment.timeout_seconds
         if limit is None:
             return None
-        ends = (runs.read_end(each) for run_dir in (*self.earlier, self.run_dir) for each in _runs_of(run_dir))
+        folders = (folder for try_dir in (*self.earlier, self.run_dir) for folder in _runs_of(try_dir))
+        ends = map(supervised_run.read_end, folders)
         took = (end.ended_at - end.started_at for end in ends if end and end.started_at and end.ended_at)
         return max(0.0, limit - sum(took))
 
@@ -169,7 +170,7 @@ class Execution:
             box=self._box,
             most_bytes=self.context.settings.worker.job_disk * GIB,
         )
-        self._claim = runs.begin(request)
+        self._claim = supervised_run.begin(request)
 
     async def _end(self) -> RunEnd:
         """Wait for the program's end; stop it if it retries its login in vain, which may take minutes."""
@@ -186,7 +187,8 @@ class Execution:
             if progress.stdout_bytes != looked and not ending:
                 looked = progress.stdout_bytes
                 if self.adapter.tries_in_vain(call.run_dir / "stdout.log"):
-                    ending.append(asyncio.create_task(runs.stop(call.run_dir, self.context.settings.worker.stop_grace)))
+                    stopping = supervised_run.stop(call.run_dir, self.context.settings.worker.stop_grace)
+                    ending.append(asyncio.create_task(stopping))
 
         try:
             return await self.context.room.follow(call.run_dir, claim, self.cwd, see)
@@ -237,7 +239,7 @@ class Execution:
         self._throw_away(call.run_dir / "tmp")
         if rest := self.adapter.only_sessions(call):
             self._throw_away(rest)
-        return replace(executed, report=replace(report, usage=self._spent(call, report)), box=boxing.told(box))
+        return replace(executed, report=replace(report, usage=self._own_usage(call, report)), box=boxing.told(box))
 
     def _in_words(self, fault: Failed) -> str:
         """Return a failure's message, with what to do about a refused model or a context that is too long."""
@@ -263,7 +265,7 @@ class Execution:
             if path.is_dir():
                 delete_later.in_background(delete_later.put_away(self.context.home.root / delete_later.FOLDER, path))
 
-    def _spent(self, call: ProgramCall, report: ProgramReport) -> Usage:
+    def _own_usage(self, call: ProgramCall, report: ProgramReport) -> Usage:
         """Return the tokens of this run alone, even if its program counts those of the whole session."""
         if not report.cumulative or not report.session or too_long("session", storable(report.session)):
             return report.usage
@@ -273,7 +275,7 @@ class Execution:
         return usage_rows.of_turn(self.context.store, runtime, session, turn, report.usage, fresh=fresh)
 
 
-def shown(context: Context, run: JobRun) -> JobRun:
+def with_secrets(context: Context, run: JobRun) -> JobRun:
     """Return a run with stored secrets put back into its command. Raise ServiceError if another host keeps one."""
     worker = run.assignment.worker
     worker = worker.model_copy(update={"command": tuple(map(context.kept.show, worker.command))})

@@ -103,7 +103,7 @@ def _ending(context: Context, run: JobRun) -> str:
     if form is not Form.WHOLE and not corrects:
         return explain_contract(form)
     judged = not run.brief and bool(run.rules)
-    installed = [_installed(context, name) for name in context.settings.configured_runtimes]
+    installed = [_describe_runtime(context, name) for name in context.settings.configured_runtimes]
     there = agent_rows.routable(context.store, run.repo)
     team = render_team(
         there,
@@ -117,7 +117,7 @@ def _ending(context: Context, run: JobRun) -> str:
     return f"{team}\n\n{explain_contract(form, budget.width if budget else 0)}"
 
 
-def _installed(context: Context, name: str) -> Installed:
+def _describe_runtime(context: Context, name: str) -> Installed:
     settings = context.settings
     section = settings.runtime(name)
     program = program_of(name, section.adapter)
@@ -177,10 +177,10 @@ def _write_briefs(context: Context, brief: ContinuationBrief) -> None:
 
 def _texts(context: Context, digests: Iterable[str]) -> dict[str, str]:
     """Return the readable texts; missing ones are reported where they are used."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for digest in digests:
         try:
-            found[digest] = context.artifacts.get(digest).decode(errors="replace")
+            texts[digest] = context.artifacts.get(digest).decode(errors="replace")
         except NotFoundError:
             continue
-    return found
+    return texts

@@ -1,6 +1,6 @@
 """The activity that runs one attempt of a job: its program, one repair, its evidence, its record.
 
-`host.attempt` opens, finds and stops attempts; `verdict` judges ended programs.
+`host.attempt` opens, finds and stops attempts; `judgement` judges ended programs.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from activities.host.heartbeat import Heartbeat
 from activities.host.slots import Need, Slots, in_turn
 from activities.host.until_hub import until_hub
 from activities.jobs import attempt_outcome, deferral, workspace
-from activities.jobs.execution import Executed, Execution, shown
+from activities.jobs.execution import Executed, Execution, with_secrets
+from activities.jobs.judgement import Failure, Settled, as_failure, check_evidence, judge
 from activities.jobs.prompt import is_leaf, prompt_of, seed_of, with_whole_prompts
 from activities.jobs.session import earlier_session
 from activities.jobs.snapshots import Snapshots
-from activities.jobs.verdict import Failure, Settled, as_failure, held_to_evidence, judge
 from activities.jobs.workspace import Workspace
 from activities.redaction.redact import redacted
 from activities.store import attempt_rows
@@ -96,7 +96,7 @@ class JobAttempt:
         self._execution = Execution(
             context,
             self.adapter,
-            shown(context, run),
+            with_secrets(context, run),
             self._workspace.worktree.path,
             run_dir,
             beat.see,
@@ -111,7 +111,7 @@ class JobAttempt:
             self._fault = fault
 
     async def play(self) -> JobOutcome | Deferral:
-        """Run program, verdict, at most one repair, evidence and record; or defer the run."""
+        """Run program, judgement, at most one repair, evidence and record; or defer the run."""
         if self._fault is not None:
             raise self._fault
         while True:
@@ -127,17 +127,17 @@ class JobAttempt:
         """Return the end of the attempt; None after starting the repair of a faulty result (ruling A5)."""
         self._programs.append(executed)
         first, *repair = self._programs
-        verdict = judge(executed, self.run.assignment.timeout_seconds, on_order=self._stopping)
-        if isinstance(verdict, Rejected) and repair:
+        judgement = judge(executed, self.run.assignment.timeout_seconds, on_order=self._stopping)
+        if isinstance(judgement, Rejected) and repair:
             if reason := same_output(first.report.text, executed.report.text):
-                verdict = Failure(f"{reason}: {redacted(verdict.faults[0].message)}")
-        elif isinstance(verdict, Rejected) and not self._stopping:
+                judgement = Failure(f"{reason}: {redacted(judgement.faults[0].message)}")
+        elif isinstance(judgement, Rejected) and not self._stopping:
             seed = seed_of(self.context, self.run, "repair")
-            prompt = repair_prompt(verdict.faults, first.report.text, leaf=is_leaf(self.run), seed=seed)
+            prompt = repair_prompt(judgement.faults, first.report.text, leaf=is_leaf(self.run), seed=seed)
             self._execution.repair(redacted(prompt), first.report.session)
             return None
         self.finishing = True
-        return self._defer(verdict) if isinstance(verdict, Blocker) else self._finish(verdict)
+        return self._defer(judgement) if isinstance(judgement, Blocker) else self._finish(judgement)
 
     async def stop(self) -> None:
         """Stop the program; `play` continues by recording its work."""
@@ -160,41 +160,41 @@ class JobAttempt:
         workspace.rest(self._workspace)
         return deferred
 
-    def _finish(self, verdict: Settled) -> JobOutcome:
+    def _finish(self, judgement: Settled) -> JobOutcome:
         runs, folder, snapshots = self._programs, self._workspace, self._execution.snapshots
-        if (moved := self._moved()) is not None:
+        if (moved := self._outcome_elsewhere()) is not None:
             return moved
-        if isinstance(verdict, Accepted):
-            verdict = replace(verdict, result=with_whole_prompts(self.context, self.run, verdict.result))
-        result = verdict.result if isinstance(verdict, Accepted) else None
+        if isinstance(judgement, Accepted):
+            judgement = replace(judgement, result=with_whole_prompts(self.context, self.run, judgement.result))
+        result = judgement.result if isinstance(judgement, Accepted) else None
         models = [executed.report.model for executed in runs if executed.report.model]
         evidence = workspace.collect(folder, self.run, result, models[-1] if models else None)
         with until_hub(partial(self.context.reports.held_up, self.run), done=True):
             evidence = workspace.publish(self.context, self.run, folder, evidence)
         remarks = (f"not in its snapshots: {row}" for row in snapshots.left_out if row not in evidence.odd)
         evidence = replace(evidence, odd=(*evidence.odd, *remarks))
-        verdict = held_to_evidence(verdict, self.run, runs, evidence)
+        judgement = check_evidence(judgement, self.run, runs, evidence)
         usages = [each.usage for each in self._before] + [executed.report.usage for executed in runs]
         usage = sum(usages, Usage())
-        outcome = attempt_outcome.outcome(self.context, self.run, verdict, evidence, usage, folder.worktree.branch)
-        told = (*outcome.notices, *attempt_outcome.of_evidence(self.run, evidence))
-        told += attempt_outcome.of_edits(self.run, verdict, evidence)
-        told += attempt_outcome.of_repair(self.run, runs)
-        told += attempt_outcome.of_output(self.run, runs[-1] if runs else None)
-        told += attempt_outcome.of_attempt(self.run, self._row, self._before, self._execution.resumes)
-        outcome = outcome.model_copy(update={"begun_at": self._row.started_at, "notices": told})
+        outcome = attempt_outcome.outcome(self.context, self.run, judgement, evidence, usage, folder.worktree.branch)
+        notices = (*outcome.notices, *attempt_outcome.of_evidence(self.run, evidence))
+        notices += attempt_outcome.of_edits(self.run, judgement, evidence)
+        notices += attempt_outcome.of_repair(self.run, runs)
+        notices += attempt_outcome.of_output(self.run, runs[-1] if runs else None)
+        notices += attempt_outcome.of_attempt(self.run, self._row, self._before, self._execution.resumes)
+        outcome = outcome.model_copy(update={"begun_at": self._row.started_at, "notices": notices})
         if runs:
             model = models[-1] if models else None
             outcome = outcome.model_copy(update={"session": runs[-1].report.session, "model": model})
         outcome = attempt_outcome.travelling(outcome)
-        payload = attempt_outcome.payload(self.context, verdict, evidence)
-        diagnostics = attempt_outcome.diagnostics(verdict, runs, evidence) | {"start_sha": folder.worktree.base}
+        payload = attempt_outcome.payload(self.context, judgement, evidence)
+        diagnostics = attempt_outcome.diagnostics(judgement, runs, evidence) | {"start_sha": folder.worktree.base}
         attempt_rows.close(self.context.store, self._row, outcome, payload, diagnostics)
         snapshots.remove(folder.repo)
         workspace.dispose(folder, self.run, evidence)
         return outcome
 
-    def _moved(self) -> JobOutcome | None:
+    def _outcome_elsewhere(self) -> JobOutcome | None:
         """Return the outcome of an attempt that was taken from this host; its work is kept elsewhere (ruling Q5)."""
         can_move = self._execution.snapshots.through is not None
         row = attempt_rows.get(self.context.store, *self._row.key) if can_move else None

@@ -40,7 +40,7 @@ def latest(repo: Path, through: Hub, job_id: str, attempt: int = 1) -> str | Non
     return None
 
 
-def handed_over(repo: Path, through: Hub, run: JobRun, branch: str) -> tuple[str, str] | None:
+def adopt(repo: Path, through: Hub, run: JobRun, branch: str) -> tuple[str, str] | None:
     """Return the snapshot that a moved job goes on from, and its base; it is this attempt's own from now on (Q6).
 
     The branch moves to the snapshot's base, unless it has other commits than that: then the job begins afresh.
@@ -113,7 +113,7 @@ class Snapshots:
             if made.left_out != self.left_out:
                 self.left_out = made.left_out
                 log.warning("%s: left out of its snapshot: %s", self.job_id, "; ".join(made.left_out) or "nothing")
-            if made.commit and made.commit != work_in_progress.pushed(self.worktree):
+            if made.commit and made.commit != work_in_progress.pushed_snapshot(self.worktree):
                 with out_of_turn():
                     self.push(made.commit)
         except Exception as fault:  # whatever it is, the next minute is another try
@@ -123,14 +123,14 @@ class Snapshots:
         """Push a snapshot. It is recorded before, too: one that may be at the hub is removed at the end."""
         if self.through is not None:
             side = side_of(self.worktree.path)
-            before = work_in_progress.pushed(self.worktree)
+            before = work_in_progress.pushed_snapshot(self.worktree)
             work_in_progress.mark_pushed(self.worktree, before or "about to be")
             hub.overwrite(side, self.through, commit, name_of(self.job_id, self.attempt))
             work_in_progress.mark_pushed(self.worktree, commit)
 
     def remove(self, repo: Path) -> None:
         """Remove the snapshots of this job at the hub, if this attempt has pushed one; errors leave them to a sweep."""
-        if self.through is not None and work_in_progress.pushed(self.worktree):
+        if self.through is not None and work_in_progress.pushed_snapshot(self.worktree):
             with contextlib.suppress(ServiceError, OSError), out_of_turn():
                 names = [name_of(self.job_id, number) for number in range(1, self.attempt + 1)]
                 hub.remove(repo, self.through, names)

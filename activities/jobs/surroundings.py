@@ -7,8 +7,7 @@ from activities.boxes import control_group
 from activities.boxes.allowed_hosts import ANY
 from activities.boxes.box import Network
 from activities.git import pull_requests
-from activities.git.merges import task_line as git
-from activities.git.merges.task_line import Line
+from activities.git.merges.task_line import LeftOutBranch, TaskLine, name_of
 from activities.git.pull_requests import Source
 from activities.host import boxing
 from activities.host.context import Context
@@ -35,7 +34,7 @@ _MOST_HOSTS = 8
 def surroundings_of(context: Context, run: JobRun, workspace: Workspace) -> Surroundings:
     """Return the surroundings of a run that is about to start."""
     worktree = workspace.worktree
-    line = workspace.line or Line(worktree.base, worktree.base)
+    line = workspace.line or TaskLine(worktree.base, worktree.base)
     out = line.left_out
     return Surroundings(
         repo=run.repo,
@@ -44,7 +43,7 @@ def surroundings_of(context: Context, run: JobRun, workspace: Workspace) -> Surr
         base=line.base,
         line=line.commit,
         given=run.branch_deps,
-        allowed=_allowed(context.settings, run),
+        allowed=_permissions(context.settings, run),
         people=line.people,
         merged=line.merged,
         at_base=run.at_base,
@@ -64,21 +63,21 @@ def _target(workspace: Workspace, run: JobRun) -> str:
     return pull_requests.target(Source(workspace.repo, asked.github, asked.web or WEB), asked.into)
 
 
-def _reference(left: git.LeftOut, own: str | None) -> str:
+def _reference(left: LeftOutBranch, own: str | None) -> str:
     """Return the reference with which `git merge` merges left-out work, or the line."""
     if left.leg:
-        return git.name_of(left.leg)
+        return name_of(left.leg)
     return "line" if left.branch == own else left.branch
 
 
-def _allowed(settings: Settings, run: JobRun) -> Allowed:
+def _permissions(settings: Settings, run: JobRun) -> Allowed:
     worker, own = run.assignment.worker, settings.worker
     policy, section = worker.autonomy_policy, settings.runtime(worker.runtime)
     program = program_of(worker.runtime, section.adapter)
-    scripted = _scripted(settings, worker)
+    is_script = _is_script(settings, worker)
     boxed = section.box != "none"
     return Allowed(
-        edits=scripted or policy in (AutonomyPolicy.WORKSPACE_WRITE, AutonomyPolicy.DANGER_FULL_ACCESS),
+        edits=is_script or policy in (AutonomyPolicy.WORKSPACE_WRITE, AutonomyPolicy.DANGER_FULL_ACCESS),
         commands=program is None or _ORDER.index(policy) >= _ORDER.index(program.builds_with),
         commits=may_commit(settings, worker),
         network=_network(section, worker.runtime, boxed=boxed),
@@ -100,10 +99,10 @@ def _dependencies(section: RuntimeSection, program: str) -> tuple[str, ...]:
 
 def may_commit(settings: Settings, worker: Worker) -> bool:
     """Return whether a worker's program may write `.git`, and so can commit and merge."""
-    return _scripted(settings, worker) or worker.autonomy_policy is AutonomyPolicy.DANGER_FULL_ACCESS
+    return _is_script(settings, worker) or worker.autonomy_policy is AutonomyPolicy.DANGER_FULL_ACCESS
 
 
-def _scripted(settings: Settings, worker: Worker) -> bool:
+def _is_script(settings: Settings, worker: Worker) -> bool:
     """Return whether the program is a script, which only its box confines, and may write."""
     program = program_of(worker.runtime, settings.runtime(worker.runtime).adapter)
     return program is None and worker.autonomy_policy is not AutonomyPolicy.READ_ONLY

@@ -42,9 +42,9 @@ async def _message(client: Client, workflow_id: str, failure: Failure) -> str:
     """Return a failure's message, decrypted if need be."""
     if not failure.HasField("encoded_attributes"):
         return failure.message
-    place = WorkflowSerializationContext(client.namespace, workflow_id)
+    context = WorkflowSerializationContext(client.namespace, workflow_id)
     try:
-        read = await client.data_converter.with_context(place).decode_failure(failure)
+        read = await client.data_converter.with_context(context).decode_failure(failure)
     except UnsealedError as error:
         return error.message
     return read.message if isinstance(read, FailureError) else str(read)

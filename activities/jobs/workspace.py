@@ -7,15 +7,15 @@ from pathlib import Path
 from activities.git import git_branches, hub
 from activities.git.command import all_printable
 from activities.git.git_branches import ref_part
-from activities.git.library import kept_open
+from activities.git.library import keep_open
 from activities.git.merges import begun_merge
 from activities.git.merges.into_worktree import MergeConflict, merge
-from activities.git.merges.task_line import LeftOut, Line, draw
-from activities.git.registered_repository import lent
+from activities.git.merges.task_line import LeftOutBranch, TaskLine, draw
+from activities.git.registered_repository import readable_folders
 from activities.git.work_folder import service_git_dir, worktrees
 from activities.git.work_folder.commit import commit_all
 from activities.git.work_folder.work_in_progress import lay_out, mark_pushed
-from activities.git.work_folder.worktree_changes import Diff, capture_diff, look, touched_files
+from activities.git.work_folder.worktree_changes import CapturedDiff, capture_diff, look, touched_files
 from activities.git.work_folder.worktrees import Worktree
 from activities.host import checkouts
 from activities.host.attempt import with_way_out
@@ -23,7 +23,7 @@ from activities.host.context import Context
 from activities.host.helper_process import FILL_SECONDS, LOOK_SECONDS, TooMuchError, apart, worth_keeping
 from activities.host.slots import out_of_turn
 from activities.jobs import snapshots
-from activities.jobs.dependencies import heads, needed, parts_of
+from activities.jobs.dependencies import heads, parts_of, revisions_to_merge
 from activities.runs.supervised_run import Claim
 from activities.store import attempt_rows, branch_rows, tree_rows
 from activities.store.attempt_rows import AttemptRow
@@ -52,9 +52,9 @@ class Workspace:
     worktree: Worktree
     lent: tuple[Path, ...] = ()
     """Folders of objects that its repository reads; the box permits only reading them."""
-    line: Line | None = None
+    line: TaskLine | None = None
     """The line it begins from; None once its agent has begun."""
-    merging: tuple[LeftOut, ...] = ()
+    merging: tuple[LeftOutBranch, ...] = ()
     """The work whose merge is begun in the work folder (ruling O6)."""
     snapshot: tuple[str, ...] | None = None
     """Remarks on files that the laid-out snapshot lacks; None without a snapshot (ruling Q6)."""
@@ -69,7 +69,7 @@ class Evidence:
     """The work that a job left in its worktree."""
 
     touched: Touched | None
-    diff: Diff | None = None
+    diff: CapturedDiff | None = None
     """Discarded changes of a reader."""
     observation: Observation | None = None
     head_sha: str | None = None
@@ -83,7 +83,7 @@ class Evidence:
     """Reason that the work could not be committed on its branch; the worktree is then kept."""
 
 
-@kept_open()
+@keep_open()
 def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folder: Path | None = None) -> Workspace:
     """Return the run's worktree, recording it before it is created. Repair it after a crash until its agent has begun.
 
@@ -95,7 +95,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     through = checkouts.hub_of(context, registered)
     if through is not None:
         through.check_allowed()
-    path = folder or worktrees.place(context.home.worktrees, _name(run))
+    path = folder or worktrees.worktree_path(context.home.worktrees, _name(run))
     branch = branch_name(run)
     begun = Claim.read(run_dir) or (branch and Claim.read(Path(row.run_dir)))
     # A writer's worktree also counts as begun by an earlier try, whose work is kept. A reader's later try begins anew,
@@ -103,23 +103,23 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
     if row.base_sha and begun and (branch or path.exists()):
         _record(context, run, row, path, row.base_sha)
         worktree = worktrees.find(path) or Worktree(path, row.base_sha, branch)
-        workspace = Workspace(repo, worktree, lent(repo))
+        workspace = Workspace(repo, worktree, readable_folders(repo))
     else:
-        workspace = _made(context, run, row, path, repo, registered, through)
+        workspace = _make(context, run, row, path, repo, registered, through)
     return replace(workspace, through=through, products=context.settings.git.build_products)
 
 
-def _made(
+def _make(
     context: Context, run: JobRun, row: AttemptRow, path: Path, repo: Path, registered: Repo, through: hub.Hub | None
 ) -> Workspace:
     branch = branch_name(run)
     _fetch(context, run, registered)
     line = _line(context, repo, run, registered)
     moved = through if run.moved_from else None
-    snapshot, its_base = (snapshots.handed_over(repo, moved, run, branch) if moved and branch else None) or (None, None)
+    snapshot, its_base = (snapshots.adopt(repo, moved, run, branch) if moved and branch else None) or (None, None)
     base = row.base_sha or its_base or line.commit
     _record(context, run, row, path, base)
-    worktree = _added(repo, path, branch, base, line.names)
+    worktree = _add(repo, path, branch, base, line.names)
     if run.shared_worktree:
         worktree = worktrees.mark_base(path, line.names)
     elif not run.own_branch:
@@ -128,20 +128,20 @@ def _made(
         worktree, line = _onto(worktree, line)
     if run.continuation is not Continuation.NONE:
         _tell_left_out(context, run, line)
-    wanted = needed(context, repo, run)
+    wanted = revisions_to_merge(context, repo, run)
     given = [worktrees.commit_of(repo, each) for each in wanted]  # before they are merged: never more than it sees
     if wanted and snapshot is None:
         worktree = apart(FILL_SECONDS, merge, worktree, wanted)
-    line = _without_merged(repo, line, given)
-    merging = _begun(run, worktree, line, fill=snapshot is None)
+    line = _drop_settled_conflicts(repo, line, given)
+    merging = _begin_merge(run, worktree, line, fill=snapshot is None)
     left_out = tuple(each for each in line.left_out if each not in merging)
-    merged = Workspace(repo, worktree, lent(repo), replace(line, left_out=left_out), merging)
+    merged = Workspace(repo, worktree, readable_folders(repo), replace(line, left_out=left_out), merging)
     if run.branch_deps:
         attempt_rows.give(context.store, row, given)
-    return _going_on(merged, snapshot) if snapshot else merged
+    return _lay_out_snapshot(merged, snapshot) if snapshot else merged
 
 
-def _begun(run: JobRun, worktree: Worktree, line: Line, *, fill: bool) -> tuple[LeftOut, ...]:
+def _begin_merge(run: JobRun, worktree: Worktree, line: TaskLine, *, fill: bool) -> tuple[LeftOutBranch, ...]:
     """Begin the merge that the job is to resolve; return the work that is merged (ruling O6)."""
     if not run.merges:
         return ()
@@ -156,7 +156,7 @@ def _begun(run: JobRun, worktree: Worktree, line: Line, *, fill: bool) -> tuple[
     return merging
 
 
-def _going_on(workspace: Workspace, snapshot: str) -> Workspace:
+def _lay_out_snapshot(workspace: Workspace, snapshot: str) -> Workspace:
     """Lay out the files of a snapshot in a new work folder."""
     mark_pushed(workspace.worktree, snapshot)
     return replace(workspace, snapshot=apart(FILL_SECONDS, lay_out, workspace.worktree, snapshot))
@@ -181,16 +181,16 @@ def _record(context: Context, run: JobRun, row: AttemptRow, path: Path, base: st
     attempt_rows.record_worktree(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=alone)
 
 
-def _onto(worktree: Worktree, line: Line) -> tuple[Worktree, Line]:
+def _onto(worktree: Worktree, line: TaskLine) -> tuple[Worktree, TaskLine]:
     """Merge the line into a branch with earlier work; on a conflict, the job begins from the branch."""
     try:
         return apart(FILL_SECONDS, merge, worktree, [line.commit]), line
     except MergeConflict as conflict:
-        own = LeftOut("", worktree.branch or "", worktree.base, ("the line",), conflict.files)
+        own = LeftOutBranch("", worktree.branch or "", worktree.base, ("the line",), conflict.files)
         return worktree, replace(line, left_out=(*line.left_out, own))
 
 
-def _added(repo: Path, path: Path, branch: str | None, base: str, names: dict[str, str]) -> Worktree:
+def _add(repo: Path, path: Path, branch: str | None, base: str, names: dict[str, str]) -> Worktree:
     if branch:
         return apart(FILL_SECONDS, worktrees.add_branch, repo, path, branch, base, names)
     return apart(FILL_SECONDS, worktrees.add_detached, repo, path, base, names)
@@ -226,28 +226,28 @@ def collect(workspace: Workspace, run: JobRun, result: ServiceResult | None, mod
     The commit names the model that the program reported, else the one that was asked for.
     """
     try:
-        return apart(LOOK_SECONDS, collected, workspace, run, result, model)
+        return apart(LOOK_SECONDS, collect_here, workspace, run, result, model)
     except TooMuchError as fault:
         return _unread(run, result, fault)
 
 
 def _unread(run: JobRun, result: ServiceResult | None, fault: ServiceError | OSError) -> Evidence:
     """Return the evidence of an unreadable work folder. A reader's folder is deleted nevertheless, with a remark."""
-    problem = f"the worktree cannot be read: {said(fault)}"
+    problem = f"the worktree cannot be read: {in_words(fault)}"
     observed = observe(result.changes_made, None) if result else None
     odd = () if run.assignment.action is Action.IMPLEMENT else (problem,)
     return Evidence(None, observation=observed, odd=odd, problem=problem)
 
 
-@kept_open()
-def collected(workspace: Workspace, run: JobRun, result: ServiceResult | None, model: str | None) -> Evidence:
+@keep_open()
+def collect_here(workspace: Workspace, run: JobRun, result: ServiceResult | None, model: str | None) -> Evidence:
     """Observe and commit the agent's work, in this process; `collect` calls this in a helper."""
     try:
         worktrees.repair(workspace.repo, workspace.worktree.path)
         seen = look(workspace.worktree, products=workspace.products)
     except (ServiceError, OSError) as error:
         return _unread(run, result, error)
-    touched, odd = touched_files(workspace.worktree, seen=seen), tuple(each.told for each in seen.odd)
+    touched, odd = touched_files(workspace.worktree, seen=seen), tuple(each.sentence for each in seen.odd)
     if run.assignment.action is not Action.IMPLEMENT:
         refused = (f"what was committed there: {seen.refused.message}",) if seen.refused else ()
         diff = capture_diff(workspace.worktree, seen=seen) if touched.files else None
@@ -259,12 +259,12 @@ def collected(workspace: Workspace, run: JobRun, result: ServiceResult | None, m
     through, ci_files = workspace.through, [name for name in touched.files if is_ci_file(name)]
     if through and through.has_branches and ci_files:
         problem = (
-            f"{', '.join(ci_files)}: CI files are not pushed to branches of {through.shown}, where they would run; "
+            f"{', '.join(ci_files)}: CI files are not pushed to branches of {through.safe_url}, where they would run; "
             "[git].hub names a repository where they may be pushed to"
         )
         return Evidence(touched, observation=observed, odd=odd, problem=problem)
-    if not seen.refused and (left := begun_merge.unresolved(workspace.worktree, seen)):
-        return _unfinished(workspace, run, result, Evidence(touched, observation=observed, odd=odd), left)
+    if not seen.refused and (left := begun_merge.merge_faults(workspace.worktree, seen)):
+        return _unfinished_merge(workspace, run, result, Evidence(touched, observation=observed, odd=odd), left)
     try:
         worker = run.assignment.worker
         summary = result.summary if result else f"{run.assignment.action} for {run.job_id} by {worker.name}"
@@ -272,15 +272,15 @@ def collected(workspace: Workspace, run: JobRun, result: ServiceResult | None, m
         head = commit_all(workspace.worktree, run.job_id, summary, seen, trailers)
         if run.own_branch:  # the commit represents the chain's own work, even without changes by this job
             head = head or workspace.worktree.base
-        joined = service_git_dir.joined(workspace.worktree.path) or ()
+        joined = service_git_dir.read_built_on(workspace.worktree.path) or ()
         lines = tuple(each for each in joined if each in workspace.worktree.names.values())
         return Evidence(touched, observation=observed, head_sha=head, odd=odd, joined=joined, lines=lines)
     except (ServiceError, OSError) as error:
-        problem = f"the work could not be committed: {said(error)}"
+        problem = f"the work could not be committed: {in_words(error)}"
         return Evidence(touched, observation=observed, odd=odd, problem=problem)
 
 
-def _unfinished(
+def _unfinished_merge(
     workspace: Workspace, run: JobRun, result: ServiceResult | None, evidence: Evidence, left: tuple[str, ...]
 ) -> Evidence:
     """Return the evidence of a job that left its merge unfinished, of which nothing is committed (ruling O6).
@@ -315,11 +315,11 @@ def publish(context: Context, run: JobRun, workspace: Workspace, evidence: Evide
         kept = hub.keep(workspace.repo, through, commit, branch, f"{branch}{hub.AT_HOST}{ref_part(context.host)}")
     if kept == branch:
         return evidence
-    remark = f"{branch} has other commits at {through.shown}: this work is kept there as {through.ref(kept)}"
+    remark = f"{branch} has other commits at {through.safe_url}: this work is kept there as {through.ref(kept)}"
     return replace(evidence, odd=(*evidence.odd, remark))
 
 
-def said(error: ServiceError | OSError) -> str:
+def in_words(error: ServiceError | OSError) -> str:
     """Return an error with its command as part of a sentence."""
     return with_way_out(error.message, error.hint) if isinstance(error, ServiceError) else str(error)
 
@@ -341,7 +341,7 @@ def abandon(context: Context, run: JobRun, row: AttemptRow) -> None:
     if Claim.read(Path(row.run_dir)) is None:
         with contextlib.suppress(ServiceError, OSError):
             placed = attempt_rows.get(context.store, run.job_id, run.attempt) or row
-            own = worktrees.place(context.home.worktrees, _name(run))
+            own = worktrees.worktree_path(context.home.worktrees, _name(run))
             path = own.with_name(Path(placed.worktree).name) if placed.worktree else own
             worktrees.dispose(checkouts.path_by_name(context, run.repo), path)
 
@@ -362,7 +362,7 @@ def _name(run: JobRun) -> str:
     return worktrees.worktree_name(run.repo, f"{run.job_id}-{run.attempt}")
 
 
-def _line(context: Context, repo: Path, run: JobRun, registered: Repo) -> Line:
+def _line(context: Context, repo: Path, run: JobRun, registered: Repo) -> TaskLine:
     """Draw the line that the job begins from, with the names for its repository (rulings O2 to O4)."""
     base, merged = (
         _base(context, repo, run, registered),
@@ -370,7 +370,7 @@ def _line(context: Context, repo: Path, run: JobRun, registered: Repo) -> Line:
     )
     start = _start(context, run, merged) if merged else base
     parts, given = parts_of(context, repo, run, run.line), parts_of(context, repo, run, run.deps)
-    line = apart(FILL_SECONDS, draw, repo, base, start, parts, given) if parts or given else Line(base, start)
+    line = apart(FILL_SECONDS, draw, repo, base, start, parts, given) if parts or given else TaskLine(base, start)
     return replace(line, people=bool(merged) and git_branches.contains(repo, start, merged or start))
 
 
@@ -382,7 +382,7 @@ def _base(context: Context, repo: Path, run: JobRun, registered: Repo) -> str:
     if base == UNRESOLVED:
         with out_of_turn():
             base = tree_rows.resolve_base(context.store, run.root_job_id, checkouts.newest(context, registered))
-    return worktrees.begun_from(repo, base, context.host, f"service job retry {run.job_id}")
+    return worktrees.starting_commit(repo, base, context.host, f"service job retry {run.job_id}")
 
 
 def _resolved_base(context: Context, run: JobRun) -> str:
@@ -410,30 +410,30 @@ def _parents_base(context: Context, run: JobRun) -> list[str]:
     return [each.base_sha for each in attempt_rows.of_job(context.store, run.parent_job_id)[-1:] if each.base_sha]
 
 
-def _without_merged(repo: Path, line: Line, given: list[str]) -> Line:
+def _drop_settled_conflicts(repo: Path, line: TaskLine, given: list[str]) -> TaskLine:
     """Remove the conflicts of branches that one of the job's dependencies has merged already."""
 
-    def is_merged(each: LeftOut) -> bool:
-        return bool(each.files) and any(git_branches.contains(repo, end, each.commit) for end in given)
+    def is_merged(part: LeftOutBranch) -> bool:
+        return bool(part.files) and any(git_branches.contains(repo, end, part.commit) for end in given)
 
     return replace(line, left_out=tuple(each for each in line.left_out if not is_merged(each)))
 
 
-def _tell_left_out(context: Context, run: JobRun, line: Line) -> None:
+def _tell_left_out(context: Context, run: JobRun, line: TaskLine) -> None:
     """Record an event for each branch left out, once per generation (ruling O3)."""
-    for each in line.left_out:
-        others = " and ".join(each.against) or "what was there before"
-        why = f"it conflicts with {others} in {', '.join(each.files)}" if each.files else "its commits are gone"
-        who = f"leg {each.leg}" if each.leg else "the coordinator's own work"
+    for part in line.left_out:
+        others = " and ".join(part.against) or "what was there before"
+        why = f"it conflicts with {others} in {', '.join(part.files)}" if part.files else "its commits are gone"
+        who = f"leg {part.leg}" if part.leg else "the coordinator's own work"
         event = BranchEvent(
             actor=context.host,
-            branch=each.branch,
-            head_sha=each.commit,
+            branch=part.branch,
+            head_sha=part.commit,
             task_branch=task_branch(run),
             merged=False,
-            leg=each.leg,
-            against=list(each.against),
-            files=list(each.files),
+            leg=part.leg,
+            against=list(part.against),
+            files=list(part.files),
         )
-        message = f"{who} ({each.branch}) is not on the line: {why}"
+        message = f"{who} ({part.branch}) is not on the line: {why}"
         branch_rows.record(context.store, BranchEventKind.LINE_CONFLICT, run.job_id, event, message)

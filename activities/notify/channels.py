@@ -69,7 +69,7 @@ class LogFile:
             raise DeliveryError(str(error)) from None
 
 
-class Command:
+class CommandChannel:
     """The operator's command: the whole text on standard input, short values in `SERVICE_NOTIFICATION_*`."""
 
     name = "command"
@@ -93,8 +93,8 @@ class Command:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise DeliveryError(str(error)) from None
         if done.returncode != 0:
-            said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise DeliveryError(f"exit code {done.returncode}{f': {said[-1][:300]}' if said else ''}")
+            lines = done.stderr.decode(errors="replace").strip().splitlines()
+            raise DeliveryError(f"exit code {done.returncode}{f': {lines[-1][:300]}' if lines else ''}")
 
 
 class Webhook:

@@ -12,8 +12,8 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat, beating
-from activities.notify import message as telling
-from activities.notify.channels import Channel, Command, DeliveryError, LogFile, Webhook
+from activities.notify import message
+from activities.notify.channels import Channel, CommandChannel, DeliveryError, LogFile, Webhook
 from activities.settings import ready
 from activities.store import outbox
 from workflows.temporal.calls import TASK_TIMEOUT
@@ -56,7 +56,7 @@ class Deliverer:
         if notification is None:
             raise ApplicationError(f"the notification {notification_id} is not there yet", type="NotThere")
         dashboard = ready.dashboard_url(self._context.home, self._context.settings.bridge)
-        notification = telling.complete(self._context.store, notification, dashboard)
+        notification = message.complete(self._context.store, notification, dashboard)
         failed = []
         for channel in channels(self._context):
             if outbox.is_delivered(self._context.store, notification_id, channel.name):
@@ -75,11 +75,11 @@ class Deliverer:
 def channels(context: Context) -> Sequence[Channel]:
     """Build the channels of the settings."""
     wanted = context.settings.notify
-    found: list[Channel] = []
+    chosen: list[Channel] = []
     if wanted.log:
-        found.append(LogFile(context.home.root / "notifications.jsonl"))
+        chosen.append(LogFile(context.home.root / "notifications.jsonl"))
     if wanted.command:
-        found.append(Command(tuple(wanted.command), context.environ))
+        chosen.append(CommandChannel(tuple(wanted.command), context.environ))
     if wanted.webhook_url:
-        found.append(Webhook(wanted.webhook_url, wanted.secret(context.environ)))
-    return found
+        chosen.append(Webhook(wanted.webhook_url, wanted.secret(context.environ)))
+    return chosen

@@ -22,26 +22,31 @@ _SOMEBODY = frozenset({WaitsFor.RESUME, WaitsFor.RETRY, WaitsFor.DISMISS, WaitsF
 _BADLY = frozenset({JobState.FAILED, JobState.BLOCKED})
 
 
-def complete(store: Engine, told: Notification, dashboard: str = "") -> Notification:
+def complete(store: Engine, notification: Notification, dashboard: str = "") -> Notification:
     """Add to the notification all that a person needs who sees nothing else, as of now."""
-    task = job_rows.task_of(store, told.root_job_id)
+    task = job_rows.task_of(store, notification.root_job_id)
     if task is None:
-        typed = (way_to_move(told.job_id),) if told.kind == HOST_UNSEEN else ()
-        return replace(told, text="\n".join(map(one_line, (told.message, *typed))), commands=typed)
-    known = job_rows.tree(store, told.root_job_id)
-    used = ledger_of(task, known, told.at)
-    waiting = _round(store, told)
+        typed = (way_to_move(notification.job_id),) if notification.kind == HOST_UNSEEN else ()
+        return replace(notification, text="\n".join(map(one_line, (notification.message, *typed))), commands=typed)
+    known = job_rows.tree(store, notification.root_job_id)
+    used = ledger_of(task, known, notification.at)
+    waiting = _round(store, notification)
     failing = [] if waiting else [job for job in known if job.state in _BADLY][:MOST_FAILING]
-    kept = tree_rows.get(store, told.root_job_id)
+    kept = tree_rows.get(store, notification.root_job_id)
     cost = spend(kept.start.settings.bounds if kept else Bounds(), used)
     going_on = (task.next,) if task.waits_for in _SOMEBODY else ()
     commands = going_on if waiting is None else waiting.commands  # empty once the wait has ended
-    page = f"{dashboard}/ui/trees/{told.root_job_id}" if dashboard and commands else ""
-    lines = [one_line(told.message), f"{task.repo}: {plain(task.title)}", *_asked(waiting), *_failed(failing)]
+    page = f"{dashboard}/ui/trees/{notification.root_job_id}" if dashboard and commands else ""
+    lines = [
+        one_line(notification.message),
+        f"{task.repo}: {plain(task.title)}",
+        *_questions(waiting),
+        *_failures(failing),
+    ]
     if waiting and waiting.end is None:
         lines.append(f"until {clock(waiting.expires_at)}")
     return replace(
-        told,
+        notification,
         repo=task.repo,
         title=task.title,
         text="\n".join([*lines, cost, *map(one_line, commands), *([f"or on the page {page}"] if page else [])]),
@@ -58,16 +63,20 @@ def complete(store: Engine, told: Notification, dashboard: str = "") -> Notifica
     )
 
 
-def _round(store: Engine, told: Notification) -> RoundRecord | None:
+def _round(store: Engine, notification: Notification) -> RoundRecord | None:
     """Return the coordinator's last round before the notification."""
-    if not told.kind.startswith("round_"):
+    if not notification.kind.startswith("round_"):
         return None
-    mine = [each for each in round_rows.of_tree(store, told.root_job_id) if each.coordinator_id == told.job_id]
-    before = [each for each in mine if each.opened_at <= told.at]
+    mine = [
+        each
+        for each in round_rows.of_tree(store, notification.root_job_id)
+        if each.coordinator_id == notification.job_id
+    ]
+    before = [each for each in mine if each.opened_at <= notification.at]
     return (before or mine)[-1] if mine else None
 
 
-def _asked(waiting: RoundRecord | None) -> Iterator[str]:
+def _questions(waiting: RoundRecord | None) -> Iterator[str]:
     for question in waiting.questions if waiting else ():
         choices = f" [{' | '.join(plain(each) for each in question.choices)}]" if question.choices else ""
         yield f"  {question.id}: {plain(question.prompt)[:TEXT_SHOWN]}{choices[:TEXT_SHOWN]}"
@@ -77,7 +86,7 @@ def _asked(waiting: RoundRecord | None) -> Iterator[str]:
         yield f"  this is over: {waiting.closed}"
 
 
-def _failed(failing: list[JobRecord]) -> Iterator[str]:
+def _failures(failing: list[JobRecord]) -> Iterator[str]:
     for job in failing:
         name = job.delegation_id or job.continuation
         yield f"  {name} ({job.job_id}) {job.state}: {plain(job.reason or job.summary)[:TEXT_SHOWN]}"

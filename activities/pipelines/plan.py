@@ -48,7 +48,7 @@ def plan(
     base: str | None = None,
     timeout: str | None = None,
     token: str | None = None,
-    describe: Callable[[Bound], Bound] = lambda found: found,
+    describe: Callable[[Bound], Bound] = lambda binding: binding,
     here: Callable[[Repo], Repo] = lambda repo: repo,
 ) -> RunInput:
     """Plan a run from the pipeline, its agents and the heads of its pull requests as they are now.
@@ -64,7 +64,7 @@ def plan(
     repo = here(_repo(store, pipeline))
     bindings = _bindings(repo, settings, (pull_request, issue), definition, token)
     bindings = {numbers: describe(each) for numbers, each in bindings.items()}
-    ours = _based(bindings[pull_request, issue], repo, settings.host, base or definition.base)
+    ours = _with_base(bindings[pull_request, issue], repo, settings.host, base or definition.base)
     return RunInput(
         run_id=run_id,
         pipeline=name,
@@ -81,7 +81,7 @@ def plan(
         payload=artifacts.text(canonical_payload(payload)),
         settings=settings.snapshot(),
         stages=tuple(
-            _belonging(_stage(store, settings, artifacts, definition, stage, payload), bindings[_numbers(stage)], ours)
+            _bind(_stage(store, settings, artifacts, definition, stage, payload), bindings[_numbers(stage)], ours)
             for stage in definition.stages
         ),
     )
@@ -107,7 +107,7 @@ def _bindings(
         raise NotRunnableError(refused.message, refused.hint) from None
 
 
-def _belonging(stage: PlannedShell | PlannedAgent, own: Bound, runs: Bound) -> PlannedShell | PlannedAgent:
+def _bind(stage: PlannedShell | PlannedAgent, own: Bound, runs: Bound) -> PlannedShell | PlannedAgent:
     """Bind an agent's stage to what its file says, else to the run's pull request or issue (ruling L1)."""
     if isinstance(stage, PlannedShell):
         return stage
@@ -138,7 +138,7 @@ def _repo(store: Engine, pipeline: Pipeline) -> Repo:
     return repo
 
 
-def _based(run: Bound, repo: Repo, here: str, ref: str | None) -> Bound:
+def _with_base(run: Bound, repo: Repo, here: str, ref: str | None) -> Bound:
     """Resolve one base commit for all stages, so that later commits don't matter (ruling O1).
 
     Without a `ref` the stages report what is wrong with the checkout.
@@ -162,9 +162,9 @@ def _stage(
     timeout = parse_duration(stage.timeout) if stage.timeout else None
     if isinstance(stage, ShellStage):
         script = artifacts.text(Script(command=stage.command, env=stage.env).model_dump_json())
-        return PlannedShell(**_shared(stage), timeout_seconds=timeout, script=script)
+        return PlannedShell(**_common_fields(stage), timeout_seconds=timeout, script=script)
     return PlannedAgent(
-        **_shared(stage),
+        **_common_fields(stage),
         assignment=Assignment(
             worker=artifacts.travelling(_worker(store, settings, definition, stage)),
             action=stage.action,
@@ -177,7 +177,7 @@ def _stage(
     )
 
 
-def _shared(stage: ShellStage | AgentStage) -> dict[str, Any]:
+def _common_fields(stage: ShellStage | AgentStage) -> dict[str, Any]:
     """Return the fields that a plan takes from its stage unchanged."""
     return stage.model_dump(include={"id", "needs", "retry", "require", "prefer"})
 

@@ -24,7 +24,7 @@ from workflows.pipeline.rows import RunRecord, RunRecords, StageRecord
 from workflows.temporal.pipeline_calls import Firing, PlannedRun
 
 
-def begun(artifacts: Artifacts, start: RunInput) -> Begun:
+def definition_and_payload(artifacts: Artifacts, start: RunInput) -> Begun:
     """Return the definition and payload that a run was started with, in full."""
     return Begun(artifacts.read(start.definition), json.loads(artifacts.read(start.payload)))
 
@@ -42,7 +42,7 @@ class RunRecorder:
         with permanent_errors.translated():
             if start is not None and records.run.state in OPEN_RUNS:
                 self._first_of_its_id(start)
-            run_rows.write(context.store, records, begun(context.artifacts, start) if start else None)
+            run_rows.write(context.store, records, definition_and_payload(context.artifacts, start) if start else None)
             for tree in records.trees:
                 tree_rows.begin(context.store, tree, records.host)
             for stage in records.stages:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.agents.adapter import Launch, passed
+from activities.agents.adapter import Launch, allowed_variables
 from activities.boxes.box import Box
 from activities.git.merges.into_worktree import MergeConflict, merge
-from activities.git.registered_repository import lent
+from activities.git.registered_repository import readable_folders
 from activities.git.work_folder import worktrees
 from activities.host import boxing, checkouts
 from activities.host.attempt import Attempt, run_attempt, with_way_out
@@ -87,7 +87,7 @@ class StageAttempt:
                 checkouts.fetch(context, known, run.branch_deps, [run.base] if run.base else [])
         if activity.info().attempt > 1:  # it may have waited
             self._waits("")
-        base = row.base_sha or worktrees.begun_from(
+        base = row.base_sha or worktrees.starting_commit(
             repo, run.base, context.host, f"service pipeline run {run.pipeline}"
         )
         attempt_rows.record_worktree(context.store, row, worktree=str(self._worktree), branch=None, base_sha=base)
@@ -97,7 +97,7 @@ class StageAttempt:
                 apart(FILL_SECONDS, merge, replace(worktree, base=base), run.branch_deps)
         script = mapped(Script.model_validate_json(context.artifacts.read(run.script)), context.kept.show)
         launch = Launch(script.command, environment(context, run, script, payload_of(context, run.payload)))
-        wanted = Wanted(SHELL, launch, script.command, self._worktree, lent=lent(repo))
+        wanted = Wanted(SHELL, launch, script.command, self._worktree, lent=readable_folders(repo))
         self._box = boxing.box_of(context.home, context.settings, context.environ, wanted)
         try:
             self._started.set_result(supervised_run.begin(self._request(launch)))
@@ -122,7 +122,7 @@ class StageAttempt:
     @property
     def _worktree(self) -> Path:
         name = worktrees.worktree_name(self.run.repo, f"{self.run.job_id}-{self.run.attempt}")
-        return worktrees.place(self.context.home.worktrees, name)
+        return worktrees.worktree_path(self.context.home.worktrees, name)
 
     async def play(self) -> StageOutcome:
         """Wait for the command's end, judge it, and record it."""
@@ -195,8 +195,8 @@ def environment(context: Context, run: StageRun, script: Script, payload: dict[s
     K1).
     """
     shell = context.settings.runtimes.get(SHELL)
-    seen = passed(shell.env if shell else (), context.environ)
-    told = {
+    seen = allowed_variables(shell.env if shell else (), context.environ)
+    own = {
         "SERVICE_RUN_ID": run.run_id,
         "SERVICE_PIPELINE": run.pipeline,
         "SERVICE_STAGE": run.stage_id,
@@ -204,15 +204,15 @@ def environment(context: Context, run: StageRun, script: Script, payload: dict[s
         "SERVICE_REPO": run.repo,
         **binding_words.variables(run.pull_request, run.issue),
     }
-    return seen | script.env | told | {f"SERVICE_PAYLOAD_{key.upper()}": text for key, text in payload.items()}
+    return seen | script.env | own | {f"SERVICE_PAYLOAD_{key.upper()}": text for key, text in payload.items()}
 
 
 def judge(end: RunEnd, timeout_seconds: float | None) -> StageOutcome:
     """Judge an ended command; its last line of output is the summary."""
-    said = redacted(last_line(end.stdout))[:SUMMARY_LIMIT]
+    summary = redacted(last_line(end.stdout))[:SUMMARY_LIMIT]
     match end.kind:
         case EndKind.EXITED if end.exit_code == 0:
-            return StageOutcome(state=StageState.SUCCEEDED, summary=said)
+            return StageOutcome(state=StageState.SUCCEEDED, summary=summary)
         case EndKind.EXITED:
             how = f"signal {end.signal}" if end.signal else f"exit code {end.exit_code}"
             reason = f"the command ended with {how}"
@@ -221,11 +221,11 @@ def judge(end: RunEnd, timeout_seconds: float | None) -> StageOutcome:
         case EndKind.CANCELLED if end.error:
             reason = end.error
         case EndKind.CANCELLED:
-            return StageOutcome(state=StageState.CANCELLED, reason="stopped on order", summary=said)
+            return StageOutcome(state=StageState.CANCELLED, reason="stopped on order", summary=summary)
         case EndKind.NOT_STARTED:
             reason = f"the command could not be started: {end.error}"
         case EndKind.UNKNOWN:
             reason = f"nobody saw how the command ended ({end.problem or 'was the machine restarted?'})"
     last = redacted(last_line(end.stderr))[:SUMMARY_LIMIT]
     why = f"{f': {last}' if last else ''}{f'; {end.ran_out}' if end.ran_out else ''}"
-    return StageOutcome(state=StageState.FAILED, reason=f"{reason}{why}", summary=said)
+    return StageOutcome(state=StageState.FAILED, reason=f"{reason}{why}", summary=summary)

@@ -166,7 +166,7 @@ def main() -> None:
     """Load the modules that all supervisors need before forking, and keep the garbage collector from copying their
     memory.
     """
-    group = control_group.told()
+    group = control_group.from_environment()
     group.enter()
     _name(b"fork_server")
     gc.collect()

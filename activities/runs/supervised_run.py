@@ -19,7 +19,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from activities.boxes.box import Box
-from activities.boxes.enter import described
+from activities.boxes.enter import describe
 from activities.runs import records, supervisor
 from activities.runs.await_process import gone
 from activities.runs.os_processes import identity, kill_all, marked, send
@@ -202,7 +202,7 @@ def prepared(request: RunRequest) -> bytes:
         "env": dict(request.env),
         "timeout_seconds": request.timeout_seconds,
         "grace_seconds": request.grace_seconds,
-        "box": described(request.box, request.argv) if request.box else None,
+        "box": describe(request.box, request.argv) if request.box else None,
         "most_bytes": request.most_bytes,
     }
     _publish(run_dir, Kind.SPEC, records.sealed(key, run_dir, Kind.SPEC, json.dumps(spec).encode()))

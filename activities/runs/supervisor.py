@@ -30,8 +30,8 @@ if __name__ == "__main__":  # isolated mode knows the standard library only
 
 from activities.boxes import control_group, kernel
 from activities.boxes.control_group import JobGroup
-from activities.boxes.enter import boxed
-from activities.boxes.proxy import Waiting
+from activities.boxes.enter import prepare
+from activities.boxes.proxy import WaitingProxy
 from activities.boxes.start import start as started
 from activities.runs import records
 from activities.runs.os_processes import MARK, children, descendants, identity, kill_all, marked, send
@@ -160,7 +160,7 @@ class Command:
     """True if no child is left, not even a zombie: then there are no descendants, and none can come any more."""
     in_bwrap: bool = False
     """True if it runs below bubblewrap. A signal to bubblewrap itself would end all of it at once."""
-    waiting: Waiting | None = None
+    waiting: WaitingProxy | None = None
     """The sockets of a proxy that has not been started yet."""
     proxy: int | None = None
     """Pid of the proxy, a child; None before it starts, and once it has ended."""
@@ -240,7 +240,7 @@ def start(run_dir: Path, spec: dict[str, Any]) -> Command:
     try:
         streams.append(created(run_dir / "stdout.log"))
         streams.append(created(run_dir / "stderr.log"))
-        with boxed(spec.get("box"), spec["argv"], env) as held:
+        with prepare(spec.get("box"), spec["argv"], env) as held:
             pid = started(held.argv, spec["cwd"], held.env, streams, held.enter)
             waiting = held.waiting()
     finally:
@@ -375,7 +375,7 @@ def _key_from_standard_input() -> bytes:
 
 
 if __name__ == "__main__":
-    all_jobs = control_group.told()
+    all_jobs = control_group.from_environment()
     (job := all_jobs.job()).enter()
     try:
         main(Path(sys.argv[1]), _key_from_standard_input(), job)

@@ -36,7 +36,7 @@ NETWORK = (
 """Proxy and certificate variables, passed to all programs."""
 
 
-class Counts(StrEnum):
+class UsageScope(StrEnum):
     """The scope of the tokens that a program reports."""
 
     RUN = "run"
@@ -86,7 +86,7 @@ class Program:
     """Pattern of its error that the session to continue is missing, or is of another folder."""
     in_vain: re.Pattern[str] | None = None
     """Pattern of a line that says it tries again after it was refused the login."""
-    counts: Counts = Counts.RUN
+    counts: UsageScope = UsageScope.RUN
     model_option: str = "--model"
     """Its option for the name of a model."""
     builds_with: AutonomyPolicy = AutonomyPolicy.DANGER_FULL_ACCESS
@@ -150,14 +150,14 @@ def version_command(program: Program, command: Sequence[str] = ()) -> tuple[str,
 
 def version_in(output: str) -> tuple[int, int, int] | None:
     """Parse the version that a program printed."""
-    found = _VERSION.search(output)
-    if found is None:
+    match = _VERSION.search(output)
+    if match is None:
         return None
-    major, minor, patch = map(int, found[0].split("."))
+    major, minor, patch = map(int, match[0].split("."))
     return major, minor, patch
 
 
-def logged_in(
+def is_logged_in(
     program: Program,
     granted: Iterable[str] = (),
     environ: Mapping[str, str] = os.environ,

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from activities.runtimes.programs import RENEWAL_FILE, Counts, Program, Renewal
-from workflows.contract.models import AutonomyPolicy
-from workflows.contract.models import Runtime as Name
+from activities.runtimes.programs import RENEWAL_FILE, Program, Renewal, UsageScope
+from workflows.contract.models import AutonomyPolicy, Runtime
 
 SHELL = "shell"
 SCRIPT = "script"
@@ -44,7 +43,7 @@ CODEX = Program(
 {"id":2,"method":"account/read","params":{"refreshToken":true}}
 """,
     ),
-    counts=Counts.SESSION,
+    counts=UsageScope.SESSION,
     builds_with=AutonomyPolicy.WORKSPACE_WRITE,  # its sandbox then allows writing in the worktree, but not in `.git`
 )
 CLAUDE = Program(
@@ -109,7 +108,7 @@ KIMI = Program(
 
 
 @dataclass(frozen=True)
-class Runtime:
+class RuntimeRow:
     """A runtime that an agent may be registered with."""
 
     name: str
@@ -123,12 +122,12 @@ class Runtime:
 
 
 _ROWS = (
-    Runtime(Name.RUNTIME_A.value, CODEX),
-    Runtime(Name.RUNTIME_B.value, CLAUDE),
-    Runtime(Name.RUNTIME_C.value, KIMI),
-    Runtime(SHELL, None),
+    RuntimeRow(Runtime.RUNTIME_A.value, CODEX),
+    RuntimeRow(Runtime.RUNTIME_B.value, CLAUDE),
+    RuntimeRow(Runtime.RUNTIME_C.value, KIMI),
+    RuntimeRow(SHELL, None),
 )
-RUNTIMES: Mapping[str, Runtime] = {row.name: row for row in _ROWS}
+RUNTIMES: Mapping[str, RuntimeRow] = {row.name: row for row in _ROWS}
 DRIVEN: Mapping[str, Program] = {row.name: row.program for row in _ROWS if row.program}
 """The runtimes with a program of their own, in the order recipes use them."""
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
-from activities.boxes.allowed_hosts import Entry
+from activities.boxes.allowed_hosts import HostEntry
 from activities.git.remotes import without_credentials
 from activities.runtimes.table import PROGRAMS, SCRIPT
 from workflows.policy.placement import OWN_LABEL
@@ -53,7 +53,7 @@ def _adapter_name(value: str) -> str:
 
 
 def _allowed_host(value: str) -> str:
-    Entry.read(value)
+    HostEntry.read(value)
     return value
 
 

@@ -61,7 +61,7 @@ async def look(session: Session, github: str) -> None:
         pull = await api.pull(session.client, github, number)  # closed, or beyond the listed ones
         heads[number] = pull.head.sha if pull.state == "open" else None
     await asyncio.to_thread(_record_heads, session, mine, heads)
-    for ref in await api.queued(session.client, github):
+    for ref in await api.merge_queue(session.client, github):
         tried = queued_number(ref.ref)
         if tried is not None and tried in heads:
             await asyncio.to_thread(_queue, session, github, tried, ref.object.sha)

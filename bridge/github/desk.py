@@ -77,7 +77,7 @@ async def serve(service: Service) -> None:
     await asyncio.to_thread(admission.check, candidate(service))
     temporal = await client_of(service)
     await cluster.require(temporal)
-    taking = await takeover.begun(temporal, settings.host, settings.temporal.task_queue, GithubDesk.__name__)
+    taking = await takeover.begin(temporal, settings.host, settings.temporal.task_queue, GithubDesk.__name__)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from activities.github import api
-from activities.github.models import Comment as ReadComment
+from activities.github.models import IssueComment as ReadComment
 from activities.store import job_rows
 from activities.store.github import threads
 from activities.store.github.threads import CommentRow, Thread

@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from activities.github import api
 from activities.github.client import AwayError, DeclinedError, GithubError
-from activities.github.models import Comment
+from activities.github.models import IssueComment
 from activities.redaction.kept_secrets import without_words
 from activities.redaction.redact import redacted
 from activities.store.github import account, facts, threads
@@ -99,7 +99,7 @@ def _leave(session: Session, known: Reading, why: str) -> None:
     account.note_reading(session.store, known.github, polled_at=now, next_at=now + FAILED_SECONDS, error=why)
 
 
-def _take(session: Session, known: Reading, comments: list[Comment]) -> int:
+def _take(session: Session, known: Reading, comments: list[IssueComment]) -> int:
     """Store the comments that contain a permitted command, and ignore the others."""
     store, us = session.store, account.read(session.store).login
     rows = []
@@ -172,7 +172,7 @@ async def _act_on(session: Session, row: CommentRow) -> str:
     return await asyncio.to_thread(_settle, session, row, outcome)
 
 
-def _why_not(session: Session, row: CommentRow, comment: Comment | None) -> str:
+def _why_not(session: Session, row: CommentRow, comment: IssueComment | None) -> str:
     if comment is None:
         return "it was deleted"
     bound = [thread.bound_at for thread in threads.discussed(session.store, row.github, row.number)]
@@ -180,7 +180,7 @@ def _why_not(session: Session, row: CommentRow, comment: Comment | None) -> str:
     return reason_to_ignore(clean_comment(comment), {us}, min(bound, default=0.0))
 
 
-async def _carry_out(session: Session, row: CommentRow, comment: Comment, permission: str) -> CommentOutcome:
+async def _carry_out(session: Session, row: CommentRow, comment: IssueComment, permission: str) -> CommentOutcome:
     outcome, clean = CommentOutcome([], [], [], [], stranger=permission not in MAY_COMMAND), clean_comment(comment)
     for number, spoken in enumerate(spoken_in(clean.body)):
         source, command = CommandSource(row, clean, f"comment-{row.comment_id}-{number}"), spoken.command
@@ -263,7 +263,7 @@ def _declare(session: Session, row: CommentRow, kind: FactKind, text: str = "") 
     facts.declare(session.store, [fact])
 
 
-def clean_comment(comment: Comment) -> Written:
+def clean_comment(comment: IssueComment) -> Written:
     """Convert a comment to the model of the comment rules, without placeholders of kept secrets (ruling N7)."""
     return Written(
         id=comment.id,

@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities import ended_outside
-from activities.cluster import not_taken
+from activities.cluster import refusal_of
 from activities.host.admission import Candidate, check_key
 from activities.settings import ready
 from activities.temporal import connect, namespace_of
@@ -102,7 +102,7 @@ async def starting(client: Client, what: str) -> AsyncIterator[None]:
     except WorkflowAlreadyStartedError as error:
         raise AlreadyStartedError(f"{error.workflow_id} was started already") from None
     except (RPCError, RuntimeError, OSError) as error:
-        raise await not_taken(client, error, what) from None
+        raise await refusal_of(client, error, what) from None
 
 
 async def settle(service: Service, client: Client, root: str) -> Records | None:

@@ -16,7 +16,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from activities import cluster
 from activities.cluster import NotPreparedError, Survey
-from activities.cluster_commands import Place, commands, removal
+from activities.cluster_commands import ServerNamespace, commands, removal
 from bridge.daemon.server import find_program
 from tests.waiting import PATIENCE
 from workflows.model.errors import UnreachableError
@@ -167,9 +167,9 @@ async def test_a_caller_who_may_not_even_look_is_told_to_look_at_the_key(
 
 
 def test_temporal_cloud_is_told_in_the_words_of_its_own_program() -> None:
-    place = Place("shop.a1b2c.tmprl.cloud:7233", "shop.a1b2c")
+    server = ServerNamespace("shop.a1b2c.tmprl.cloud:7233", "shop.a1b2c")
     missing = {"SvcRepo": "Keyword", "SvcPullRequest": "Int"}
-    create, add = commands(Survey(place, there=False, missing=missing), timedelta(days=30))
+    create, add = commands(Survey(server, there=False, missing=missing), timedelta(days=30))
     assert create == (
         "tcld namespace create --namespace shop --region REGION --retention-days 30 --auth-method api_key"
     )
@@ -177,14 +177,14 @@ def test_temporal_cloud_is_told_in_the_words_of_its_own_program() -> None:
         "tcld namespace search-attributes add --namespace shop.a1b2c"
         " --search-attribute SvcRepo=Keyword --search-attribute SvcPullRequest=Int"
     )
-    assert removal(place, ("SvcRepo",)).endswith("in Temporal Cloud: SvcRepo")
+    assert removal(server, ("SvcRepo",)).endswith("in Temporal Cloud: SvcRepo")
 
 
 async def test_why_a_start_was_not_taken_is_what_the_server_lacks_or_its_own_words(client: Client) -> None:
-    why = await cluster.not_taken(client, ValueError("no mapping for SvcRoot"), "the job")
+    why = await cluster.refusal_of(client, ValueError("no mapping for SvcRoot"), "the job")
     assert isinstance(why, NotPreparedError)
     await cluster.make(client, None)
-    why = await cluster.not_taken(client, ValueError("too busy"), "the job")
+    why = await cluster.refusal_of(client, ValueError("too busy"), "the job")
     assert why.message == "Temporal did not accept the job: too busy"
 
 

@@ -140,7 +140,7 @@ async def test_a_worker_says_again_and_again_that_it_is_there_and_that_it_stops(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.02)
-    async with housekeeping.seen(context, "service"):
+    async with housekeeping.record_presence(context, "service"):
         [first] = host_rows.every(context.store)
         assert (first.name, first.slots, first.stopped_at) == (context.host, 8, None)
         await until(lambda: host_rows.every(context.store)[0].seen_at != first.seen_at)
@@ -152,7 +152,7 @@ async def test_a_store_that_cannot_be_told_does_not_end_the_worker(
     context: Context, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.02)
-    async with housekeeping.seen(context, "service"):
+    async with housekeeping.record_presence(context, "service"):
         with context.store.begin() as connection:
             schema.hosts.drop(connection)
         await until(lambda: caplog.text.count("cannot record the heartbeat") > 1)
@@ -174,10 +174,10 @@ async def test_a_worker_lets_go_of_its_trees_once_it_was_without_the_store_for_a
         assert back.wait(PATIENCE) if silent else True
         raise OperationalError("", None, Exception("no route"))
 
-    async with housekeeping.seen(replace(context, settings=Settings()), "service"):
+    async with housekeeping.record_presence(replace(context, settings=Settings()), "service"):
         monkeypatch.setattr(identity, "see", away)
         began = time.monotonic()
-        saying = asyncio.create_task(housekeeping._keep_seen(context, 1.0))
+        saying = asyncio.create_task(housekeeping._keep_recording(context, 1.0))
         await soon(ended.wait())
         assert time.monotonic() - began >= 1.0
         saying.cancel()
@@ -205,7 +205,7 @@ async def test_a_worker_whose_background_task_fails_says_so_and_ends(
     monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.01)
     sent: list[int] = []
     monkeypatch.setattr(signal, "raise_signal", sent.append)
-    async with housekeeping.seen(context, "service"):
+    async with housekeeping.record_presence(context, "service"):
         monkeypatch.setattr(identity, "see", lambda *_: 1 / 0)
         await until(lambda: sent)
     assert sent == [signal.SIGTERM]
@@ -242,7 +242,7 @@ async def test_a_worker_whose_name_another_machine_has_taken_stops(
     monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.02)
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
-    async with housekeeping.seen(context, "service"):
+    async with housekeeping.record_presence(context, "service"):
         with context.store.begin() as connection:
             connection.execute(update(schema.hosts).values(machine="another", started_at=2.0))
         await soon(stopped.wait())
@@ -321,12 +321,12 @@ async def test_a_drained_host_starts_nothing_over_a_restart_until_that_is_undone
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(housekeeping, "SEEN_SECONDS", 0.01)
-    async with housekeeping.seen(context, "service"):
+    async with housekeeping.record_presence(context, "service"):
         assert context.room.held == ""
         host_rows.drain(context.store, context.host)
         await until(lambda: context.room.held == "it is drained")
     again = Context(context.home, context.settings, context.store)
-    async with housekeeping.seen(again, "service"):
+    async with housekeeping.record_presence(again, "service"):
         assert again.room.held == "it is drained"
         again.room.hold("the disk is full")
         host_rows.drain(context.store, context.host, undo=True)

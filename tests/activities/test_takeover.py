@@ -148,7 +148,7 @@ async def test_a_start_does_not_wait_for_long_and_the_rest_is_taken_over_meanwhi
     monkeypatch.setattr(takeover, "LOOK_SECONDS", 0.05)
     monkeypatch.setattr(takeover._TakeOver, "_free", slow)
     async with held_by(client, dead(process)) as handle:
-        taking = await soon(takeover.begun(client, HOST, handle.id))
+        taking = await soon(takeover.begin(client, HOST, handle.id))
         assert not taking.done()
         let_go.set()
         assert await soon(taking) == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import update
 
-from activities.git.merges.task_line import Part, draw
+from activities.git.merges.task_line import LinePart, draw
 from activities.store import job_rows, schema, tree_rows
 from activities.store.registry import repo_rows
 from bridge.operations.service import Service
@@ -82,7 +82,7 @@ class Grown:
 
     def went_on(self, job_id: str, parent: str, legs: tuple[str, ...], continuation: Continuation) -> None:
         """Add a continuation of the coordinator that begins from the line of these legs."""
-        parts = [Part(leg, leg, leg, self.heads[leg]) for leg in legs]
+        parts = [LinePart(leg, leg, leg, self.heads[leg]) for leg in legs]
         self.line = draw(self.repo, self.base, self.base, parts).commit
         row = {"parent_job_id": parent, "delegation_id": None, "continuation": continuation}
         seeds.write(self.service, seeds.job(job_id, decision="approved", state=JobState.SUCCEEDED, **row))

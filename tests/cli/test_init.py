@@ -102,7 +102,7 @@ def leaky(monkeypatch: pytest.MonkeyPatch) -> None:
     there = boxes.Machine(bwrap="", own_network=True)
     monkeypatch.setattr(boxes, "look", lambda _: there)
     monkeypatch.setattr(boxes, "allowing", lambda: "sudo allow it")
-    monkeypatch.setattr(probes, "proved", lambda *_: Proof(escaped=("reach a host socket",)))
+    monkeypatch.setattr(probes, "proof_of", lambda *_: Proof(escaped=("reach a host socket",)))
 
 
 @pytest.mark.usefixtures("leaky")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.pipelines.plan import plan
-from activities.pipelines.record_run import begun
+from activities.pipelines.record_run import definition_and_payload
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import run_rows
@@ -113,7 +113,7 @@ def test_a_run_says_what_it_belongs_to(folder: Path, home: Home, capsys: pytest.
     asked = {"name": "p", "trigger": Trigger.CLI, "payload": {}}
     for run_id, issue in (("prun-1", None), ("prun-2", 3)):
         start = plan(store, Settings(), artifacts, run_id=run_id, issue=issue, **asked)  # type: ignore[arg-type]
-        run_rows.write(store, first_rows(start), begun(artifacts, start))
+        run_rows.write(store, first_rows(start), definition_and_payload(artifacts, start))
     capsys.readouterr()
     for run_id, words in (("prun-1", ""), ("prun-2", "issue #3 of acme/tool (https://github.com/acme/tool/issues/3)")):
         assert main(["pipeline", "show", run_id]) == 0
@@ -137,7 +137,7 @@ def test_runs_are_shown_and_an_active_one_keeps_its_pipeline(
             store, Settings(), artifacts, name="p", run_id=f"prun-{n}", trigger=Trigger.CLI, payload={"a": "b"}
         )
         rows = first_rows(start) if state == "running" else skipped_rows(start, "busy")
-        run_rows.write(store, rows, begun(artifacts, start))
+        run_rows.write(store, rows, definition_and_payload(artifacts, start))
     assert main(["pipeline", "remove", "p"]) == 3
     assert "p has an active run, prun-1" in capsys.readouterr().err
     assert main(["pipeline", "runs", "--limit", "1"]) == 0

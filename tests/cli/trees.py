@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from activities.pipelines.plan import plan
-from activities.pipelines.record_run import begun
+from activities.pipelines.record_run import definition_and_payload
 from activities.store import run_rows
 from activities.store.artifacts import Artifacts
 from activities.store.registry import pipeline_rows
@@ -60,7 +60,7 @@ def begin_run(service: Service) -> RunRecords:
     asked: dict[str, Any] = {"name": "nightly", "run_id": RUN, "trigger": Trigger.CLI, "payload": {}}
     start = plan(service.store, service.settings, artifacts, **asked)
     rows = first_rows(start)
-    run_rows.write(service.store, rows, begun(artifacts, start))
+    run_rows.write(service.store, rows, definition_and_payload(artifacts, start))
     first = {"state": StageState.RUNNING, "job_id": ROOT, "started_at": time.time(), "revision": 1}
     stages = (rows.stages[0].model_copy(update=first), *rows.stages[1:])
     return change_run(service, rows.model_copy(update={"stages": stages}), state=RunState.RUNNING, revision=1)

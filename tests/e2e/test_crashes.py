@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes.control_group import limits, made
+from activities.boxes.control_group import limits, make
 from activities.settings.home import Home
 from activities.worker import group_name
 from bridge.daemon.supervision import Backoff
@@ -66,7 +66,7 @@ def agent(service: Installed, request: pytest.FixtureRequest) -> Agent:
 
 @pytest.mark.ruling("N2")
 def test_agents_are_in_the_control_group_of_their_home_with_the_next_worker_too(service: Installed) -> None:
-    if (group := made(f"service-test-{os.getpid()}", limits(80))) is None:
+    if (group := make(f"service-test-{os.getpid()}", limits(80))) is None:
         pytest.skip("this account may make no control group here")
     group.remove()
     proof = service.tmp / "groups"

@@ -171,7 +171,7 @@ async def test_a_deleted_tree_ends_and_says_how_to_start_anew(host: PipelineHost
 
 async def until_gone(host: PipelineHost, workflow_id: str) -> None:
     async def gone() -> bool:
-        found = await ended_outside.ended(host.client, workflow_id)
+        found = await ended_outside.ending_of(host.client, workflow_id)
         return bool(found and found.gone)
 
     await until(gone, "the server did not delete it")

@@ -91,7 +91,7 @@ async def test_with_encryption_nothing_can_be_read_and_everything_works(client: 
     async with serving(hidden, queue, failing):
         failed = await start(hidden, queue)
         assert (await ended(failed)).task_state == "blocked"
-    found = await ended_outside.ended(hidden, failed.id)
+    found = await ended_outside.ending_of(hidden, failed.id)
     assert found is not None
     assert "Encoded failure" not in found.why
     for tree in (whole, failed):

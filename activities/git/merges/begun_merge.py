@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from activities.git.command import printable
-from activities.git.git_branches import contains, faults_said
-from activities.git.library import let_go, library, opened
-from activities.git.merges.commits import Conflict, commit_merge, merged_tree
-from activities.git.merges.task_line import LeftOut, name_of
-from activities.git.work_folder.service_git_dir import place_at, side_of
+from activities.git.git_branches import contains, objects_errors
+from activities.git.library import let_go, library, open_repository
+from activities.git.merges.commits import CommitConflict, commit_merge, merged_tree
+from activities.git.merges.task_line import LeftOutBranch, name_of
+from activities.git.work_folder.service_git_dir import record_of, side_of
 from activities.git.work_folder.work_in_progress import lay_out
-from activities.git.work_folder.worktree_changes import Seen
+from activities.git.work_folder.worktree_changes import WorktreeState
 from activities.git.work_folder.worktrees import Worktree
 from workflows.model.errors import RefusedError
 
@@ -27,7 +27,7 @@ _RECORD = "merging.json"
 
 
 @dataclass(frozen=True)
-class _Begun:
+class _BegunMerge:
     """A merge in progress, whose conflict markers name both commits."""
 
     leg: str
@@ -36,53 +36,53 @@ class _Begun:
     files: tuple[str, ...]
 
 
-def begin(worktree: Worktree, parts: Sequence[LeftOut], *, fill: bool) -> None:
+def begin(worktree: Worktree, parts: Sequence[LeftOutBranch], *, fill: bool) -> None:
     """Write the merge of the work folder's base with these parts, with conflict markers, and record it.
 
     Without `fill` the files are there already. Call this last, before a run starts.
     """
     record = side_of(worktree.path) / _RECORD
     record.unlink(missing_ok=True)
-    repo = place_at(worktree.path).repo
-    head, begun = worktree.base, list[_Begun]()
+    repo = record_of(worktree.path).repo
+    head, begun = worktree.base, list[_BegunMerge]()
     for part in parts:
         if contains(repo, head, part.commit):
             continue
         merged = merged_tree(repo, head, part.commit)
-        files = merged.files if isinstance(merged, Conflict) else ()
-        tree = merged.tree if isinstance(merged, Conflict) else merged
+        files = merged.files if isinstance(merged, CommitConflict) else ()
+        tree = merged.tree if isinstance(merged, CommitConflict) else merged
         if not tree:
             raise RefusedError("a merge with conflicts can't be begun, because git is missing on this host", "git")
-        begun.append(_Begun(part.leg, head, part.commit, files))
+        begun.append(_BegunMerge(part.leg, head, part.commit, files))
         head = commit_merge(repo, tree, (head, part.commit), f"Begin to merge {part.branch}\n")
     if not begun:
         return
-    record.write_text(json.dumps([asdict(each) for each in begun]))
+    record.write_text(json.dumps([asdict(merge) for merge in begun]))
     if fill:
         lay_out(worktree, head)
     git = worktree.path / ".git"
-    (git / "MERGE_HEAD").write_text("".join(f"{each.theirs}\n" for each in begun))
-    (git / "MERGE_MSG").write_text(f"Merge {', '.join(name_of(each.leg) for each in begun)}\n")
+    (git / "MERGE_HEAD").write_text("".join(f"{merge.theirs}\n" for merge in begun))
+    (git / "MERGE_MSG").write_text(f"Merge {', '.join(name_of(merge.leg) for merge in begun)}\n")
 
 
-def unresolved(worktree: Worktree, seen: Seen) -> tuple[str, ...]:
+def merge_faults(worktree: Worktree, seen: WorktreeState) -> tuple[str, ...]:
     """Return what is left to do of the merge that was begun in this work folder, in words."""
     record = side_of(worktree.path) / _RECORD
     if not record.exists():
         return ()
-    begun = [_Begun(**told) for told in json.loads(record.read_text())]
+    begun = [_BegunMerge(**fields) for fields in json.loads(record.read_text())]
     return tuple(fault for merge in begun for fault in _faults(worktree, seen, merge))
 
 
-def _faults(worktree: Worktree, seen: Seen, merge: _Begun) -> Iterator[str]:
+def _faults(worktree: Worktree, seen: WorktreeState, merge: _BegunMerge) -> Iterator[str]:
     side = side_of(worktree.path)
     if merge.theirs not in seen.merging and not contains(side, seen.head, merge.theirs):
         yield f"the merge of {name_of(merge.leg)} was given up"
         return
     marks = tuple(f"{mark} {commit}".encode() for mark, commit in (("<<<<<<<", merge.ours), (">>>>>>>", merge.theirs)))
-    repository = opened(side)
+    repository = open_repository(side)
     try:
-        with faults_said(worktree.path):
+        with objects_errors(worktree.path):
             tree = repository.revparse_single(seen.tree).peel(library().Tree)
             for name in merge.files:
                 if any(line.startswith(marks) for line in _content(tree, name).splitlines()):

@@ -26,7 +26,7 @@ CONFIG = "[core]\n\tbare = true\n\trepositoryformatversion = 0\n"
 
 
 @dataclass(frozen=True)
-class Conflict:
+class CommitConflict:
     """The files of two commits that conflict."""
 
     files: tuple[str, ...]
@@ -34,7 +34,7 @@ class Conflict:
     """The tree of the merge, with conflict markers; empty if git is missing."""
 
 
-def merged_tree(repo: Path, ours: str, theirs: str) -> str | Conflict:
+def merged_tree(repo: Path, ours: str, theirs: str) -> str | CommitConflict:
     """Return the tree of a merge, or the conflict."""
     with reading(repo) as repository:
         tree = _by_library(repository, ours, theirs)
@@ -48,30 +48,30 @@ def _by_library(repository: "Repository", ours: str, theirs: str) -> str | None:
     return None if index.conflicts is not None else str(index.write_tree(repository))
 
 
-def _by_git(repo: Path, ours: str, theirs: str) -> str | Conflict:
+def _by_git(repo: Path, ours: str, theirs: str) -> str | CommitConflict:
     with bare_reader(repo) as reader:
         command = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
         env = {"GIT_ATTR_SOURCE": ours, "GIT_OBJECT_DIRECTORY": str(common_directory(repo) / "objects")}
         try:
-            clean, said = answer(reader, *command, env=env)
+            clean, output = answer(reader, *command, env=env)
         except (GitError, OSError):
             return _conflict(repo, ours, theirs)
-    tree, *files = paths(said)
+    tree, *files = paths(output)
     if clean:
         return tree
     # if one side has a file and the other a folder, git adds the file's commit to its name
     names = dict.fromkeys(each.removesuffix(f"~{ours}").removesuffix(f"~{theirs}") for each in files)
-    return Conflict(tuple(names), tree)
+    return CommitConflict(tuple(names), tree)
 
 
-def _conflict(repo: Path, ours: str, theirs: str) -> Conflict:
+def _conflict(repo: Path, ours: str, theirs: str) -> CommitConflict:
     """List the conflicting files by libgit2: git is missing, or can't merge without a checkout."""
     with reading(repo) as repository:
         kind = library().Commit
         ends = (repository.revparse_single(each).peel(kind).id for each in (ours, theirs))
         sides = repository.merge_commits(*ends).conflicts or ()
-        found = {os.fsdecode(side.path) for three in sides for side in three if side is not None}
-        return Conflict(tuple(sorted(found)))
+        files = {os.fsdecode(side.path) for three in sides for side in three if side is not None}
+        return CommitConflict(tuple(sorted(files)))
 
 
 @contextlib.contextmanager

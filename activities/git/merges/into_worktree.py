@@ -9,10 +9,10 @@ from pydantic import JsonValue
 from activities.git.command import all_printable
 from activities.git.git_branches import changes, contains, merge_base, move, tip
 from activities.git.locks import clear_ref_lock
-from activities.git.merges.commits import Conflict, commit_merge, merged_tree
+from activities.git.merges.commits import CommitConflict, commit_merge, merged_tree
 from activities.git.registered_repository import common_directory
 from activities.git.work_folder.checkout import fill_all
-from activities.git.work_folder.service_git_dir import place_at, side_of
+from activities.git.work_folder.service_git_dir import record_of, side_of
 from activities.git.work_folder.worktrees import Worktree, commit_of, start_from
 from workflows.model.errors import RefusedError
 
@@ -56,7 +56,7 @@ def merge(worktree: Worktree, branches: Sequence[str]) -> Worktree:
     No-op if the recorded base contains them all: a job may be running in the work folder by then. Everything is merged
     in the object store first; then the files are written once.
     """
-    repo = place_at(worktree.path).repo
+    repo = record_of(worktree.path).repo
     wanted = [(branch, commit_of(repo, branch)) for branch in branches]  # resolve all of them before merging anything
     if all(contains(repo, worktree.base, commit) for _, commit in wanted):
         return worktree
@@ -79,7 +79,7 @@ def merge_one(repo: Path, base: str, head: str, branch: str, commit: str, earlie
     if contains(repo, commit, head):
         return commit
     tree = merged_tree(repo, head, commit)
-    if isinstance(tree, Conflict):
+    if isinstance(tree, CommitConflict):
         files = set(tree.files)
         against = tuple(name for name, other in earlier if _touched_by(repo, base, other) & files)
         raise MergeConflict(branch, against, all_printable(files))

@@ -10,7 +10,7 @@ from pathlib import Path
 from activities.git import git_branches
 from activities.git.command import all_printable, printable
 from activities.git.hub import HubBranch
-from activities.git.merges.commits import Conflict, commit_merge, merged_tree
+from activities.git.merges.commits import CommitConflict, commit_merge, merged_tree
 from activities.git.work_folder.commit import message
 from workflows.model.errors import Commands, RefusedError
 
@@ -35,9 +35,9 @@ class Contribution:
     @property
     def message(self) -> str:
         what = "the line" if self.forwards else f"leg {self.leg}"
-        said = f"Merge {what}: {self.summary}" if self.summary else f"Merge {what} ({self.branch})"
+        subject = f"Merge {what}: {self.summary}" if self.summary else f"Merge {what} ({self.branch})"
         who = {"Job": self.job_id, "Agent": self.agent, "Model": self.model, "Task": self.task_id}
-        return message(said, who | {"Branch": self.branch})
+        return message(subject, who | {"Branch": self.branch})
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ def merge_all(
     """
     for _ in range(TRIES):
         old = git_branches.tip(repo, branch)
-        head = _joined(repo, branch, old or start, at_hub)
+        head = _join_hub(repo, branch, old or start, at_hub)
         fresh: list[Contribution] = []
-        for each in legs:
-            if not git_branches.contains(repo, head, each.commit):
-                head = _merge_one(repo, branch, head, each, fresh)
-                fresh.append(each)
+        for leg in legs:
+            if not git_branches.contains(repo, head, leg.commit):
+                head = _merge_one(repo, branch, head, leg, fresh)
+                fresh.append(leg)
         merged, moves = Merged(branch, head, tuple(fresh)), head != (old or start)
         if moves and (where := git_branches.checkout_of(repo, branch)):
             raise RefusedError(f"the branch {branch} is checked out in {where}: no checkout is changed from outside")
@@ -88,7 +88,7 @@ def merge_all(
     raise RefusedError(f"the branch {branch} is being changed by somebody else", "try again in a moment")
 
 
-def _joined(repo: Path, branch: str, head: str, at_hub: HubBranch | None) -> str:
+def _join_hub(repo: Path, branch: str, head: str, at_hub: HubBranch | None) -> str:
     """Return a commit that has this one and what other hosts have merged; the hub's where that has all of it."""
     there = at_hub.tip if at_hub else None
     if at_hub is None or there is None or git_branches.contains(repo, head, there):
@@ -96,10 +96,11 @@ def _joined(repo: Path, branch: str, head: str, at_hub: HubBranch | None) -> str
     if git_branches.contains(repo, there, head):
         return there
     tree = merged_tree(repo, there, head)
-    if isinstance(tree, Conflict):
+    if isinstance(tree, CommitConflict):
         files, where = ", ".join(all_printable(tree.files)), printable(str(repo))
         raise RefusedError(
-            f"{branch} has commits here that conflict with those at {at_hub.hub.shown} in {files}; nothing was changed",
+            f"{branch} has commits here that conflict with those at {at_hub.hub.safe_url} in {files}; "
+            "nothing was changed",
             Commands(f"git -C {where} log {there}..{branch}", f"git -C {where} branch -f {branch} {there}"),
         )
     return commit_merge(repo, tree, (there, head), message("Merge what another host merged", {"Branch": branch}))
@@ -110,6 +111,6 @@ def _merge_one(repo: Path, branch: str, head: str, leg: Contribution, before: Se
     if leg.forwards and git_branches.contains(repo, leg.commit, head):
         return leg.commit
     tree = merged_tree(repo, head, leg.commit)
-    if isinstance(tree, Conflict):
+    if isinstance(tree, CommitConflict):
         raise TaskBranchConflict(branch, leg, tuple(before), all_printable(tree.files))
     return commit_merge(repo, tree, (head, leg.commit), leg.message)

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.git.git_branches import commit as known
-from activities.git.git_branches import contains, ref_part
+from activities.git.git_branches import commit, contains, ref_part
 from activities.git.merges.into_worktree import MergeConflict, merge_one
 
 
 @dataclass(frozen=True)
-class Part:
+class LinePart:
     """A branch that belongs on the line, with its leg, job and commit."""
 
     leg: str
@@ -24,7 +23,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutBranch:
     """A branch that is not on the line because it conflicts with the line. Without files, its commits are missing."""
 
     leg: str
@@ -35,7 +34,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Line:
+class TaskLine:
     """The commit that a job begins from, and the work it consists of."""
 
     base: str
@@ -43,7 +42,7 @@ class Line:
     commit: str
     merged: tuple[str, ...] = ()
     """The legs whose work is on the line, in order."""
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOutBranch, ...] = ()
     legs: dict[str, str] = field(default_factory=dict)
     """The commit of each leg's work, on the line or not."""
     people: bool = False
@@ -60,32 +59,32 @@ def name_of(leg: str) -> str:
     return f"leg/{ref_part(leg)}"
 
 
-def draw(repo: Path, base: str, start: str, parts: Sequence[Part], given: Sequence[Part] = ()) -> Line:
+def draw(repo: Path, base: str, start: str, parts: Sequence[LinePart], given: Sequence[LinePart] = ()) -> TaskLine:
     """Merge the parts onto the start. Legs in `given` are not merged, but get a branch name.
 
     A part that conflicts counts as merged if a later part contains it.
     """
-    end, left_out = _merged(repo, start, parts)
+    end, left_out = _merge_parts(repo, start, parts)
     out = {(each.leg, each.branch) for each in left_out}
     merged = dict.fromkeys(each.leg for each in parts if each.leg and (each.leg, each.branch) not in out)
     latest = {each.leg: each.job_id for each in (*parts, *given) if each.leg}
     legs = {}
     for leg, job_id in latest.items():
         own = [each for each in (*parts, *given) if (each.leg, each.job_id) == (leg, job_id)]
-        if any(known(repo, each.commit) for each in own):
-            legs[leg] = _merged(repo, base, own)[0]
-    return Line(base, end, tuple(merged), tuple(left_out), legs)
+        if any(commit(repo, each.commit) for each in own):
+            legs[leg] = _merge_parts(repo, base, own)[0]
+    return TaskLine(base, end, tuple(merged), tuple(left_out), legs)
 
 
-def _merged(repo: Path, start: str, parts: Sequence[Part]) -> tuple[str, list[LeftOut]]:
-    end, done, left_out = start, list[tuple[str, str]](), list[LeftOut]()
-    for each in parts:
-        if known(repo, each.commit) is None:
-            left_out.append(LeftOut(each.leg, each.branch, each.commit))
+def _merge_parts(repo: Path, start: str, parts: Sequence[LinePart]) -> tuple[str, list[LeftOutBranch]]:
+    end, done, left_out = start, list[tuple[str, str]](), list[LeftOutBranch]()
+    for part in parts:
+        if commit(repo, part.commit) is None:
+            left_out.append(LeftOutBranch(part.leg, part.branch, part.commit))
             continue
         try:
-            end = merge_one(repo, start, end, each.branch, each.commit, done)
-            done.append((each.branch, each.commit))
+            end = merge_one(repo, start, end, part.branch, part.commit, done)
+            done.append((part.branch, part.commit))
         except MergeConflict as conflict:
-            left_out.append(LeftOut(each.leg, each.branch, each.commit, conflict.against, conflict.files))
+            left_out.append(LeftOutBranch(part.leg, part.branch, part.commit, conflict.against, conflict.files))
     return end, [each for each in left_out if not (each.files and contains(repo, end, each.commit))]

@@ -103,7 +103,7 @@ def read(path: Path, branch: str | None) -> AgentsSide:
             own = _reference(git, f"refs/heads/{branch}") if branch else None
             merging = tuple(_COMMIT.findall(plain_files.text(git, "MERGE_HEAD", _SMALL) or ""))
             fault = "" if head else "its HEAD names no commit"
-            return AgentsSide(head or own, own, merging, _tracked(git), fault)
+            return AgentsSide(head or own, own, merging, _tracked_files(git), fault)
     except FileNotFoundError:
         return AgentsSide(fault="it is gone")
     except OSError:
@@ -111,24 +111,24 @@ def read(path: Path, branch: str | None) -> AgentsSide:
 
 
 def _head(git: int) -> str | None:
-    said = plain_files.text(git, "HEAD", _SMALL) or ""
-    if said.startswith("ref:"):
-        return _reference(git, said.removeprefix("ref:").strip())
-    return said if _COMMIT.fullmatch(said) else None
+    head = plain_files.text(git, "HEAD", _SMALL) or ""
+    if head.startswith("ref:"):
+        return _reference(git, head.removeprefix("ref:").strip())
+    return head if _COMMIT.fullmatch(head) else None
 
 
 def _reference(git: int, name: str) -> str | None:
     if not _BRANCH.fullmatch(name):
         return None
-    said = plain_files.text(git, name, _SMALL)
-    if said is not None:
-        return said if _COMMIT.fullmatch(said) else None
+    commit = plain_files.text(git, name, _SMALL)
+    if commit is not None:
+        return commit if _COMMIT.fullmatch(commit) else None
     packed = plain_files.text(git, "packed-refs", MOST_REFERENCES) or ""
-    found = (row[:40] for row in packed.splitlines() if row[41:] == name and _COMMIT.fullmatch(row[:40]))
-    return next(found, None)
+    commits = (row[:40] for row in packed.splitlines() if row[41:] == name and _COMMIT.fullmatch(row[:40]))
+    return next(commits, None)
 
 
-def _tracked(git: int) -> frozenset[str]:
+def _tracked_files(git: int) -> frozenset[str]:
     try:
         return frozenset(row.path for row in rows(plain_files.content(git, "index", MOST_INDEX)))
     except (OSError, IndexFileError):

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from activities.git.command import printable
-from activities.git.git_branches import faults_said
-from activities.git.library import ObjectsError, RepositoryError, let_go, library, opened, opened_anew
+from activities.git.git_branches import objects_errors
+from activities.git.library import ObjectsError, RepositoryError, let_go, library, open_alone, open_repository
 from activities.git.work_folder import agent_git_dir, service_git_dir
 from activities.git.work_folder.service_git_dir import SPARSE, side_of_submodule
 from activities.git.work_folder.walk import clear_the_way
@@ -29,9 +29,9 @@ LEFT_OUT = "left-out"
 def fill(common: Path, path: Path, side: Path, commit: str) -> None:
     """Write the files of the commit and the index; ignored files that were there stay."""
     (side / "index.lock").unlink(missing_ok=True)  # of a killed process: nothing else writes this index
-    pygit2, repository = library(), opened_anew(side)
+    pygit2, repository = library(), open_alone(side)
     ways = pygit2.enums.CheckoutStrategy
-    with _missing_said(common), faults_said(common):
+    with _explain_partial_clone(common), objects_errors(common):
         tree = repository.revparse_single(commit).peel(pygit2.Commit).tree
         if any(path.iterdir()):
             clear_the_way(path, [os.fsdecode(name) for name in names(tree)])
@@ -55,8 +55,8 @@ def fill(common: Path, path: Path, side: Path, commit: str) -> None:
 
 def refresh(side: Path, commit: str) -> None:
     """Set the index to the commit's tree. Unchanged entries keep their stat data, so their files aren't read again."""
-    repository = opened(side)
-    with faults_said(side):
+    repository = open_repository(side)
+    with objects_errors(side):
         repository.index.read_tree(repository.revparse_single(commit).peel(library().Tree))
         repository.index.write()
     let_go(repository)
@@ -100,7 +100,7 @@ def _left_out(side: Path, tree: "Tree") -> frozenset[str]:
     (reader / "HEAD").write_text("ref: refs/heads/none\n")
     (reader / "config").write_text("[core]\n\tbare = false\n")
     (reader / "info" / "exclude").write_bytes((side / SPARSE).read_bytes())
-    repository = opened_anew(reader)
+    repository = open_alone(reader)
     repository.workdir = str(reader / "none")
     listed = (name for name in names(tree) if not (_is_text(name) and is_ignored(repository, name)))
     return frozenset(map(os.fsdecode, listed))
@@ -116,7 +116,7 @@ def _is_text(name: bytes) -> bool:
 
 
 @contextlib.contextmanager
-def _missing_said(common: Path) -> Iterator[None]:
+def _explain_partial_clone(common: Path) -> Iterator[None]:
     """Raise RepositoryError if an object is missing in a partial clone: only its own git fetches such objects."""
     try:
         yield
@@ -139,10 +139,10 @@ def fill_all(common: Path, path: Path, side: Path, commit: str) -> None:
     fill(common, path, side, commit)
     if not (path / ".gitmodules").is_file():
         return
-    for place, copy, wanted in _held(common, side, commit):
+    for folder, copy, wanted in _submodules(common, side, commit):
         # a missing submodule stays an empty folder, as in git itself
         with contextlib.suppress(ServiceError, OSError):
-            _fill_one(copy, path / place, side_of_submodule(side, place), wanted)
+            _fill_one(copy, path / folder, side_of_submodule(side, folder), wanted)
 
 
 def _fill_one(copy: Path, path: Path, side: Path, commit: str) -> None:
@@ -157,24 +157,24 @@ def _fill_one(copy: Path, path: Path, side: Path, commit: str) -> None:
     agent_git_dir.furnish(copy, copy, path, side, commit)
 
 
-def _held(common: Path, side: Path, commit: str) -> Iterator[tuple[str, Path, str]]:
+def _submodules(common: Path, side: Path, commit: str) -> Iterator[tuple[str, Path, str]]:
     """Yield path, copy and commit of each submodule that the registered repository has a copy of."""
-    pygit2, repository = library(), opened(side)
+    pygit2, repository = library(), open_repository(side)
     tree = repository.revparse_single(commit).peel(pygit2.Commit).tree
     if ".gitmodules" not in tree:
         return
-    for name, place in _declared(side, tree[".gitmodules"].data):
+    for name, folder in _submodule_paths(side, tree[".gitmodules"].data):
         copy = common / "modules" / name
         inside = ".." not in Path(name).parts and not Path(name).is_absolute()
-        if not inside or not (copy / "objects").is_dir() or ".." in Path(place).parts or Path(place).is_absolute():
+        if not inside or not (copy / "objects").is_dir() or ".." in Path(folder).parts or Path(folder).is_absolute():
             continue
         with contextlib.suppress(KeyError):
-            entry = tree[place]
+            entry = tree[folder]
             if entry.filemode == pygit2.enums.FileMode.COMMIT:
-                yield place, copy, str(entry.id)
+                yield folder, copy, str(entry.id)
 
 
-def _declared(side: Path, data: bytes) -> list[tuple[str, str]]:
+def _submodule_paths(side: Path, data: bytes) -> list[tuple[str, str]]:
     """Return the names and paths in `.gitmodules`. A file with includes is ignored: none leads to another file."""
     if _INCLUDE.search(data):
         return []
@@ -187,4 +187,4 @@ def _declared(side: Path, data: bytes) -> list[tuple[str, str]]:
     finally:
         copy.unlink()
     named = ((_PATH.fullmatch(entry.name), entry.value) for entry in entries)
-    return [(found["name"], os.fspath(value)) for found, value in named if found and value]
+    return [(match["name"], os.fspath(value)) for match, value in named if match and value]

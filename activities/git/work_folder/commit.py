@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from activities.git import git_branches
 from activities.git.command import printable
-from activities.git.git_branches import faults_said
-from activities.git.library import let_go, library, opened, signature
+from activities.git.git_branches import objects_errors
+from activities.git.library import let_go, library, open_repository, signature
 from activities.git.locks import clear_ref_lock
 from activities.git.work_folder import service_git_dir
 from activities.git.work_folder.service_git_dir import side_of
-from activities.git.work_folder.worktree_changes import Seen, look
+from activities.git.work_folder.worktree_changes import WorktreeState, look
 from activities.git.work_folder.worktrees import Worktree
 from activities.redaction.redact import redacted
 from workflows.model.errors import RefusedError
@@ -28,7 +28,7 @@ SUBJECT, BODY = 72, 2000
 
 
 def commit_all(
-    worktree: Worktree, job_id: str, summary: str, seen: Seen | None = None, trailers: Mapping[str, str] = NONE
+    worktree: Worktree, job_id: str, summary: str, seen: WorktreeState | None = None, trailers: Mapping[str, str] = NONE
 ) -> str | None:
     """Commit all but ignored files on the job's branch, and return its head; None if the job changed nothing.
 
@@ -38,7 +38,7 @@ def commit_all(
     seen = seen or look(worktree)
     if seen.refused is not None:
         raise seen.refused
-    head = _committed(worktree, seen, message(summary or job_id, {"Job": job_id, **trailers}))
+    head = _commit_changes(worktree, seen, message(summary or job_id, {"Job": job_id, **trailers}))
     _bring_home(worktree, seen, head)
     return None if head == worktree.base else head
 
@@ -50,13 +50,13 @@ def message(summary: str, trailers: Mapping[str, str]) -> str:
     text = " ".join(redacted(summary).split())
     subject = text if len(text) <= SUBJECT else f"{text[: SUBJECT - 1].rpartition(' ')[0] or text[: SUBJECT - 1]}…"
     body = [] if subject == text else ["\n".join(wrap(text[:BODY], SUBJECT))]
-    told = (f"{name}: {' '.join(redacted(value).split())}" for name, value in trailers.items() if value)
-    return "\n\n".join([subject, *body, "\n".join(told)]) + "\n"
+    lines = (f"{name}: {' '.join(redacted(value).split())}" for name, value in trailers.items() if value)
+    return "\n\n".join([subject, *body, "\n".join(lines)]) + "\n"
 
 
-def _committed(worktree: Worktree, seen: Seen, said: str) -> str:
-    with faults_said(worktree.path):
-        repository = opened(side_of(worktree.path))
+def _commit_changes(worktree: Worktree, seen: WorktreeState, message: str) -> str:
+    with objects_errors(worktree.path):
+        repository = open_repository(side_of(worktree.path))
         try:
             pygit2 = library()
             before = repository.revparse_single(seen.head).peel(pygit2.Commit)
@@ -64,24 +64,24 @@ def _committed(worktree: Worktree, seen: Seen, said: str) -> str:
             if str(before.tree_id) == seen.tree and not merging:
                 return seen.head
             parents, who = [before.id, *(pygit2.Oid(hex=each) for each in merging)], signature()
-            text = said.encode("utf-8", "replace").decode()
+            text = message.encode("utf-8", "replace").decode()
             return str(repository.create_commit(None, who, who, text, pygit2.Oid(hex=seen.tree), parents))
         finally:
             let_go(repository)
 
 
-def _bring_home(worktree: Worktree, seen: Seen, head: str) -> None:
+def _bring_home(worktree: Worktree, seen: WorktreeState, head: str) -> None:
     """Move the branch in the registered repository to the head, unless commits would get lost there or in the work
     folder.
     """
     if worktree.branch is None:
         return
     common, side = seen.common, side_of(worktree.path)
-    if service_git_dir.joined(worktree.path) is None:
-        service_git_dir.keep_joined(worktree.path, git_branches.joined(side, common, head, worktree.base))
+    if service_git_dir.read_built_on(worktree.path) is None:
+        service_git_dir.keep_built_on(worktree.path, git_branches.commits_built_on(side, common, head, worktree.base))
     tip = git_branches.tip(common, worktree.branch) or worktree.base
-    for each in {tip, seen.own} - {head}:
-        if not git_branches.contains(side, head, each):
+    for commit in {tip, seen.own} - {head}:
+        if not git_branches.contains(side, head, commit):
             where = printable(str(worktree.path))
             raise RefusedError(
                 f"the job left {where} at {head}, which does not contain its branch {worktree.branch}",
@@ -99,9 +99,9 @@ def hand_over(side: Path, common: Path, commit: str) -> None:
 
     An object is written after those it refers to, so a kill leaves only whole objects.
     """
-    source, target = opened(side), opened(common)
+    source, target = open_repository(side), open_repository(common)
     try:
-        with faults_said(side):
+        with objects_errors(side):
             _commits(source, target.odb, library().Oid(hex=commit))
     finally:
         let_go(source)
@@ -112,35 +112,35 @@ def _commits(source: "Repository", target: "Odb", wanted: "Oid") -> None:
     """Copy missing commits, each after its parents."""
     waiting: list[tuple[Oid, bool]] = [(wanted, False)]
     while waiting:
-        each, ready = waiting.pop()
-        if each in target:
+        oid, ready = waiting.pop()
+        if oid in target:
             continue
-        commit = source[each].peel(library().Commit)
+        commit = source[oid].peel(library().Commit)
         if ready:
             _trees(source, target, commit.tree_id)
-            _write(source, target, each)
+            _write(source, target, oid)
         else:
-            waiting.append((each, True))
+            waiting.append((oid, True))
             waiting += [(parent, False) for parent in commit.parent_ids]
 
 
 def _trees(source: "Repository", target: "Odb", wanted: "Oid") -> None:
     waiting: list[tuple[Oid, bool]] = [(wanted, False)]
     while waiting:
-        each, filled = waiting.pop()
-        if each in target:
+        oid, filled = waiting.pop()
+        if oid in target:
             continue
         if filled:
-            _write(source, target, each)
+            _write(source, target, oid)
             continue
-        waiting.append((each, True))
-        for entry in source[each].peel(library().Tree):
+        waiting.append((oid, True))
+        for entry in source[oid].peel(library().Tree):
             if entry.type_str == "tree":
                 waiting.append((entry.id, False))
             elif entry.type_str == "blob" and entry.id not in target:
                 _write(source, target, entry.id)
 
 
-def _write(source: "Repository", target: "Odb", each: "Oid") -> None:
-    kind, data = source.odb.read(each)
+def _write(source: "Repository", target: "Odb", oid: "Oid") -> None:
+    kind, data = source.odb.read(oid)
     target.write(kind, data)

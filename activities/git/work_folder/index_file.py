@@ -29,9 +29,9 @@ class Row:
     """Modification time, change time, inode and size: they show a change without reading the file."""
 
 
-def looks(found: os.stat_result) -> tuple[int, int, int, int]:
+def looks(status: os.stat_result) -> tuple[int, int, int, int]:
     """Return the stat values that `Row.looked` is compared with, of a file as it is now."""
-    return (found.st_mtime_ns, found.st_ctime_ns, found.st_ino & 0xFFFFFFFF, found.st_size & 0xFFFFFFFF)
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_ino & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF)
 
 
 def rows(data: bytes) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from activities.git import git_branches
 from activities.git.command import printable
 from activities.git.library import library
-from activities.git.locks import held, is_free
+from activities.git.locks import hold_lock, is_free
 from activities.git.registered_repository import common_directory, references
 from activities.git.work_folder import delete_later
 from activities.git.work_folder.service_git_dir import FOLDER, side_of
@@ -27,7 +27,7 @@ Busy = Callable[[str], bool]
 """Returns whether a job uses this name of a worktree or branch, or soon may."""
 
 
-class Kind(StrEnum):
+class LeftoverKind(StrEnum):
     """The kind of a leftover."""
 
     WORKTREE = "worktree"
@@ -41,7 +41,7 @@ class Kind(StrEnum):
 class Leftover:
     """A thing without an owner. With a reason in `keep` it is only shown."""
 
-    kind: Kind
+    kind: LeftoverKind
     name: str
     keep: str = ""
     commit: str = ""
@@ -81,13 +81,13 @@ def remove(ground: Ground, leftover: Leftover) -> Leftover:
         return leftover
     try:
         match leftover.kind:
-            case Kind.WORKTREE:
+            case LeftoverKind.WORKTREE:
                 reason = _remove_worktree(ground, Path(leftover.name))
-            case Kind.BRANCH:
+            case LeftoverKind.BRANCH:
                 reason = _remove_branch(ground, leftover)
-            case Kind.REFERENCE:
+            case LeftoverKind.REFERENCE:
                 reason = "it is at the hub"
-            case Kind.LOCK:
+            case LeftoverKind.LOCK:
                 reason = _remove_lock(ground, Path(leftover.name))
     except (ServiceError, OSError) as fault:
         reason = f"it could not be removed: {fault}"
@@ -100,10 +100,10 @@ def _worktrees(ground: Ground) -> Iterator[Leftover]:
     for name in sorted(known | there):
         if name.startswith(ground.prefix) and not ground.busy(name):
             path = ground.worktrees / name
-            yield Leftover(Kind.WORKTREE, str(path), ground.worth_keeping(ground.repo, path))
+            yield Leftover(LeftoverKind.WORKTREE, str(path), ground.worth_keeping(ground.repo, path))
     if ground.trash.is_dir():
         put_away = (path for path in ground.trash.iterdir() if path.name.startswith(ground.prefix))
-        yield from (Leftover(Kind.WORKTREE, str(path)) for path in sorted(put_away))
+        yield from (Leftover(LeftoverKind.WORKTREE, str(path)) for path in sorted(put_away))
 
 
 def worth_keeping(repo: Path, path: Path) -> str:
@@ -135,10 +135,10 @@ def _only_here(repo: Path, worktree: Worktree) -> str:
 
 def references_of(repo: Path, besides: str = "refs/none/") -> list[str]:
     """List the commits of the repository's branches and tags, except names that begin with `besides`."""
-    found = references(common_directory(repo))
+    known = references(common_directory(repo))
     return [
-        each
-        for name, each in found.items()
+        commit
+        for name, commit in known.items()
         if name.startswith(("refs/heads/", "refs/tags/")) and not name.startswith(besides)
     ]
 
@@ -148,9 +148,9 @@ def _count_beyond(repository: Path, commit: str, ends: list[str]) -> int:
     pygit2 = library()
     with git_branches.reading(repository) as opened:
         walk = opened.walk(pygit2.Oid(hex=commit))
-        for each in set(ends):
+        for end in set(ends):
             with contextlib.suppress(KeyError, ValueError, pygit2.GitError):
-                walk.hide(opened[pygit2.Oid(hex=each)].peel(pygit2.Commit).id)
+                walk.hide(opened[pygit2.Oid(hex=end)].peel(pygit2.Commit).id)
         return sum(1 for _ in walk)
 
 
@@ -170,11 +170,16 @@ def _branches(ground: Ground) -> Iterator[Leftover]:
     for ref, commit in references(common_directory(ground.repo)).items():
         name = ref.removeprefix("refs/heads/")
         if ref.startswith(LEG_BRANCHES) and not ground.busy(name):
-            place = held_in.get(name) or git_branches.checkout_of(ground.repo, name)
-            yield Leftover(Kind.BRANCH, name, _unmerged(ground.repo, commit) or _held(ground, place), commit)
+            checkout = held_in.get(name) or git_branches.checkout_of(ground.repo, name)
+            yield Leftover(
+                LeftoverKind.BRANCH,
+                name,
+                _unmerged_work(ground.repo, commit) or _other_checkout(ground, checkout),
+                commit,
+            )
 
 
-def _unmerged(repo: Path, commit: str) -> str:
+def _unmerged_work(repo: Path, commit: str) -> str:
     """Return why a branch must stay: no branch of people or of a task has its commits. Branches of other legs do not
     count.
     """
@@ -187,7 +192,7 @@ def _is_peoples(name: str) -> bool:
     return name.startswith("refs/heads/") and not name.startswith(LEG_BRANCHES)
 
 
-def _held(ground: Ground, path: Path | None) -> str:
+def _other_checkout(ground: Ground, path: Path | None) -> str:
     """Return why a checked-out branch must stay. A work folder that is swept first does not hold it."""
     if path is None or not path.exists():
         return ""
@@ -199,13 +204,13 @@ def _held(ground: Ground, path: Path | None) -> str:
 
 def _remove_branch(ground: Ground, leftover: Leftover) -> str:
     ground.sides.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with held(ground.sides / BRANCHES_LOCK):
-        place = holders(ground.worktrees).get(leftover.name) or git_branches.checkout_of(ground.repo, leftover.name)
-        if place is not None and place.exists():
-            return f"checked out in {printable(str(place))}"
+    with hold_lock(ground.sides / BRANCHES_LOCK):
+        checkout = holders(ground.worktrees).get(leftover.name) or git_branches.checkout_of(ground.repo, leftover.name)
+        if checkout is not None and checkout.exists():
+            return f"checked out in {printable(str(checkout))}"
         if ground.busy(leftover.name):
             return "a job works on it now"
-        if reason := _unmerged(ground.repo, leftover.commit):
+        if reason := _unmerged_work(ground.repo, leftover.commit):
             return reason
         git_branches.delete(ground.repo, leftover.name, leftover.commit)
     return ""
@@ -213,12 +218,12 @@ def _remove_branch(ground: Ground, leftover: Leftover) -> str:
 
 def _locks(ground: Ground, common: Path) -> Iterator[Leftover]:
     for lock in sorted(ground.sides.glob(f"{ground.prefix}*.lock")) + sorted(ground.sides.glob(BRANCHES_LOCK)):
-        yield Leftover(Kind.LOCK, str(lock), "" if is_free(lock) else "held at this moment")
+        yield Leftover(LeftoverKind.LOCK, str(lock), "" if is_free(lock) else "held at this moment")
     for lock in sorted((common / "refs/heads/service").glob("**/*.lock")):
         if not ground.busy(f"service/{lock.name}"):
-            yield Leftover(Kind.LOCK, str(lock), _fresh(lock))
+            yield Leftover(LeftoverKind.LOCK, str(lock), _fresh(lock))
     if (checkout := common / "index.lock").exists():
-        yield Leftover(Kind.LOCK, str(checkout), "it is the checkout's own: when no git runs there, rm it")
+        yield Leftover(LeftoverKind.LOCK, str(checkout), "it is the checkout's own: when no git runs there, rm it")
 
 
 def _fresh(lock: Path) -> str:
@@ -232,6 +237,6 @@ def _remove_lock(ground: Ground, lock: Path) -> str:
     if lock.parent != ground.sides:
         lock.unlink(missing_ok=True)
     elif os.path.lexists(lock):
-        with held(lock):  # this deletes the file
+        with hold_lock(lock):  # this deletes the file
             pass
     return ""

@@ -1,7 +1,7 @@
 """The service's own side of a job's work folder: a git directory outside it, which no agent writes (ruling N3).
 
 It has its own index, configuration and objects, and borrows those of the registered repository. The job's starting
-point is recorded last, so that a place with a record is complete.
+point is recorded last, so that a work folder with a record is complete.
 """
 
 import hashlib
@@ -14,14 +14,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from activities.git.command import printable
-from activities.git.library import asked_once
+from activities.git.library import ask_once
 from activities.git.registered_repository import (
     Setting,
     common_directory,
+    format_settings,
     object_folders,
     settings_of,
     sparse_list,
-    written,
 )
 from workflows.model.errors import RefusedError
 
@@ -32,11 +32,11 @@ SPARSE = "info/sparse"
 ALTERNATES = "objects/info/alternates"
 
 _RECORD = "place.json"
-_JOINED = "joined.json"
+_BUILT_ON = "joined.json"
 
 
 @dataclass(frozen=True)
-class Place:
+class FolderRecord:
     """The record of a work folder, from when it was made."""
 
     repo: Path
@@ -75,7 +75,7 @@ def begin(repo: Path, side: Path) -> None:
     side.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     settings = {"bare": "true", "repositoryformatversion": "0", "logallrefupdates": "false"} | settings_of(repo)
     files = {
-        "config": written(Setting("core", key, value) for key, value in settings.items()),
+        "config": format_settings(Setting("core", key, value) for key, value in settings.items()),
         "HEAD": b"ref: refs/heads/none\n",
         ALTERNATES: alternates(common),
     }
@@ -90,7 +90,7 @@ def begin(repo: Path, side: Path) -> None:
 
 
 def new_directory(side: Path, folders: Iterable[str], files: Mapping[str, bytes], mode: int = 0o777) -> None:
-    """Make a new git directory. Every job has two: text paths are cheaper than `Path` objects."""
+    """Make a new git directory."""
     top = os.fspath(side)
     os.mkdir(top, mode)
     for name in folders:
@@ -100,7 +100,7 @@ def new_directory(side: Path, folders: Iterable[str], files: Mapping[str, bytes]
             file.write(content)
 
 
-@asked_once
+@ask_once
 def says_something(rules: Path) -> bool:
     """Return whether the file exists and has more than comments, which git writes into every new repository."""
     lines = rules.read_bytes().splitlines() if rules.is_file() else ()
@@ -117,26 +117,26 @@ def alternates(common: Path) -> bytes:
     return b"".join(os.fsencode(folder) + b"\n" for folder in object_folders(common))
 
 
-def record(path: Path, place: Place) -> None:
-    """Record the place, which marks it as complete."""
+def write_record(path: Path, folder_record: FolderRecord) -> None:
+    """Record the work folder, which marks it as complete."""
     side = side_of(path)
-    told = vars(place) | {"repo": str(place.repo), "common": str(place.common)}
+    fields = vars(folder_record) | {"repo": str(folder_record.repo), "common": str(folder_record.common)}
     fresh = side / f"{_RECORD}.new"
-    fresh.write_text(json.dumps(told))
+    fresh.write_text(json.dumps(fields))
     fresh.replace(side / _RECORD)
 
 
-def joined(path: Path) -> tuple[str, ...] | None:
+def read_built_on(path: Path) -> tuple[str, ...] | None:
     """Return the commits of the registered repository that the job's own are built on; None if they are not known
     yet.
     """
-    kept = side_of(path) / _JOINED
+    kept = side_of(path) / _BUILT_ON
     return tuple(json.loads(kept.read_text())) if kept.exists() else None
 
 
-def keep_joined(path: Path, commits: Iterable[str] | None) -> None:
+def keep_built_on(path: Path, commits: Iterable[str] | None) -> None:
     """Save these commits, since later the job's own commits are in the repository too; None forgets them."""
-    kept = side_of(path) / _JOINED
+    kept = side_of(path) / _BUILT_ON
     if commits is None:
         kept.unlink(missing_ok=True)
         return
@@ -145,27 +145,32 @@ def keep_joined(path: Path, commits: Iterable[str] | None) -> None:
     fresh.replace(kept)
 
 
-def recorded(path: Path) -> Place | None:
-    """Return the record of a complete place."""
+def find_record(path: Path) -> FolderRecord | None:
+    """Return the record of a complete work folder; None if it has none."""
     return read_record(side_of(path))
 
 
-def place_at(path: Path) -> Place:
+def record_of(path: Path) -> FolderRecord:
     """Return the record of the work folder; raise if it has none."""
-    known = recorded(path)
+    known = find_record(path)
     if known is None:
         where = printable(str(path))
         raise RefusedError(f"the service has no record of how {where} was made", "service repo sweep")
     return known
 
 
-def read_record(side: Path) -> Place | None:
+def read_record(side: Path) -> FolderRecord | None:
     """Read the record in the service's side."""
     try:
-        told = json.loads((side / _RECORD).read_text())
-        names = told.get("names", {})
-        return Place(
-            Path(told["repo"]), Path(told["common"]), told["base"], told["branch"], told.get("tree", ""), names
+        fields = json.loads((side / _RECORD).read_text())
+        names = fields.get("names", {})
+        return FolderRecord(
+            Path(fields["repo"]),
+            Path(fields["common"]),
+            fields["base"],
+            fields["branch"],
+            fields.get("tree", ""),
+            names,
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

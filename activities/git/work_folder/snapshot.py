@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from activities.git import plain_files
 from activities.git.command import printable
-from activities.git.library import library, opened_anew
+from activities.git.library import library, open_alone
 from activities.git.work_folder.checkout import as_text, is_ignored, left_out
 from activities.git.work_folder.index_file import GITLINK, Row, looks, rows
 from activities.git.work_folder.service_git_dir import side_of_submodule
@@ -42,7 +42,7 @@ _RULES = (".gitignore", ".gitattributes")
 
 
 @dataclass(frozen=True)
-class Limits:
+class SnapshotLimits:
     """The most that one snapshot reads of files that differ from the commit, or may."""
 
     files: int
@@ -54,11 +54,11 @@ class Limits:
     """Take build products that are not ignored, too."""
 
 
-WHOLE = Limits(MOST_NEW_FILES, MOST_NEW_BYTES, LARGEST_FILE)
+WHOLE = SnapshotLimits(MOST_NEW_FILES, MOST_NEW_BYTES, LARGEST_FILE)
 
 
 @dataclass
-class Snapshot:
+class FolderSnapshot:
     """The differences from the index of the service's side."""
 
     changed: dict[str, tuple["Oid", int]] = field(default_factory=dict)
@@ -91,8 +91,8 @@ def snapshot(
     side: Path,
     tracked: Iterable[str] = (),
     before: Mapping[str, Row | None] = MappingProxyType({}),
-    limits: Limits | None = None,
-) -> Snapshot:
+    limits: SnapshotLimits | None = None,
+) -> FolderSnapshot:
     """Take a snapshot of a work folder. Files in `tracked` count even if they are ignored.
 
     Differences are from the index, with the files of `before` as an earlier snapshot read them; None: it was gone.
@@ -103,14 +103,14 @@ def snapshot(
     known |= {name: row for name, row in before.items() if row is not None}
     for name in [name for name, row in before.items() if row is None]:
         known.pop(name, None)
-    look = _Look(path, side, known, tracked, limits, [row for row in before.values() if row])
+    reader = _FolderReader(path, side, known, tracked, limits, [row for row in before.values() if row])
     try:
-        return look.taken()
+        return reader.read_all()
     finally:
-        look.end()
+        reader.end()
 
 
-class _Look:
+class _FolderReader:
     """One snapshot in progress."""
 
     def __init__(
@@ -119,7 +119,7 @@ class _Look:
         side: Path,
         known: dict[str, Row],
         tracked: frozenset[str],
-        limits: Limits,
+        limits: SnapshotLimits,
         counted: Sequence[Row],
     ) -> None:
         self._path, self._side, self._known, self._limits = path, side, known, limits
@@ -128,17 +128,17 @@ class _Look:
         self._walk = Walk(path)
         self._rules: list[str] = []
         """Rule files that libgit2 has not been given yet."""
-        self._seen = Snapshot()
+        self._seen = FolderSnapshot()
         self._there: set[str] = set()
         self._files, self._bytes = len(counted), sum(row.looked[3] for row in counted)
 
-    def taken(self) -> Snapshot:
+    def read_all(self) -> FolderSnapshot:
         for folder in self._walk.folders():
             if not self._is_nested(folder):
-                named = (name for name, found in folder.entries if name in _RULES and stat.S_ISREG(found.st_mode))
+                named = (name for name, status in folder.entries if name in _RULES and stat.S_ISREG(status.st_mode))
                 self._rules += [folder.path + name for name in named]
-                for name, found in folder.entries:
-                    self._entry(folder, name, found)
+                for name, status in folder.entries:
+                    self._entry(folder, name, status)
         self._seen.odd += self._walk.odd
         self._seen.kept |= (
             {name.rstrip("/") for name in self._seen.products}
@@ -160,7 +160,7 @@ class _Look:
     def end(self) -> None:
         """Close the repository and delete the copies."""
         if "_opened" in self.__dict__:
-            self._opened.free()
+            self._plain_repository.free()
         if "_shadow" in self.__dict__:
             shutil.rmtree(self._shadow, ignore_errors=True)
 
@@ -169,14 +169,14 @@ class _Look:
         return Path(tempfile.mkdtemp(prefix="look-", dir=self._side))
 
     @cached_property
-    def _opened(self) -> "Repository":
-        repository = opened_anew(self._side)
+    def _plain_repository(self) -> "Repository":
+        repository = open_alone(self._side)
         repository.workdir = str(self._shadow)
         return repository
 
     @cached_property
     def _modes(self) -> bool:
-        config = self._opened.config
+        config = self._plain_repository.config
         return "core.filemode" not in config or config.get_bool("core.filemode")
 
     @property
@@ -191,24 +191,24 @@ class _Look:
                     plain_files.folder_below(top, above) as folder,
                     plain_files.file_below(folder, name, _MOST_RULES) as source,
                 ):
-                    plain_files.copy(source, self._shadowed(path), _MOST_RULES)
+                    plain_files.copy(source, self._shadow_of(path), _MOST_RULES)
             except OSError:
                 self._odd(path, "it is not a valid .gitignore")
-        return self._opened
+        return self._plain_repository
 
-    def _entry(self, folder: Folder, name: str, found: os.stat_result) -> None:
+    def _entry(self, folder: Folder, name: str, status: os.stat_result) -> None:
         path = folder.path + name
         if is_gits(name):
             if folder.path or name != ".git":
                 self._odd(path, "a name that git keeps for itself")
-        elif what := kind(found):
+        elif what := kind(status):
             self._odd(path, what)
-        elif stat.S_ISDIR(found.st_mode):
+        elif stat.S_ISDIR(status.st_mode):
             self._folder(path, lambda: is_product_folder(name, {there for there, _ in folder.entries}))
-        elif name == ".gitmodules" and stat.S_ISLNK(found.st_mode):
+        elif name == ".gitmodules" and stat.S_ISLNK(status.st_mode):
             self._odd(path, "a link where git reads a file")
         else:
-            self._file(folder, name, path, found)
+            self._file(folder, name, path, status)
 
     def _folder(self, path: str, is_product: Callable[[], bool]) -> None:
         row = self._known.get(path)
@@ -219,7 +219,7 @@ class _Look:
                 self._seen.nested.append(path)
         elif path in self._above:
             self._walk.enter(path)
-        elif not self._ignored(f"{path}/"):
+        elif not self._is_ignored(f"{path}/"):
             if not self._limits.products and is_product():
                 self._seen.products.append(f"{path}/")
             else:
@@ -234,20 +234,20 @@ class _Look:
         self._seen.odd += [Odd(f"{name}/{each.path}", each.what) for each in seen.odd]
         return bool(seen.changed or seen.gone or seen.nested)
 
-    def _file(self, folder: Folder, name: str, path: str, found: os.stat_result) -> None:
+    def _file(self, folder: Folder, name: str, path: str, status: os.stat_result) -> None:
         row = self._known.get(path)
-        if row is not None and row.looked == looks(found) and self._mode(found, row) == row.mode:
+        if row is not None and row.looked == looks(status) and self._mode(status, row) == row.mode:
             self._there.add(path)
             self._seen.same[path] = row
             return
         if path not in self._tracked:
-            if self._ignored(path):
+            if self._is_ignored(path):
                 return
             if not self._limits.products and is_product_file(name):
                 self._seen.products.append(path)
                 return
         try:
-            self._take(folder, name, path, found, row)
+            self._take(folder, name, path, status, row)
         except OSError as error:
             self._odd(path, f"it cannot be read: {error.strerror or error}")
 
@@ -270,67 +270,67 @@ class _Look:
             )
         return False
 
-    def _take(self, folder: Folder, name: str, path: str, found: os.stat_result, row: Row | None) -> None:
+    def _take(self, folder: Folder, name: str, path: str, status: os.stat_result, row: Row | None) -> None:
         if row is None and any(ord(each) < 32 or ord(each) == 127 for each in name):
             self._seen.odd.append(Odd(path, "control characters in its name"))
-        mode = self._mode(found, row)
-        if stat.S_ISLNK(found.st_mode):
+        mode = self._mode(status, row)
+        if stat.S_ISLNK(status.st_mode):
             if self._is_too_much(path, 0):
                 return
             target = os.fsencode(os.readlink(name, dir_fd=folder.descriptor))
-            self._is(path, self._repository.create_blob(target), mode, row, found)
+            self._record(path, self._repository.create_blob(target), mode, row, status)
             return
-        if self._limits.leaves_out and self._is_too_much(path, found.st_size):
+        if self._limits.leaves_out and self._is_too_much(path, status.st_size):
             return
         with plain_files.file_below(folder.descriptor, name, self._limits.largest) as source:
-            data = os.read(source, _AT_ONCE) if found.st_size < _AT_ONCE else None
-            if row is not None and data is not None and mode == row.mode and _named(data) == row.object_id:
+            data = os.read(source, _AT_ONCE) if status.st_size < _AT_ONCE else None
+            if row is not None and data is not None and mode == row.mode and _blob_id(data) == row.object_id:
                 self._there.add(path)
                 self._seen.same[path] = row
-                self._seen.read[path] = replace(row, looked=looks(found))
+                self._seen.read[path] = replace(row, looked=looks(status))
                 return
             if not self._limits.leaves_out:
-                self._is_too_much(path, found.st_size)
+                self._is_too_much(path, status.st_size)
             os.lseek(source, 0, os.SEEK_SET)
-            self._is(path, self._stored(source, path), mode, row, found)
+            self._record(path, self._store(source, path), mode, row, status)
 
-    def _stored(self, source: int, path: str) -> "Oid":
+    def _store(self, source: int, path: str) -> "Oid":
         """Store the file's content as git does, with its conversion of line ends."""
-        copy = self._shadowed(path)
+        copy = self._shadow_of(path)
         plain_files.copy(source, copy, self._limits.largest)
         stored = self._repository.create_blob_fromworkdir(as_text(os.fsencode(path)))
         if copy.name not in _RULES:
             copy.unlink()
         return stored
 
-    def _is(self, path: str, stored: "Oid", mode: int, row: Row | None, found: os.stat_result) -> None:
+    def _record(self, path: str, stored: "Oid", mode: int, row: Row | None, status: os.stat_result) -> None:
         self._there.add(path)
-        self._seen.read[path] = Row(path, stored.raw, mode, looks(found))
+        self._seen.read[path] = Row(path, stored.raw, mode, looks(status))
         if row is not None and row.object_id == stored.raw and row.mode == mode:
             self._seen.same[path] = row
         else:
             self._seen.changed[path] = (stored, mode)
 
-    def _mode(self, found: os.stat_result, row: Row | None) -> int:
+    def _mode(self, status: os.stat_result, row: Row | None) -> int:
         modes = library().enums.FileMode
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             return int(modes.LINK)
-        mode = int(modes.BLOB_EXECUTABLE if found.st_mode & 0o100 else modes.BLOB)
+        mode = int(modes.BLOB_EXECUTABLE if status.st_mode & 0o100 else modes.BLOB)
         if (row is not None and row.mode == mode) or self._modes:
             return mode
         return row.mode if row is not None and row.mode in (modes.BLOB, modes.BLOB_EXECUTABLE) else int(modes.BLOB)
 
-    def _ignored(self, path: str) -> bool:
+    def _is_ignored(self, path: str) -> bool:
         return is_ignored(self._repository, os.fsencode(path))
 
     def _odd(self, path: str, what: str) -> None:
         self._seen.odd.append(Odd(path, what))
 
-    def _shadowed(self, path: str) -> Path:
-        place = self._shadow / as_text(os.fsencode(path))
-        place.parent.mkdir(parents=True, exist_ok=True)
-        return place
+    def _shadow_of(self, path: str) -> Path:
+        copy = self._shadow / as_text(os.fsencode(path))
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        return copy
 
 
-def _named(data: bytes) -> bytes:
+def _blob_id(data: bytes) -> bytes:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).digest()

@@ -1,7 +1,7 @@
 """Take over an agent's commits: copy them as data, then fetch them with every object checked (ruling N3).
 
 Only plain object files of the agent's `.git` are read. They are copied into a repository of the service's, which
-borrows from the registered repository only; git then reads them as if a stranger had sent them. `Bounds` refuses
+borrows from the registered repository only; git then reads them as if a stranger had sent them. `CommitCheck` refuses
 commits that are too large to be written out: a small object can name itself a million times.
 """
 
@@ -54,20 +54,20 @@ _OPTIONS = (
 def take_over(path: Path, common: Path, commits: Collection[str]) -> None:
     """Fetch the commits and all their objects into the service's side of the work folder, or refuse."""
     side = side_of(path)
-    with _copied(path, common) as source:
+    with _copy_of_objects(path, common) as source:
         try:
             command = ("fetch", *_OPTIONS, "--", str(source), *sorted(set(commits)))
             env = _AS_THEY_ARE | more_config(_CHECKED)
             git(side, *command, env=env, seconds=FETCH_SECONDS)
         except GitError as error:
-            said = error.said.replace(str(source), ".git")
+            message = error.output.replace(str(source), ".git")
             where = printable(str(path))
             fsck = f"git -C {where} fsck"
-            raise RefusedError(f"what was committed there does not pass git's check: {said}", fsck) from None
+            raise RefusedError(f"what was committed there does not pass git's check: {message}", fsck) from None
 
 
 @contextmanager
-def _copied(path: Path, common: Path) -> Iterator[Path]:
+def _copy_of_objects(path: Path, common: Path) -> Iterator[Path]:
     """Copy the agent's objects into a temporary repository with nothing else of the agent's."""
     folder = Path(tempfile.mkdtemp(prefix="taken-", dir=side_of(path)))
     try:
@@ -127,7 +127,7 @@ LARGEST_FILE = 512 << 20
 
 
 @dataclass
-class Bounds:
+class CommitCheck:
     """The check of commits, with the number of files and levels of folders of the trees seen so far."""
 
     repository: "Repository"
@@ -139,48 +139,48 @@ class Bounds:
         """Refuse commits, and new ones among their ancestors, that exceed the limits."""
         waiting, seen = list(commits), set()
         while waiting:
-            each = waiting.pop()
-            if each in seen or each in self.known:
+            oid = waiting.pop()
+            if oid in seen or oid in self.known:
                 continue
-            seen.add(each)
+            seen.add(oid)
             if len(seen) > MOST_COMMITS:
-                raise _refused(f"more than {MOST_COMMITS} commits")
-            commit = self.repository[each].peel(library().Commit)
+                raise _refusal(f"more than {MOST_COMMITS} commits")
+            commit = self.repository[oid].peel(library().Commit)
             self._tree(commit.tree_id)
             waiting += commit.parent_ids
 
     def _tree(self, top: "Oid") -> None:
         waiting = [top]
         while waiting:
-            each = waiting[-1]
-            entries = [] if each in self.trees else list(self.repository[each].peel(library().Tree))
+            oid = waiting[-1]
+            entries = [] if oid in self.trees else list(self.repository[oid].peel(library().Tree))
             below = [entry.id for entry in entries if entry.type_str == "tree"]
             if missing := [tree for tree in below if tree not in self.trees]:
                 if len(waiting) > MOST_LEVELS:
-                    raise _refused(f"more than {MOST_LEVELS} levels of folders")
+                    raise _refusal(f"more than {MOST_LEVELS} levels of folders")
                 waiting.append(missing[0])
                 continue
             waiting.pop()
-            if each not in self.trees:
+            if oid not in self.trees:
                 for entry in entries:
                     self._file(entry.id, entry.type_str)
                 files = len(entries) - len(below) + sum(self.trees[tree][0] for tree in below)
                 levels = 1 + max((self.trees[tree][1] for tree in below), default=0)
-                self._fits(each, files, levels)
+                self._fits(oid, files, levels)
 
     def _fits(self, tree: "Oid", files: int, levels: int) -> None:
         if files > MOST_TREE_FILES:
-            raise _refused(f"more than {MOST_TREE_FILES} files")
+            raise _refusal(f"more than {MOST_TREE_FILES} files")
         if levels > MOST_LEVELS:
-            raise _refused(f"more than {MOST_LEVELS} levels of folders")
+            raise _refusal(f"more than {MOST_LEVELS} levels of folders")
         self.trees[tree] = files, levels
 
     def _file(self, stored: "Oid", kind: str) -> None:
         if kind == "blob" and stored not in self.known:
             _, size = self.repository.odb.read_header(stored)
             if size > LARGEST_FILE:
-                raise _refused(f"a file of more than {LARGEST_FILE >> 20} MiB")
+                raise _refusal(f"a file of more than {LARGEST_FILE >> 20} MiB")
 
 
-def _refused(what: str) -> RefusedError:
+def _refusal(what: str) -> RefusedError:
     return RefusedError(f"what was committed there has {what}", "git log --stat, in the folder it was left in")

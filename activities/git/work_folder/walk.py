@@ -34,7 +34,7 @@ class Odd:
     what: str
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Return a sentence about the entry for people, without control and direction characters."""
         return f"{one_line(printable(self.path))}: {self.what}"
 
@@ -97,12 +97,12 @@ class Walk:
         )
 
 
-def kind(found: os.stat_result) -> str:
+def kind(status: os.stat_result) -> str:
     """Name a kind of entry that git does not know; empty for files, links and folders."""
     for is_one, name in ((stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket")):
-        if is_one(found.st_mode):
+        if is_one(status.st_mode):
             return name
-    known = stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode) or stat.S_ISDIR(found.st_mode)
+    known = stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode)
     return "" if known else "a device"
 
 
@@ -123,12 +123,12 @@ def clear_the_way(path: Path, written: Collection[str]) -> None:
     taken = set(written) | folders_above(written)
     walk = Walk(path)
     for folder in walk.folders():
-        for name, found in folder.entries:
-            place = folder.path + name
-            if stat.S_ISDIR(found.st_mode):
-                if place != ".git":
-                    walk.enter(place)
-            elif kind(found) or (place in taken and _leads_elsewhere(found)) or (is_rules(name) and _is_link(found)):
+        for name, status in folder.entries:
+            below = folder.path + name
+            if stat.S_ISDIR(status.st_mode):
+                if below != ".git":
+                    walk.enter(below)
+            elif kind(status) or (below in taken and _leads_elsewhere(status)) or (is_rules(name) and _is_link(status)):
                 os.unlink(name, dir_fd=folder.descriptor)
 
 
@@ -137,20 +137,20 @@ def is_rules(name: str) -> bool:
     return name in RULES
 
 
-def _is_link(found: os.stat_result) -> bool:
-    return stat.S_ISLNK(found.st_mode)
+def _is_link(status: os.stat_result) -> bool:
+    return stat.S_ISLNK(status.st_mode)
 
 
-def _leads_elsewhere(found: os.stat_result) -> bool:
-    return _is_link(found) or found.st_nlink > 1
+def _leads_elsewhere(status: os.stat_result) -> bool:
+    return _is_link(status) or status.st_nlink > 1
 
 
 def folders_above(names: Iterable[str]) -> set[str]:
     """Return the folders that contain the files."""
-    found: set[str] = set()
+    folders: set[str] = set()
     for name in names:
         folder = name.rpartition("/")[0]
-        while folder and folder not in found:
-            found.add(folder)
+        while folder and folder not in folders:
+            folders.add(folder)
             folder = folder.rpartition("/")[0]
-    return found
+    return folders

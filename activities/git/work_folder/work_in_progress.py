@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from activities.git.git_branches import faults_said
-from activities.git.library import let_go, library, opened, opened_anew, signature
+from activities.git.git_branches import objects_errors
+from activities.git.library import let_go, library, open_alone, open_repository, signature
 from activities.git.work_folder.agent_git_dir import read
 from activities.git.work_folder.commit import message
 from activities.git.work_folder.index_file import Row
 from activities.git.work_folder.service_git_dir import side_of
-from activities.git.work_folder.snapshot import Limits, Snapshot, snapshot
+from activities.git.work_folder.snapshot import FolderSnapshot, SnapshotLimits, snapshot
 from activities.git.work_folder.walk import clear_the_way
 from activities.git.work_folder.worktrees import Worktree
 from activities.redaction.redact import redacted, secrets_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pygit2 import Commit, Oid, Repository
 
-LIMITS = Limits(files=20_000, bytes=256 << 20, largest=32 << 20, leaves_out=True)
+LIMITS = SnapshotLimits(files=20_000, bytes=256 << 20, largest=32 << 20, leaves_out=True)
 LEFT_OUT, MOST_TOLD = "Left-Out", 50
 LARGEST_SEARCHED = 1 << 20
 """Size of the largest file that is searched for secrets. Larger ones are data, and stay in the snapshot."""
@@ -69,15 +69,15 @@ def take(worktree: Worktree, job_id: str, attempt: int, *, to_branches: bool = F
     Files with secrets that the base does not have are left out, and with `to_branches` changed CI files too.
     """
     side, last = side_of(worktree.path), _read(worktree)
-    with faults_said(worktree.path):
+    with objects_errors(worktree.path):
         seen = snapshot(worktree.path, side, read(worktree.path, None).tracked, last.files, LIMITS)
-        odd = sorted(each.told for each in seen.odd) + [f"{name}: a repository" for name in seen.nested]
+        odd = sorted(each.sentence for each in seen.odd) + [f"{name}: a repository" for name in seen.nested]
         if not seen.changed and not seen.gone:
             made = replace(last.made, left_out=_left_out(odd, last.withheld))
             if seen.read or made != last.made:
                 _write(side, replace(last, made=made, files={**last.files, **seen.read}))
             return made
-        repository = opened(side)
+        repository = open_repository(side)
         try:
             pygit2 = library()
             base = repository.revparse_single(worktree.base).peel(pygit2.Commit)
@@ -104,7 +104,7 @@ def _left_out(odd: list[str], withheld: dict[str, str]) -> tuple[str, ...]:
 
 
 def _withhold(
-    repository: "Repository", base: "Commit", seen: Snapshot, before: dict[str, str], *, to_branches: bool
+    repository: "Repository", base: "Commit", seen: FolderSnapshot, before: dict[str, str], *, to_branches: bool
 ) -> dict[str, str]:
     """Take the files that may not be pushed out of the changes; return all such files, with the reason of each.
 
@@ -144,7 +144,7 @@ def _secrets(repository: "Repository", stored: "Oid | None") -> "AbstractSet[str
     return frozenset() if b"\0" in data[:_BINARY_HEAD] else secrets_of(data.decode("utf-8", "replace"))
 
 
-def pushed(worktree: Worktree) -> str:
+def pushed_snapshot(worktree: Worktree) -> str:
     """Return the snapshot of this work folder that was pushed last; empty if none was."""
     with contextlib.suppress(FileNotFoundError):
         return (side_of(worktree.path) / _PUSHED).read_text()
@@ -162,8 +162,8 @@ def lay_out(worktree: Worktree, commit: str) -> tuple[str, ...]:
     """
     pygit2, side = library(), side_of(worktree.path)
     ways = pygit2.enums.CheckoutStrategy
-    with faults_said(worktree.path):
-        repository = opened_anew(side)
+    with objects_errors(worktree.path):
+        repository = open_alone(side)
         made = repository.revparse_single(commit).peel(pygit2.Commit)
         base = repository.revparse_single(worktree.base).peel(pygit2.Commit)
         names = [delta.new_file.raw_path or b"" for delta in repository.diff(base.tree, made.tree).deltas]
@@ -179,7 +179,7 @@ def lay_out(worktree: Worktree, commit: str) -> tuple[str, ...]:
     return tuple(remark for front, mark, remark in rows if mark and not front)
 
 
-def _tree(repository: "Repository", before: str, seen: Snapshot) -> str:
+def _tree(repository: "Repository", before: str, seen: FolderSnapshot) -> str:
     pygit2 = library()
     index = pygit2.Index()
     index.read_tree(repository.revparse_single(before).peel(pygit2.Tree))

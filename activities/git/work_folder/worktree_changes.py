@@ -1,7 +1,7 @@
 """Changes of a job in its work folder: untracked files, touched files, the diff (ruling I4).
 
 Ignored files never count. The folder is looked at once, as data (`snapshot`); a caller with several questions asks them
-of one `Seen`.
+of one `WorktreeState`.
 """
 
 import contextlib
@@ -12,27 +12,26 @@ from typing import TYPE_CHECKING
 
 from activities.git import git_branches
 from activities.git.command import all_printable
-from activities.git.git_branches import faults_said
-from activities.git.library import ADDRESS, let_go, library, opened
+from activities.git.git_branches import objects_errors
+from activities.git.library import ADDRESS, let_go, library, open_repository
 from activities.git.work_folder.agent_git_dir import AgentsSide, read
-from activities.git.work_folder.service_git_dir import place_at, side_of
-from activities.git.work_folder.snapshot import WHOLE, Snapshot, snapshot
-from activities.git.work_folder.take_commits import Bounds, take_over
+from activities.git.work_folder.service_git_dir import record_of, side_of
+from activities.git.work_folder.snapshot import WHOLE, FolderSnapshot, snapshot
+from activities.git.work_folder.take_commits import CommitCheck, take_over
 from activities.git.work_folder.walk import Odd
 from activities.git.work_folder.worktrees import Worktree
 from workflows.model.errors import RefusedError, ServiceError
 from workflows.policy.observation import Touched
 
 if TYPE_CHECKING:
-    from pygit2 import Commit, DiffDelta, Repository
-    from pygit2 import Diff as Difference
+    from pygit2 import Commit, Diff, DiffDelta, Repository
 
 MAX_FILES = 2000
 MAX_BYTES = 256_000
 
 
 @dataclass(frozen=True)
-class Diff:
+class CapturedDiff:
     """A diff as evidence, or its beginning if it is too long to keep."""
 
     text: str
@@ -40,7 +39,7 @@ class Diff:
 
 
 @dataclass(frozen=True)
-class Seen:
+class WorktreeState:
     """The state of a work folder."""
 
     common: Path
@@ -62,46 +61,46 @@ class Seen:
     """The reason why the agent's commits are not taken over."""
 
 
-def look(worktree: Worktree, *, products: bool = False) -> Seen:
+def look(worktree: Worktree, *, products: bool = False) -> WorktreeState:
     """Look at the files, and take over the agent's commits into the service's side only.
 
     Without `products`, build products that nobody has committed are left out, although they are not ignored.
     """
-    path, place = worktree.path, place_at(worktree.path)
+    path, record = worktree.path, record_of(worktree.path)
     agents = read(path, worktree.branch)
-    with faults_said(path):
+    with objects_errors(path):
         seen = snapshot(path, side_of(path), agents.tracked, limits=replace(WHOLE, products=products))
-        base, tree = worktree.base, place.tree if place.base == worktree.base else ""
+        base, tree = worktree.base, record.tree if record.base == worktree.base else ""
         if worktree.branch is None and tree and agents.is_at(base) and not seen.anything:
-            return Seen(
-                place.common, head=base, own=base, merging=(), tree=tree, touched=(), products=tuple(seen.products)
+            return WorktreeState(
+                record.common, head=base, own=base, merging=(), tree=tree, touched=(), products=tuple(seen.products)
             )
-        repository = opened(side_of(path))
+        repository = open_repository(side_of(path))
         try:
-            agents, refused = _taken_over(repository, worktree, place.common, agents)
+            agents, refused = _accept_commits(repository, worktree, record.common, agents)
             head = agents.head or worktree.base
             tree = _tree(repository, worktree.base, head, seen)
-            head = _committed(repository, worktree, place.common, head, tree)
+            head = _service_commit(repository, worktree, record.common, head, tree)
             dirty = _between(repository, head, tree) | set(seen.nested)
             names = _between(repository, worktree.base, head) | dirty
         finally:
             let_go(repository)
     odd = [*seen.odd, *([Odd(".git", agents.fault)] if agents.fault else [])]
-    return Seen(
-        common=place.common,
+    return WorktreeState(
+        common=record.common,
         head=head,
         own=agents.branch or worktree.base,
         merging=agents.merging,
         tree=tree,
         touched=tuple(sorted(names | {each.path for each in seen.odd})),
         dirty=tuple(sorted(dirty)),
-        odd=tuple(sorted(odd, key=lambda each: each.path)),
+        odd=tuple(sorted(odd, key=lambda entry: entry.path)),
         products=tuple(sorted(seen.products)),
         refused=refused,
     )
 
 
-def touched_files(worktree: Worktree, limit: int = MAX_FILES, seen: Seen | None = None) -> Touched:
+def touched_files(worktree: Worktree, limit: int = MAX_FILES, seen: WorktreeState | None = None) -> Touched:
     """List the files that differ from the head, and those in the agent's own commits, as the spec says.
 
     Without rename detection a rename is a deletion and an addition: both paths count. Ignored files never count. Call
@@ -111,10 +110,10 @@ def touched_files(worktree: Worktree, limit: int = MAX_FILES, seen: Seen | None 
     return Touched(files=files[:limit], complete=len(files) <= limit)
 
 
-def capture_diff(worktree: Worktree, limit: int = MAX_BYTES, seen: Seen | None = None) -> Diff:
+def capture_diff(worktree: Worktree, limit: int = MAX_BYTES, seen: WorktreeState | None = None) -> CapturedDiff:
     """Return the diff from the job's base, with untracked files. The work folder stays as it is."""
-    with faults_said(worktree.path):
-        repository = opened(side_of(worktree.path))
+    with objects_errors(worktree.path):
+        repository = open_repository(side_of(worktree.path))
         try:
             tree = seen.tree if seen else _files(repository, worktree)
             difference = _difference(repository, worktree.base, tree)
@@ -131,16 +130,16 @@ def _files(repository: "Repository", worktree: Worktree) -> str:
     return _tree(repository, worktree.base, worktree.base, seen)
 
 
-def _text(repository: "Repository", difference: "Difference", limit: int) -> Diff:
+def _text(repository: "Repository", difference: "Diff", limit: int) -> CapturedDiff:
     data = b""
     for number, delta in enumerate(difference.deltas):
-        data += _shown(repository, difference, number, delta)
+        data += _format_file(repository, difference, number, delta)
         if len(data) > limit:
-            return Diff(data[:limit].decode("utf-8", "replace"), cut=True)
-    return Diff(data.decode("utf-8", "replace"), cut=False)
+            return CapturedDiff(data[:limit].decode("utf-8", "replace"), cut=True)
+    return CapturedDiff(data.decode("utf-8", "replace"), cut=False)
 
 
-def _shown(repository: "Repository", difference: "Difference", number: int, delta: "DiffDelta") -> bytes:
+def _format_file(repository: "Repository", difference: "Diff", number: int, delta: "DiffDelta") -> bytes:
     """Format one file of a diff. A file that is too large is not read."""
     if any(
         git_branches.size_of(repository, side) > git_branches.MOST_COMPARED for side in (delta.old_file, delta.new_file)
@@ -151,7 +150,7 @@ def _shown(repository: "Repository", difference: "Difference", number: int, delt
     return patch.data if patch is not None else b""
 
 
-def _taken_over(
+def _accept_commits(
     repository: "Repository", worktree: Worktree, common: Path, agents: AgentsSide
 ) -> tuple[AgentsSide, ServiceError | None]:
     """Take over the agent's commits. If that fails, return the reason, and an agent's side without them."""
@@ -160,19 +159,19 @@ def _taken_over(
     try:
         if new:
             take_over(worktree.path, common, new)
-        known = opened(common)  # checked again even if an earlier look has taken them over
-        Bounds(repository, known.odb).check([library().Oid(hex=each) for each in wanted])
+        known = open_repository(common)  # checked again even if an earlier look has taken them over
+        CommitCheck(repository, known.odb).check([library().Oid(hex=each) for each in wanted])
         let_go(known)
-        for each in wanted:
-            if git_branches.commit(side_of(worktree.path), each) is None:
-                raise RefusedError(f"{each} is not a commit", f"git -C {worktree.path} log -1 {each}")
+        for commit in wanted:
+            if git_branches.commit(side_of(worktree.path), commit) is None:
+                raise RefusedError(f"{commit} is not a commit", f"git -C {worktree.path} log -1 {commit}")
     except (ServiceError, OSError) as fault:
         refused = fault if isinstance(fault, ServiceError) else RefusedError(f"its commits cannot be read: {fault}")
         return AgentsSide(tracked=agents.tracked), refused
     return agents, None
 
 
-def _committed(repository: "Repository", worktree: Worktree, common: Path, head: str, tree: str) -> str:
+def _service_commit(repository: "Repository", worktree: Worktree, common: Path, head: str, tree: str) -> str:
     """Return the branch's tip if the service has committed it on top of the agent's head; else the head."""
     kept = git_branches.tip(common, worktree.branch) if worktree.branch else None
     if kept is None or kept == head or not git_branches.holds_all(repository, kept, head):
@@ -190,12 +189,12 @@ def _only_ours(commit: "Commit", since: str) -> bool:
     return False
 
 
-def _tree(repository: "Repository", base: str, head: str, seen: Snapshot) -> str:
+def _tree(repository: "Repository", base: str, head: str, seen: FolderSnapshot) -> str:
     """Build the tree of a folder's files: the head's tree with the snapshot's differences."""
     pygit2 = library()
     index = pygit2.Index()
     index.read_tree(repository.revparse_single(head).peel(pygit2.Commit).tree)
-    moved = set() if head == base else _moved(repository, base, head)
+    moved = set() if head == base else _changed_files(repository, base, head)
     there = seen.changed.keys() | seen.same.keys()
     for name in seen.gone | {each for each in moved if each not in there and not seen.keeps(each)}:
         with contextlib.suppress(OSError, KeyError):
@@ -208,7 +207,7 @@ def _tree(repository: "Repository", base: str, head: str, seen: Snapshot) -> str
     return str(index.write_tree(repository))
 
 
-def _moved(repository: "Repository", base: str, head: str) -> set[str]:
+def _changed_files(repository: "Repository", base: str, head: str) -> set[str]:
     """Return the files that the agent's commits changed, without submodules."""
     deltas = _difference(repository, base, head).deltas
     link = library().enums.FileMode.COMMIT
@@ -217,14 +216,14 @@ def _moved(repository: "Repository", base: str, head: str) -> set[str]:
 
 def _between(repository: "Repository", one: str, other: str) -> set[str]:
     """Return the names that differ between two commits or trees."""
-    found: set[str] = set()
+    names: set[str] = set()
     for delta in _difference(repository, one, other).deltas:
-        found |= {os.fsdecode(file.raw_path) for file in (delta.old_file, delta.new_file)}
-    return found
+        names |= {os.fsdecode(file.raw_path) for file in (delta.old_file, delta.new_file)}
+    return names
 
 
-def _difference(repository: "Repository", one: str, other: str) -> "Difference":
+def _difference(repository: "Repository", one: str, other: str) -> "Diff":
     tree = library().Tree
     ends = (repository.revparse_single(each).peel(tree) for each in (one, other))
-    found: Difference = repository.diff(*ends)
-    return found
+    difference: Diff = repository.diff(*ends)
+    return difference

@@ -1,7 +1,7 @@
 """A work folder per job (rulings I1, I2, N3). Making and removing are idempotent, whatever was killed in between.
 
-A folder is a repository of its own for the agent (`agents_side`), and the service has a side of it that no agent
-writes (`own_side`). The registered repository gets the job's branch, and nothing else.
+A folder is a repository of its own for the agent (`agent_git_dir`), and the service has a side of it that no agent
+writes (`service_git_dir`). The registered repository gets the job's branch, and nothing else.
 """
 
 import contextlib
@@ -15,14 +15,14 @@ from pathlib import Path
 
 from activities.git import git_branches
 from activities.git.command import printable
-from activities.git.library import RepositoryError, kept_open
-from activities.git.locks import clear_ref_lock, held
+from activities.git.library import RepositoryError, keep_open
+from activities.git.locks import clear_ref_lock, hold_lock
 from activities.git.registered_repository import common_directory, git_directory
 from activities.git.remotes import remotes
 from activities.git.work_folder import agent_git_dir, delete_later, service_git_dir
 from activities.git.work_folder.agent_git_dir import NONE
 from activities.git.work_folder.checkout import fill_all, refresh
-from activities.git.work_folder.service_git_dir import FOLDER, Place, lock_of, read_record, recorded, side_of
+from activities.git.work_folder.service_git_dir import FOLDER, FolderRecord, find_record, lock_of, read_record, side_of
 from workflows.contract.worktree_names import RULE, stays_below
 from workflows.model.errors import NotFoundError, RefusedError
 
@@ -44,7 +44,7 @@ class Worktree:
     """Branches that the job's repository has beside those of the registered one (ruling O4)."""
 
 
-def place(worktrees: Path, name: str) -> Path:
+def worktree_path(worktrees: Path, name: str) -> Path:
     """Return the path of a named worktree: directly below the root, never outside it nor inside another (ruling I3).
 
     All names that the contract allows work; a name too long for a folder ends in a digest.
@@ -67,24 +67,24 @@ def worktree_prefix(repo: str) -> str:
     return worktree_name(repo, "").replace("/", "+")
 
 
-@kept_open()
+@keep_open()
 def add_branch(repo: Path, path: Path, branch: str, base: str, names: Mapping[str, str] = NONE) -> Worktree:
     """Make a work folder on the branch; a missing branch is made at `base` (ruling I1)."""
     git_branches.check_name(repo, branch)
     with _at(repo, path) as common:
         if (there := _existing(repo, path, common)) is not None:
             return there
-        with held(side_of(path).parent / BRANCHES_LOCK):
+        with hold_lock(side_of(path).parent / BRANCHES_LOCK):
             delete_later.in_background(*_put_away(path))
-            _refuse_held(repo, path, branch)
+            _check_free(repo, path, branch)
             clear_ref_lock(common, branch)
-            start = git_branches.tip(repo, branch) or _started(repo, branch, base)
+            start = git_branches.tip(repo, branch) or _start_branch(repo, branch, base)
             service_git_dir.begin(repo, side_of(path))
             (side_of(path) / "branch").write_text(branch)
-        return _made(repo, common, Worktree(path, start, branch, dict(names)))
+        return _make(repo, common, Worktree(path, start, branch, dict(names)))
 
 
-@kept_open()
+@keep_open()
 def add_detached(repo: Path, path: Path, base: str, names: Mapping[str, str] = NONE) -> Worktree:
     """Make a work folder at `base`, on no branch (ruling I2)."""
     with _at(repo, path) as common:
@@ -93,7 +93,7 @@ def add_detached(repo: Path, path: Path, base: str, names: Mapping[str, str] = N
         delete_later.in_background(*_put_away(path))
         start = commit_of(repo, base)
         service_git_dir.begin(repo, side_of(path))
-        return _made(repo, common, Worktree(path, start, names=dict(names)))
+        return _make(repo, common, Worktree(path, start, names=dict(names)))
 
 
 def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str, later: bool = False) -> str:
@@ -105,7 +105,7 @@ def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str, later: b
         if not os.path.lexists(path):
             return ""
         side_of(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with held(lock_of(path)):
+    with hold_lock(lock_of(path)):
         if repo.exists() and (reason := unless()):
             return reason
         gone = _put_away(path)
@@ -118,17 +118,17 @@ def repair(repo: Path, path: Path) -> bool:
 
     The agent's `.git` stays as it is: its commits may be nowhere else.
     """
-    known = recorded(path)
+    known = find_record(path)
     if known is None or (known.common / "objects").is_dir() or known.common == (common := common_directory(repo)):
         return False
     service_git_dir.lend(common, side_of(path))
-    service_git_dir.record(path, replace(known, repo=repo, common=common))
+    service_git_dir.write_record(path, replace(known, repo=repo, common=common))
     return True
 
 
 def find(path: Path) -> Worktree | None:
     """Return the work folder at the path, read from its record; None if it is missing or incomplete."""
-    known = recorded(path) if path.is_dir() and not path.is_symlink() else None
+    known = find_record(path) if path.is_dir() and not path.is_symlink() else None
     return Worktree(path, known.base, known.branch, known.names) if known else None
 
 
@@ -137,7 +137,7 @@ def mark_base(path: Path, names: Mapping[str, str] = NONE) -> Worktree:
 
     Refuse if the agent before left commits that were not taken over, so that they are not lost.
     """
-    known = service_git_dir.place_at(path)
+    known = service_git_dir.record_of(path)
     start = (git_branches.tip(known.repo, known.branch) if known.branch else None) or known.base
     if left := _only_there(known.repo, path, known.branch):
         where = printable(str(path))
@@ -160,16 +160,16 @@ def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
     common = common_directory(repo)
     side, branch, names = side_of(worktree.path), worktree.branch, dict(worktree.names)
     agent_git_dir.furnish(repo, common, worktree.path, side, commit, branch, names)
-    place = Place(repo, common, commit, branch, git_branches.tree_of(repo, commit), names)
-    service_git_dir.record(worktree.path, place)
-    service_git_dir.keep_joined(worktree.path, None)
+    record = FolderRecord(repo, common, commit, branch, git_branches.tree_of(repo, commit), names)
+    service_git_dir.write_record(worktree.path, record)
+    service_git_dir.keep_built_on(worktree.path, None)
     return replace(worktree, base=commit)
 
 
 def commit_of(repo: Path, revision: str) -> str:
     """Return the commit that a revision names; raise with the reason if it names none."""
-    if found := git_branches.commit(repo, revision):
-        return found
+    if commit := git_branches.commit(repo, revision):
+        return commit
     if not git_branches.has_commits(repo):
         hint = f"git -C {printable(str(repo))} commit --allow-empty -m start"
         raise RepositoryError(f"the repository {printable(str(repo))} has no commit yet", hint)
@@ -179,22 +179,22 @@ def commit_of(repo: Path, revision: str) -> str:
 
 def base_of(repo: Path, ref: str) -> str:
     """Return the commit that a person names as a base, which may be a tag."""
-    if found := git_branches.commit(repo, ref):
-        return found
+    if commit := git_branches.commit(repo, ref):
+        return commit
     if kind := git_branches.kind_of(repo, ref):
         hint = f"git -C {shlex.quote(printable(str(repo)))} show --stat {shlex.quote(ref)}"
         raise RefusedError(f"{ref!r} is a {kind} in {printable(str(repo))}, not a commit", hint)
     return commit_of(repo, ref)
 
 
-def begun_from(repo: Path, base: str, host: str, again: str) -> str:
+def starting_commit(repo: Path, base: str, host: str, again: str) -> str:
     """Return the base commit of a tree or a run, or HEAD if it has no base. Raise if this host lacks the commit (ruling
     O1).
     """
     if not base:
         return commit_of(repo, "HEAD")
-    if found := git_branches.commit(repo, base):
-        return found
+    if commit := git_branches.commit(repo, base):
+        return commit
     fetch = f"git -C {shlex.quote(str(repo))} fetch {next(iter(remotes(repo)), 'WHERE_IT_IS')} {base}"
     where = f"{printable(str(repo))} on {host}"
     message = f"the commit {base} that this work begins from is not in {where}"
@@ -207,9 +207,9 @@ def tip(repo: Path) -> str:
         own = git_directory(repo)
         head = (own / "HEAD").read_text().strip()
         branch = head.removeprefix("ref: ")
-        found = head if branch == head else (own / branch).read_text().strip()
-        if _COMMIT.fullmatch(found):
-            return found
+        commit = head if branch == head else (own / branch).read_text().strip()
+        if _COMMIT.fullmatch(commit):
+            return commit
     return commit_of(repo, "HEAD")
 
 
@@ -218,15 +218,15 @@ def _at(repo: Path, path: Path) -> Iterator[Path]:
     """Allow one caller at a time per work folder."""
     common = common_directory(repo)
     side_of(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with held(lock_of(path)):
+    with hold_lock(lock_of(path)):
         yield common
 
 
 def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
-    if recorded(path) is None:
+    if find_record(path) is None:
         return None
     moved = repair(repo, path)
-    there, known = find(path), recorded(path)
+    there, known = find(path), find_record(path)
     if there is None or known is None:
         return None
     if known.common != common:
@@ -237,7 +237,7 @@ def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
     return there
 
 
-def _made(repo: Path, common: Path, worktree: Worktree) -> Worktree:
+def _make(repo: Path, common: Path, worktree: Worktree) -> Worktree:
     """Write the files, which takes longest."""
     worktree.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     worktree.path.mkdir(mode=0o700)
@@ -245,13 +245,13 @@ def _made(repo: Path, common: Path, worktree: Worktree) -> Worktree:
     return start_from(repo, worktree, worktree.base)
 
 
-def _started(repo: Path, branch: str, base: str) -> str:
+def _start_branch(repo: Path, branch: str, base: str) -> str:
     start = commit_of(repo, base)
     git_branches.move(repo, branch, start, None, "service: a job begins")
     return start
 
 
-def _refuse_held(repo: Path, path: Path, branch: str) -> None:
+def _check_free(repo: Path, path: Path, branch: str) -> None:
     """Raise if the branch is checked out elsewhere. A missing work folder does not count."""
     where = git_branches.checkout_of(repo, branch)
     hint = f"git -C {printable(str(repo))} worktree remove {printable(str(where))}"
@@ -281,12 +281,12 @@ def _branch_of(side: Path) -> str | None:
 
 def holders(worktrees: Path) -> dict[str, Path]:
     """Map the branches that existing work folders in `worktrees` are on to the folders' paths."""
-    found = {}
+    folders = {}
     for side in (worktrees.parent / FOLDER).glob("*.git"):
         branch, path = _branch_of(side), worktrees / side.name.removesuffix(".git")
         if branch and path.exists():
-            found[branch] = path
-    return found
+            folders[branch] = path
+    return folders
 
 
 def _put_away(path: Path) -> list[Path]:

@@ -162,7 +162,7 @@ def of_tree(
     dropped = [leg for leg in legs if leg.state is BranchState.DROPPED and leg.ahead is not None]
     if line and any(_contains(path, line, leg.head_sha or "") for leg in dropped):
         line = ""
-    default = f"{repo.default_branch} at {hub.shown(repo.remote)}" if repo.is_mirror else ""
+    default = f"{repo.default_branch} at {hub.safe_url(repo.remote)}" if repo.is_mirror else ""
     return replace(unread, path=repo.path, head=head, legs=legs, line=line, default=default, stale=stale)
 
 

@@ -60,7 +60,7 @@ def fetch(service: Service, repo: Repo, tree: Tree) -> None:
 def fetch_every(service: Service, repo: Repo) -> None:
     """Fetch the work of all trees. Nothing to do for a repository without a remote."""
     if through := checkouts.hub_of(service, repo):
-        names = hub.listed(checkouts.path_of(service, repo), through)
+        names = hub.commits_by_name(checkouts.path_of(service, repo), through)
         checkouts.fetch(service, repo, names)
 
 
@@ -109,7 +109,7 @@ def restore(service: Service, repo: Repo, branch: str, commit: str) -> str:
     if through is None:
         return ""
     path = shlex.quote(str(checkouts.path_of(service, repo)))
-    return f"git -C {path} push {shlex.quote(through.shown)} {commit}:{through.ref(branch)}"
+    return f"git -C {path} push {shlex.quote(through.safe_url)} {commit}:{through.ref(branch)}"
 
 
 def share(service: Service, repo: Repo, root: str, commit: str) -> None:

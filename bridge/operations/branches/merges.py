@@ -7,7 +7,7 @@ from pathlib import Path
 
 from activities.git import command, git_branches, hub
 from activities.git.hub import Hub, HubRefusesError
-from activities.git.merges.commits import Conflict, commit_merge, merged_tree
+from activities.git.merges.commits import CommitConflict, commit_merge, merged_tree
 from activities.git.merges.task_branch import TRIES, Contribution, Merged, TaskBranchConflict, merge_all
 from activities.git.registered_repository import git_directory
 from activities.host import checkouts
@@ -403,7 +403,7 @@ def _into_default(service: Service, repo: Repo, tree: Branches) -> str:
 def _on_default(path: Path, tree: Branches, base: str, theirs: str) -> str:
     """Make the merge of the task's branch into the default branch."""
     made = merged_tree(path, base, theirs)
-    if isinstance(made, Conflict):
+    if isinstance(made, CommitConflict):
         files = ", ".join(command.all_printable(made.files))
         raise RefusedError(
             f"{tree.task_branch} has the work, and is not merged into {tree.default}: it conflicts in {files}",

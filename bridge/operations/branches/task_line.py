@@ -8,8 +8,8 @@ from pathlib import Path
 
 from activities.git import git_branches
 from activities.git.command import all_printable, printable
-from activities.git.merges.commits import Conflict, merged_tree
-from activities.git.merges.task_line import Part
+from activities.git.merges.commits import CommitConflict, merged_tree
+from activities.git.merges.task_line import LinePart
 from activities.store import attempt_rows, tree_rows
 from activities.store.attempt_rows import AttemptRow
 from bridge.operations.branches import branches
@@ -86,13 +86,13 @@ def on_line(tree: Branches) -> list[LegBranch]:
     return [leg for leg in written if git_branches.contains(repo, tree.line, leg.head_sha or "")]
 
 
-def parts_of(service: Service, tree: Branches) -> list[Part]:
+def parts_of(service: Service, tree: Branches) -> list[LinePart]:
     """Return the work that a tree was started with, and what its legs wrote, in order of dispatch."""
     known = tree_rows.get(service.store, tree.root_job_id)
-    given = [Part(each.leg, each.job_id, each.branch, each.head) for each in (known.start.line if known else ())]
+    given = [LinePart(each.leg, each.job_id, each.branch, each.head) for each in (known.start.line if known else ())]
     legs = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
     legs = [leg for leg in legs if leg.state is not BranchState.DROPPED]
-    return given + [Part(leg.leg, leg.job_id, leg.branch, leg.head_sha or "") for leg in legs]
+    return given + [LinePart(leg.leg, leg.job_id, leg.branch, leg.head_sha or "") for leg in legs]
 
 
 def unmerged_legs(tree: Branches) -> list[LegBranch]:
@@ -172,7 +172,7 @@ def left_out(tree: Branches, head: str) -> Iterator[LeftOutLeg]:
         if not leg.exists or git_branches.contains(repo, head, leg.head_sha or ""):
             continue
         merged = merged_tree(repo, head, leg.head_sha or "")
-        files = all_printable(merged.files) if isinstance(merged, Conflict) else ()
+        files = all_printable(merged.files) if isinstance(merged, CommitConflict) else ()
         yield LeftOutLeg(leg.leg, leg.job_id, leg.branch, _against(seen, leg, files), files, _ways(seen, leg, files))
 
 
@@ -291,7 +291,7 @@ def _commits_between(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str
 
 @lru_cache(maxsize=1024)
 def _walk(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
-    commits = git_branches.reached(repo, head, hidden)
+    commits = git_branches.commits_beyond(repo, head, hidden)
     if not commits and git_branches.commit(repo, head) is None:
         raise LookupError(head)  # it may be fetched later, so nothing is cached
     return commits

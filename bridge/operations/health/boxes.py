@@ -47,7 +47,7 @@ def limit_findings(service: Service) -> Iterator[Finding]:
     limits = control_group.limits(own.agents_memory)
     jobs = control_group.job_limits(own.job_memory, own.job_pids)
     pid = worker.pid if worker and worker.alive else None
-    group = control_group.made(f"service-doctor-{os.getpid()}", limits, jobs, pid)
+    group = control_group.make(f"service-doctor-{os.getpid()}", limits, jobs, pid)
     if group is None:
         says = "no control group can be made here: agents can use up the machine's memory and processes"
         yield Finding("bounds", Level.WARNING, says, DELEGATE)

@@ -246,8 +246,8 @@ def temporal(service: Service) -> Iterator[Finding]:
         fix = "service daemon status" if runs and own else error.hint
         yield Finding("temporal", Level.WRONG, error.message, fix)
     else:
-        has = f"has the namespace {seen.place.namespace} and every search attribute"
-        yield Finding("temporal", Level.OK, f"{seen.place.address} {has}")
+        has = f"has the namespace {seen.server.namespace} and every search attribute"
+        yield Finding("temporal", Level.OK, f"{seen.server.address} {has}")
 
 
 def seals(service: Service) -> Iterator[Finding]:

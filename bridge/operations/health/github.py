@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from activities.github import api
 from activities.github.client import AwayError, Client, DeclinedError, LimitedError, UnknownAccountError
 from activities.github.credentials import Credentials, credentials
-from activities.github.models import Quota
+from activities.github.models import RateLimit
 from activities.settings import ready
 from activities.settings.model import Github
 from activities.store.github import account, facts
@@ -55,7 +55,7 @@ class AccountSeen:
 
     login: str
     is_app: bool
-    quota: Quota
+    quota: RateLimit
     repos: tuple[RepoPermissions, ...]
 
 

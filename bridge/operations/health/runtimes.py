@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from activities.agents.adapter import passed
+from activities.agents.adapter import allowed_variables
 from activities.host.build_trial import Trial, build_trial
 from activities.redaction.redact import redacted
 from activities.runtimes import programs
@@ -75,7 +75,7 @@ def lacks(service: Service, name: str) -> str:
         return ""
     if programs.find(program, section.command) is None:
         return f"{section.command[0] if section.command else program.name} is not installed: {program.install}"
-    if programs.logged_in(program, section.env, started_as=(*section.command, *section.arguments)) is False:
+    if programs.is_logged_in(program, section.env, started_as=(*section.command, *section.arguments)) is False:
         return f"{program.name} is not logged in: {program.way_in}"
     return ""
 
@@ -107,7 +107,7 @@ def _program(
         says = f"{path} does not tell its version: {trouble}"
         return RuntimeStatus(name, program.name, works=False, says=says, path=path, fix=program.install)
     started_as = (*section.command, *section.arguments)
-    logged_in = programs.logged_in(program, section.env, environ, started_as=started_as)
+    logged_in = programs.is_logged_in(program, section.env, environ, started_as=started_as)
     login = {True: "logged in", False: "not logged in", None: "whether it is logged in cannot be told from here"}
     says, fix = login[logged_in], program.way_in if logged_in is False else ""
     if (expires := programs.login_expires(program, environ)) is not None:
@@ -134,7 +134,7 @@ def _version(program: Program, section: RuntimeSection, environ: Mapping[str, st
     """Run the program to get its version, in the environment that an agent gets; return the version's line and an
     error.
     """
-    environment = passed((*section.env, *program.passes), environ)
+    environment = allowed_variables((*section.env, *program.passes), environ)
     try:
         done = subprocess.run(
             programs.version_command(program, section.command),

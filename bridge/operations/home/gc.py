@@ -16,7 +16,7 @@ from pathlib import Path
 
 from activities.git import hub
 from activities.git.work_folder import delete_later, leftovers
-from activities.git.work_folder.leftovers import Busy, Ground, Kind, Leftover
+from activities.git.work_folder.leftovers import Busy, Ground, Leftover, LeftoverKind
 from activities.git.work_folder.service_git_dir import side_of
 from activities.git.work_folder.worktrees import worktree_prefix
 from activities.host import checkouts
@@ -195,7 +195,9 @@ def _worktrees(service: Service, ended: Over) -> Iterator[Thing]:
         ground = _ground(service, repo, busy)
         unneeded = []
         with suppress(ServiceError):  # a missing checkout: `service doctor` reports it
-            unneeded = [each for each in leftovers.leftovers(ground) if each.kind is Kind.WORKTREE and not each.keep]
+            unneeded = [
+                each for each in leftovers.leftovers(ground) if each.kind is LeftoverKind.WORKTREE and not each.keep
+            ]
         for left in unneeded:
             path = Path(left.name)
             yield Thing(What.WORKTREES, path, _size(path) + _size(side_of(path)), partial(_sweep, ground, left))
@@ -270,11 +272,11 @@ def _sweep_repository(service: Service, repo: Repo, *, yes: bool) -> Swept:
             remains = [leftovers.remove(ground, leftover) for leftover in remains]
         at_hub = hub_leftovers(service, repo, ground.busy)
         if yes:
-            merged = [each.name for each in remains if each.kind is Kind.BRANCH and not each.keep]
+            merged = [each.name for each in remains if each.kind is LeftoverKind.BRANCH and not each.keep]
             hub_work.remove(service, repo, [*merged, *at_hub])
     except ServiceError as fault:
         return Swept(repo.name, tuple(remains), removed=yes, problem=fault.message)
-    return Swept(repo.name, (*remains, *(Leftover(Kind.REFERENCE, each) for each in at_hub)), removed=yes)
+    return Swept(repo.name, (*remains, *(Leftover(LeftoverKind.REFERENCE, each) for each in at_hub)), removed=yes)
 
 
 def _ground(service: Service, repo: Repo, busy: Busy) -> Ground:
@@ -288,7 +290,7 @@ def hub_leftovers(service: Service, repo: Repo, busy: Busy) -> list[str]:
     through = checkouts.hub_of(service, repo)
     if through is None or not checkouts.is_made(service, repo):
         return []
-    names = hub.listed(Path(repo.path), through)
+    names = hub.commits_by_name(Path(repo.path), through)
     bases = tree_rows.open_bases(service.store, repo.name)
     with_branches = {root_in(name) for name in names if name.startswith("job-")}
 

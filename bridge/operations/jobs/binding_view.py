@@ -63,9 +63,9 @@ def describing(service: Service, token: str | None) -> "Callable[[Bound], Bound]
     def describe(binding: "Bound") -> "Bound":
         if not token or not binding.github:
             return binding
-        from activities.github.described import described  # its libraries are slow to import
+        from activities.github import descriptions  # its libraries are slow to import
 
-        return described(binding, service.store, service.artifacts, service.settings.github.api_url, token)
+        return descriptions.describe(binding, service.store, service.artifacts, service.settings.github.api_url, token)
 
     return describe
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from activities.agents import transcript
 from activities.agents.entries import Entry
 from activities.agents.registry import reader_of
-from activities.agents.transcript import Program
+from activities.agents.transcript import ProgramOutput
 from activities.redaction.redact import redacted
 from activities.runs.regular_files import NotRegularError, content_of
 from activities.store import attempt_rows, tree_rows
@@ -180,7 +180,7 @@ def _path(run: AttemptRow, part: str) -> str:
     return f"attempts/{run.job_id}/{run.attempt}/{part}"
 
 
-def _programs(job: JobRecord, run: AttemptRow, attempts: Sequence[int]) -> tuple[Program, ...]:
+def _programs(job: JobRecord, run: AttemptRow, attempts: Sequence[int]) -> tuple[ProgramOutput, ...]:
     """Return the outputs of an attempt's programs; raise `NotFoundError` if they are not kept any more."""
     over = job.state.has_ended or run.ended_at is not None or run.attempt != max(attempts)
     if over and not Path(run.run_dir).is_dir():

@@ -2,14 +2,15 @@
 it (ruling L10), and what revising it shares with these.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, Field
 
 from activities.git import command
-from activities.git.merges.task_line import LeftOut, Part, draw, name_of
+from activities.git.merges.task_line import LeftOutBranch, LinePart, draw, name_of
 from activities.git.reviewed_commits import Unseen, unseen
 from activities.host import checkouts
 from activities.store import branch_rows, job_rows, tree_rows
@@ -26,7 +27,7 @@ from bridge.operations.registry import agents
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.github.merge_gate import GateVerdict
-from workflows.model.errors import Commands, RefusedError, UsageError
+from workflows.model.errors import Commands, RefusedError, ServiceError, UsageError
 from workflows.model.event_kinds import BranchEventKind
 from workflows.model.event_payloads import BranchEvent
 from workflows.model.jobs import Work
@@ -62,7 +63,7 @@ class Resolving:
     root_job_id: str
     agent: str
     task_branch: str
-    conflicts: tuple[LeftOut, ...]
+    conflicts: tuple[LeftOutBranch, ...]
 
 
 BELONGING = ("pull_request", "issue", "github", "web", "about", "into", "head")
@@ -83,12 +84,14 @@ def choose(service: Service, action: Action, repo: str, wanted: str, first: Sequ
     return next(able(service, action, repo, first), None)
 
 
-def able(service: Service, action: Action, repo: str, first: Sequence[str] = ()) -> Generator[Agent]:
+def able(service: Service, action: Action, repo: str, first: Sequence[str] = ()) -> Iterator[Agent]:
     """Yield the agents that may do this in a repository: those named first, then all others."""
     known = {agent.worker.name: agent for agent in agent_rows.every(service.store)}
     for name in dict.fromkeys([*first, *known]):
-        if name in known and known[name].can(action, repo):
-            yield known[name]
+        with suppress(ServiceError):
+            if name in known:
+                known[name].check(action, repo)
+                yield known[name]
 
 
 def refuse_without_base(tree: Branches) -> None:
@@ -100,7 +103,7 @@ def refuse_without_base(tree: Branches) -> None:
 
 
 def going_on(
-    service: Service, tree: Branches, worker: Worker, message: str, parts: Sequence[Part], root: str | None
+    service: Service, tree: Branches, worker: Worker, message: str, parts: Sequence[LinePart], root: str | None
 ) -> TreeInput:
     """Return the input of a tree whose job begins from work of another tree, and has the branch of its task."""
     repo = branches.checkout(service, tree.repo, f"service job tree {tree.root_job_id}")
@@ -157,14 +160,16 @@ def _refuse_early(whole: Tree, tree: Branches) -> None:
     refuse_without_base(tree)
 
 
-def _conflicts(service: Service, tree: Branches, repo: Path, *, with_mine: bool) -> tuple[list[Part], list[LeftOut]]:
+def _conflicts(
+    service: Service, tree: Branches, repo: Path, *, with_mine: bool
+) -> tuple[list[LinePart], list[LeftOutBranch]]:
     """Return the tree's work in order of dispatch, and the parts that conflict."""
     for leg in tree.legs:
         if leg.job_state is JobState.SUCCEEDED and leg.state is BranchState.UNMERGED and leg.ahead is not None:
             refuse_foreign(service, tree, leg, "; nothing was started")
     parts = task_line.parts_of(service, tree)
     if with_mine:
-        parts.append(Part(MINE, MINE, _checked_out(repo), command.line(repo, "rev-parse", "HEAD")))
+        parts.append(LinePart(MINE, MINE, _checked_out(repo), command.line(repo, "rev-parse", "HEAD")))
     conflicts = [each for each in draw(repo, tree.base, tree.head or tree.base, parts).left_out if each.files]
     if not conflicts:
         into = " --into-mine" if with_mine else ""
@@ -177,7 +182,7 @@ def _checked_out(repo: Path) -> str:
     return command.line(repo, "rev-parse", "--abbrev-ref", "HEAD")
 
 
-def _resolver(service: Service, whole: Tree, conflicts: Sequence[LeftOut], repo: Repo, wanted: str) -> Agent:
+def _resolver(service: Service, whole: Tree, conflicts: Sequence[LeftOutBranch], repo: Repo, wanted: str) -> Agent:
     """Return the wanted agent, else an able one: of a leg that conflicts, of the tree, of the repository."""
     left_out = {part.branch for part in conflicts}
     first = [job.agent for job in whole.jobs if job.branch in left_out] + [job.agent for job in whole.jobs]
@@ -191,7 +196,7 @@ def _resolver(service: Service, whole: Tree, conflicts: Sequence[LeftOut], repo:
     return agent
 
 
-def _to_resolve(whole: Tree, conflicts: Sequence[LeftOut]) -> Iterator[str]:
+def _to_resolve(whole: Tree, conflicts: Sequence[LeftOutBranch]) -> Iterator[str]:
     """Yield the agent's message: which work to merge. Where that is, its prompt says (ruling P2)."""
     yield f"Bring together the work of the task {inline(whole.task.title)}."
     yield "You begin from all of it that goes together. The rest conflicts with that, and its merge is begun for you:"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field, ValidationError
 
-from activities.git.merges.task_line import Part
+from activities.git.merges.task_line import LinePart
 from activities.store import attempt_rows, branch_rows, event_rows, job_rows, tree_rows
 from bridge.operations.branches import branches, diffs, task_line
 from bridge.operations.branches.branches import Branches, BranchState
@@ -232,7 +232,7 @@ async def _go_on(
         leg = next(each for each in tree.legs if each.job_id == job.job_id)
         if leg.state is not BranchState.MERGED:
             refuse_foreign(service, tree, leg, "; nothing was started")
-        parts = [Part(leg.leg, leg.job_id, leg.branch, leg.head_sha or "")]
+        parts = [LinePart(leg.leg, leg.job_id, leg.branch, leg.head_sha or "")]
     start = follow_ups.going_on(service, tree, worker, message, parts, root)
     start = start.model_copy(update={"title": follow_ups.follow_up_title("Revise", whole)})
     started = await trees.start(service, start, repo.host)

@@ -1,4 +1,4 @@
-"""The workflows of pipelines: starting, reopening and cancelling their runs (ruling J4), keeping their schedules."""
+"""The workflow of a pipeline run: starting it, ending it (ruling J4)."""
 
 import asyncio
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from temporalio.client import (
 )
 from temporalio.common import WorkflowIDConflictPolicy
 
-from activities.pipelines.record_run import begun
+from activities.pipelines.record_run import definition_and_payload
 from activities.store import run_rows
 from activities.temporal import RPC_TIMEOUT
 from bridge.operations import temporal
@@ -70,7 +70,7 @@ async def start(service: Service, run: RunInput) -> str:
     client = await client_of(service)
     for _ in range(CLOSING_TRIES):
         if await _try_start(client, service, run):
-            run_rows.write(service.store, first_rows(run), begun(service.artifacts, run))
+            run_rows.write(service.store, first_rows(run), definition_and_payload(service.artifacts, run))
             return run.run_id
         active = await _active(client, run.pipeline)
         if active == run.run_id:  # a caller that brought its id repeats the call

@@ -85,7 +85,7 @@ def push_notice(service: Service, repo: Repo) -> tuple[str, ...]:
     return (
         f"each job's commits are pushed there when it ends, as {through.ref('JOB')}",
         "while it works, its files are pushed once a minute, committed or not; none that is ignored or has a secret",
-        f"whoever can read {through.shown} can read them; [git].hub names another place: service help remotes",
+        f"whoever can read {through.safe_url} can read them; [git].hub names another place: service help remotes",
     )
 
 

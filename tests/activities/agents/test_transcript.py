@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from activities.agents import claude, codex, kimi, shell, transcript
 from activities.agents.entries import Entry, EntryKind, Read
-from activities.agents.transcript import BLOCK, LINE_LIMIT, Program, after, before, programs
+from activities.agents.transcript import BLOCK, LINE_LIMIT, ProgramOutput, after, before, programs
 from tests.activities.agents.recorded import STREAMS
 from tests.secrets.redaction_table import TOKENS
 
@@ -22,7 +22,7 @@ LAST = 10**12
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEAx5ZbvNq3kYt\n" * 40 + "-----END RSA PRIVATE KEY-----\n"
 
 
-def written(folder: Path, output: bytes, *, over: bool = True) -> tuple[Program, ...]:
+def written(folder: Path, output: bytes, *, over: bool = True) -> tuple[ProgramOutput, ...]:
     """Return the programs of an attempt with one program, which printed this."""
     run_dir = folder / "job-0123456789ab.1"
     run_dir.mkdir(exist_ok=True)
@@ -113,7 +113,7 @@ def test_noise_is_read_whole_in_both_directions(
     assert [*_forwards(found, shell.entries, limit)] == [*_backwards(found, shell.entries, limit)]
 
 
-def _forwards(found: tuple[Program, ...], read: Read, limit: int) -> Iterator[Entry]:
+def _forwards(found: tuple[ProgramOutput, ...], read: Read, limit: int) -> Iterator[Entry]:
     at = 0
     while (page := after(found, read, at, limit=limit, longest=200)).end > at:
         yield from page.entries
@@ -121,7 +121,7 @@ def _forwards(found: tuple[Program, ...], read: Read, limit: int) -> Iterator[En
     assert at == found[-1].end
 
 
-def _backwards(found: tuple[Program, ...], read: Read, limit: int) -> list[Entry]:
+def _backwards(found: tuple[ProgramOutput, ...], read: Read, limit: int) -> list[Entry]:
     at, entries = LAST, list[Entry]()
     while (page := before(found, read, at, limit=limit, longest=200)).begin < page.end:
         entries[:0] = page.entries
@@ -160,8 +160,8 @@ def test_further_programs_of_an_attempt_follow_the_first_one(tmp_path: Path) -> 
     again.mkdir()
     (again / "stdout.log").write_bytes(b"second program\n")
     found = (
-        Program(run_dir / "stdout.log", 0, 14, closed=True),
-        Program(again / "stdout.log", 14, 29, closed=True, why="asked to correct its result"),
+        ProgramOutput(run_dir / "stdout.log", 0, 14, closed=True),
+        ProgramOutput(again / "stdout.log", 14, 29, closed=True, why="asked to correct its result"),
     )
     page = before(found, shell.entries, LAST, limit=9, longest=200)
     assert [each.text for each in page.entries] == [

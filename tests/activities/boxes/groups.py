@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from activities.boxes.control_group import Group, made
+from activities.boxes.control_group import Group, make
 from activities.host import helper_process
 from activities.runs import spawn
 from tests.waiting import wait_for
@@ -17,7 +17,7 @@ NONE: Mapping[str, int] = {}
 @contextmanager
 def kept_within(limits: Mapping[str, int], jobs: Mapping[str, int] = NONE) -> Iterator[Group]:
     """Run agents of this context in a group with these limits; skip the test if none can be made."""
-    group = made(f"service-test-{secrets.token_hex(6)}", limits, jobs)
+    group = make(f"service-test-{secrets.token_hex(6)}", limits, jobs)
     if group is None or set(group.folders) < set(limits):
         pytest.skip("this account may make no control group here")
     _close()

@@ -15,7 +15,7 @@ import pytest
 
 from activities.boxes import bwrap, try_boxes
 from activities.boxes.box import Box, Network
-from activities.boxes.enter import described
+from activities.boxes.enter import describe
 from activities.boxes.try_boxes import Machine
 from activities.runs import records, supervisor
 from activities.runs.records import Kind
@@ -75,7 +75,7 @@ def play(world: World, box: Box | None, script: str) -> tuple[str, dict[str, Any
     env["WORLD"] = json.dumps(world.facts | {"run_dir": str(run_dir)})
     argv = [PYTHON, "-I", "-S", "-c", script]
     spec = {"mark": mark_of(run_dir), "argv": argv, "cwd": str(world.work), "env": env}
-    more = {"timeout_seconds": 60, "grace_seconds": 1, "box": described(box, argv) if box else None}
+    more = {"timeout_seconds": 60, "grace_seconds": 1, "box": describe(box, argv) if box else None}
     key, content = secrets.token_bytes(32), json.dumps(spec | more | {"prompt": None}).encode()
     (run_dir / "spec.json").write_bytes(records.sealed(key, run_dir, Kind.SPEC, content))
     for path in (run_dir, run_dir / "spec.json"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.boxes import control_group
-from activities.boxes.control_group import CPU, MEMORY, PROCESSES, Group, bases, job_limits, limits, made
+from activities.boxes.control_group import CPU, MEMORY, PROCESSES, Group, bases, job_limits, limits, make
 from activities.host.helper_process import TooMuchError, apart
 from activities.runs import spawn
 from activities.runs.supervised_run import RunRequest, run
@@ -96,7 +96,7 @@ async def test_a_fork_server_in_its_group_is_not_logged(
 
 def test_a_group_whose_limit_cannot_be_set_is_removed(group: Group) -> None:
     name = f"{next(iter(group.folders.values())).name}-odd"
-    assert made(name, dict.fromkeys(group.limits, -2)) is None
+    assert make(name, dict.fromkeys(group.limits, -2)) is None
     assert not any((each.parent / name).exists() for each in group.folders.values())
 
 
@@ -104,7 +104,7 @@ async def test_agents_do_not_get_the_variable_of_the_group(world: World, group: 
     end = await run(
         RunRequest(world.tmp / "user/.service/runs/job-1.1", ("env",), world.work, {"PATH": "/usr/bin:/bin"})
     )
-    assert control_group.TOLD not in end.stdout.read_text()
+    assert control_group.VARIABLE not in end.stdout.read_text()
 
 
 def test_the_limits_are_a_share_of_the_machine() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.boxes.control_group import CPU, MEMORY, OWN, PROCESSES, Group, JobGroup, made
+from activities.boxes.control_group import CPU, MEMORY, OWN, PROCESSES, Group, JobGroup, make
 from activities.runs import spawn
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
@@ -186,7 +186,7 @@ def test_an_account_without_the_right_makes_no_group() -> None:
         pytest.skip("only root can be another account")
     if (pid := os.fork()) == 0:
         os.setresuid(64_100, 64_100, 64_100)
-        os._exit(0 if made("service-test-nobody", HOST, JOB) is None else 1)
+        os._exit(0 if make("service-test-nobody", HOST, JOB) is None else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 

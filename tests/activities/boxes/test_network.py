@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from activities.boxes import allowed_hosts
-from activities.boxes.allowed_hosts import Entry, Target, is_refused, matching
+from activities.boxes.allowed_hosts import HostEntry, Target, is_refused, matching
 from activities.boxes.box import Network
 from activities.runs.os_processes import children, identity
 from activities.runs.supervised_run import Claim
@@ -170,7 +170,7 @@ def test_which_entry_lets_what_through(entries: tuple[str, ...], target: str, th
 def test_what_is_written_out_comes_before_patterns() -> None:
     target = Target("llm.corp", 443)
     for entries in (("*", "*.corp", "llm.corp"), ("llm.corp", "*")):
-        assert matching(target, entries) == Entry("llm.corp")
+        assert matching(target, entries) == HostEntry("llm.corp")
 
 
 INTERFACES = """
@@ -249,7 +249,7 @@ def test_what_names_no_host_and_port_is_none(text: str) -> None:
 )
 def test_an_entry_that_can_never_match_is_an_error_that_says_the_forms(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a host: write name, name:port, \*\.name, \* or 127\.0\.0\.1:port"):
-        Entry.read(text)
+        HostEntry.read(text)
 
 
 @pytest.mark.parametrize(

@@ -25,19 +25,19 @@ def test_a_verdict_is_remembered_and_a_bad_one_asked_for_again_later(monkeypatch
     answers = [Proof("busy"), Proof()]
     monkeypatch.setattr(probes, "prove", lambda *_: answers.pop(0))
     there = Machine(bwrap="", uid=12_345)
-    assert [probes.proved(Network.NONE, there).problem for _ in range(3)] == ["busy"] * 3
+    assert [probes.proof_of(Network.NONE, there).problem for _ in range(3)] == ["busy"] * 3
     monkeypatch.setattr(probes, "AGAIN_SECONDS", -1.0)
-    assert [probes.proved(Network.NONE, there).problem for _ in range(3)] == [""] * 3
+    assert [probes.proof_of(Network.NONE, there).problem for _ in range(3)] == [""] * 3
 
 
 def test_without_a_box_every_way_out_leads_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The probes work in their own folder, and leave nothing in the caller's."""
-    from activities.boxes.enter import boxed
+    from activities.boxes.enter import prepare
 
-    monkeypatch.setattr(probes, "boxed", lambda _, command, env: boxed(None, command, env))
+    monkeypatch.setattr(probes, "prepare", lambda _, command, env: prepare(None, command, env))
     monkeypatch.chdir(tmp_path)
-    worked = probes.tried(Network.NONE, Machine(bwrap="", own_network=True))
+    worked = probes.try_probes(Network.NONE, Machine(bwrap="", own_network=True))
     assert set(PROBES) <= set(worked)
     assert not any(tmp_path.iterdir())

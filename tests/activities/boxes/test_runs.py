@@ -11,7 +11,7 @@ import pytest
 
 from activities.boxes.box import Box, Network
 from activities.boxes.bwrap import INSIDE_UID
-from activities.boxes.programs import needed
+from activities.boxes.programs import required_files
 from activities.runs.os_processes import children, marked
 from activities.runs.supervised_run import Claim, mark_of, run, stop
 from activities.runs.supervisor import EndKind
@@ -191,7 +191,7 @@ async def test_a_registered_program_and_what_it_needs_are_there(world: World) ->
     (tools / "agent").chmod(0o755)
     (tools / "private").write_text("not handed in")
     command = (str(tools / "agent"),)
-    box = world.box(read=needed(command, None, world.tmp / "user"))
+    box = world.box(read=required_files(command, None, world.tmp / "user"))
     end = await run(world.request(box, "", argv=command))
     assert end.stdout.read_text() == f"{sys.prefix}\n", end.stderr.read_text()
     seen = await world.play(box, f"ls {tools}; cat {tools}/private", shell=True)

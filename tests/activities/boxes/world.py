@@ -22,7 +22,7 @@ import pytest
 from activities.boxes import enter, etc_copy, kernel
 from activities.boxes.box import Box, Network
 from activities.boxes.ownership import hand_over
-from activities.boxes.programs import needed
+from activities.boxes.programs import required_files
 from activities.boxes.try_boxes import look
 from activities.runs.supervised_run import RunEnd, RunRequest, run
 from tests.waiting import until
@@ -60,7 +60,7 @@ class World:
             "cwd": self.work,
             "home": self.tmp / "user",
             "etc": etc_copy.current(Path(_folder().name)),
-            "read": (self.tmp / "lent", *needed((sys.executable,), None, Path.home())),
+            "read": (self.tmp / "lent", *required_files((sys.executable,), None, Path.home())),
             "uid": there.uid,
             "program": there.program,
         }

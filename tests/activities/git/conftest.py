@@ -71,9 +71,9 @@ def commit_file(where: Path, name: str, content: str, message: str = "change") -
 
 def commit_on(where: Path, branch: str, start: str, name: str, content: str) -> None:
     """Make a branch with one commit, by one process and without a checkout."""
-    told = f"committer ann <ann@x> {int(time.time())} +0000\ndata 6\nchange\nfrom {start}\n"
+    commit = f"committer ann <ann@x> {int(time.time())} +0000\ndata 6\nchange\nfrom {start}\n"
     file = f"M 644 inline {name}\ndata {len(content.encode())}\n{content}\n"
-    run_git(where, "fast-import", "--quiet", stdin=f"commit refs/heads/{branch}\n{told}{file}")
+    run_git(where, "fast-import", "--quiet", stdin=f"commit refs/heads/{branch}\n{commit}{file}")
 
 
 @pytest.fixture

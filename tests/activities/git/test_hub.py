@@ -59,9 +59,9 @@ def mirror(forge: Forge, tmp_path: Path) -> Make:
     """Make the mirror of one host."""
 
     def make(host: str) -> Mirror:
-        found = mirror_of(tmp_path / host, "acme/shop", str(forge.url), "main")
-        mirrors.made(found)
-        return found
+        mirror = mirror_of(tmp_path / host, "acme/shop", str(forge.url), "main")
+        mirrors.make_if_missing(mirror)
+        return mirror
 
     return make
 
@@ -83,7 +83,7 @@ def test_a_mirror_has_the_branches_and_tags_of_people_as_the_remote_has_them(for
     mine = works(here, JOB, "work")
     run_git(forge.url, "branch", "-D", "old")
     head = forge.pushes("new.txt", "new\n")
-    mirrors.fetched(here)
+    mirrors.fetch(here)
     assert git_branches.commit(here.path, "HEAD") == head
     assert git_branches.tip(here.path, "old") is None
     assert git_branches.commit(here.path, "v1") == git_branches.commit(here.path, f"{head}~1")
@@ -229,7 +229,7 @@ def test_a_remote_whose_default_branch_went_away_says_what_to_type(forge: Forge,
     here = mirror("a")
     run_git(forge.url, "branch", "-m", "main", "trunk")
     with pytest.raises(NotFoundError, match="has no branch main, which was its default branch"):
-        mirrors.fetched(here)
+        mirrors.fetch(here)
 
 
 @pytest.mark.ruling("Q3")
@@ -238,9 +238,9 @@ def test_a_broken_mirror_is_made_again_and_keeps_its_work(broken: str, forge: Fo
     here = mirror("a")
     mine = works(here, JOB, "work")
     if broken in ("history", "work"):
-        for each in (here.path / "objects").glob("??/*"):
-            if (each.parent.name + each.name == mine) is (broken == "work"):
-                each.unlink()
+        for file in (here.path / "objects").glob("??/*"):
+            if (file.parent.name + file.name == mine) is (broken == "work"):
+                file.unlink()
     if broken == "history":
         (here.path / "packed-refs").write_text("not even references\n")
     elif broken == "work":
@@ -249,7 +249,7 @@ def test_a_broken_mirror_is_made_again_and_keeps_its_work(broken: str, forge: Fo
         (here.path / "config").write_text("[core\n")
     else:
         (here.path / "HEAD").unlink()
-    mirrors.fetched(here)
+    mirrors.fetch(here)
     assert git_branches.commit(here.path, "HEAD") == run_git(forge.url, "rev-parse", "main")
     if broken == "work":  # what can't be copied stays beside the new mirror
         assert list(here.path.parent.glob("*.broken-*"))
@@ -260,19 +260,19 @@ def test_a_broken_mirror_is_made_again_and_keeps_its_work(broken: str, forge: Fo
 
 @pytest.mark.ruling("Q3")
 def test_threads_that_need_a_mirror_at_once_make_it_once(forge: Forge, tmp_path: Path) -> None:
-    found = mirror_of(tmp_path / "a", "acme/shop", str(forge.url), "main")
-    threads = [Thread(target=mirrors.made, args=(found,)) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert git_branches.commit(found.path, "HEAD") == run_git(forge.url, "rev-parse", "main")
-    assert [each.name for each in found.path.parent.iterdir()] == [found.path.name]
+    mirror = mirror_of(tmp_path / "a", "acme/shop", str(forge.url), "main")
+    threads = [Thread(target=mirrors.make_if_missing, args=(mirror,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert git_branches.commit(mirror.path, "HEAD") == run_git(forge.url, "rev-parse", "main")
+    assert [each.name for each in mirror.path.parent.iterdir()] == [mirror.path.name]
 
 
 @pytest.mark.ruling("Q3")
 def test_a_mirror_whose_making_was_killed_is_made_from_anew(forge: Forge, tmp_path: Path) -> None:
-    found = mirror_of(tmp_path / "a", "acme/shop", str(forge.url), "main")
-    half = found.path.with_suffix(".new")
+    mirror = mirror_of(tmp_path / "a", "acme/shop", str(forge.url), "main")
+    half = mirror.path.with_suffix(".new")
     shutil.copytree(forge.url / "objects", half / "objects")
-    assert git_branches.commit(mirrors.made(found), "HEAD") == run_git(forge.url, "rev-parse", "main")
+    assert git_branches.commit(mirrors.make_if_missing(mirror), "HEAD") == run_git(forge.url, "rev-parse", "main")

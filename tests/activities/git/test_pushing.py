@@ -137,9 +137,9 @@ def test_what_was_cloned_in_part_is_pushed_too(repo: Path, bare: Path, tmp_path:
 )
 def test_over_https_it_is_githubs_own_address(repo: Path, url: str) -> None:
     run_git(repo, "remote", "add", "upstream", url)
-    found = to(repo)
-    assert found == Destination("https://github.com/acme/shop.git", WEB, SECRET)
-    assert SECRET not in f"{found} {found.shown}"
+    target = to(repo)
+    assert target == Destination("https://github.com/acme/shop.git", WEB, SECRET)
+    assert SECRET not in f"{target} {target.printable_url}"
 
 
 @pytest.mark.parametrize(
@@ -209,9 +209,9 @@ def test_only_github_is_shown_the_token_and_nobody_reads_it(
     with pytest.raises(ServiceError):
         pushing.push(repo, work, BRANCH, Destination(f"{web}/acme/shop.git", WEB, SECRET))
     assert set(shown[1:]) == {""}
-    told = f"{failed.value} {failed.value.__dict__} {seen}"
-    assert SECRET not in told
-    assert basic not in told
+    texts = f"{failed.value} {failed.value.__dict__} {seen}"
+    assert SECRET not in texts
+    assert basic not in texts
     assert isinstance(failed.value, GitError), "it may pass"
 
 

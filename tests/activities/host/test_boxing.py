@@ -30,7 +30,7 @@ LOGINS = {"codex": ".codex/auth.json", "claude": ".claude/.credentials.json", "k
 def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make the home of a user who has logged in to every program."""
     monkeypatch.setattr(try_boxes, "look", lambda _: GOOD)
-    monkeypatch.setattr(probes, "proved", lambda *_: Proof())
+    monkeypatch.setattr(probes, "proof_of", lambda *_: Proof())
     for login in LOGINS.values():
         (tmp_path / "h" / login).parent.mkdir(parents=True)
         (tmp_path / "h" / login).write_text("{}")
@@ -125,7 +125,7 @@ def test_a_box_that_does_not_hold_runs_nothing_and_its_way_out_is_named(
     home: Home, users_home: Path, monkeypatch: pytest.MonkeyPatch, there: Machine, proof: Proof, why: str, box: str
 ) -> None:
     monkeypatch.setattr(try_boxes, "look", lambda _: there)
-    monkeypatch.setattr(probes, "proved", lambda *_: proof)
+    monkeypatch.setattr(probes, "proof_of", lambda *_: proof)
     monkeypatch.setattr(try_boxes, "allowing", lambda: "sudo allow it")
     with pytest.raises(CannotLaunchError) as refused:
         boxed(home, users_home, "shell", Launch((), {}), network="none", box=box)

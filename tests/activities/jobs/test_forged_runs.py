@@ -151,7 +151,7 @@ async def test_a_run_whose_folder_is_gone_is_like_one_whose_end_nobody_saw(
     """
     job = stage.job(agent(stage, leaves_proof(stage), says="real"), action)
     with monkeypatch.context() as dying:
-        dying.setattr("activities.jobs.execution.runs.begin", dies)
+        dying.setattr("activities.jobs.execution.supervised_run.begin", dies)
         with pytest.raises(RuntimeError, match="the worker dies"):
             await stage.play(job)
     folder = Path(row(stage, job).run_dir)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.boxes import control_group
-from activities.git.merges.task_line import Line
+from activities.git.merges.task_line import TaskLine
 from activities.git.work_folder.worktrees import Worktree
 from activities.jobs.prompt import form_of, prompt_of
 from activities.jobs.workspace import Workspace, branch_name
@@ -55,7 +55,7 @@ def place(host: Stage, run: JobRun) -> Workspace:
     """Return its work folder, as if all earlier work merged without conflicts."""
     legs = tuple(dict.fromkeys(each.leg for each in run.line if each.leg))
     names = [*legs, *(each.leg for each in run.deps if each.leg)]
-    line = Line(BASE, LINE if run.line else BASE, legs, legs=dict.fromkeys(names, LINE))
+    line = TaskLine(BASE, LINE if run.line else BASE, legs, legs=dict.fromkeys(names, LINE))
     return Workspace(
         host.repo, Worktree(Path("/srv/jobs/folder"), line.commit, branch_name(run), line.names), line=line
     )

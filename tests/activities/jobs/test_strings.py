@@ -8,7 +8,7 @@ from activities.agents.adapter import ProgramReport
 from activities.agents.streams import usage_of
 from activities.jobs import attempt_outcome as report
 from activities.jobs.execution import Executed
-from activities.jobs.verdict import Failure
+from activities.jobs.judgement import Failure
 from activities.jobs.workspace import Evidence
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from activities.boxes import control_group
-from activities.git.merges.task_line import Line
+from activities.git.merges.task_line import TaskLine
 from activities.git.work_folder.worktrees import Worktree
 from activities.jobs.prompt import prompt_of
 from activities.jobs.surroundings import surroundings_of
@@ -45,7 +45,7 @@ def said(
     worker = Worker(name="x", runtime=runtime, command=("x",), autonomy_policy=policy)
     run = changed(stage.job("", Action.REVIEW), worker=worker, **fields)
     context = replace(stage.context, settings=settings)
-    workspace = Workspace(stage.repo, Worktree(Path("/srv/work"), B, branch), line=Line(A, B))
+    workspace = Workspace(stage.repo, Worktree(Path("/srv/work"), B, branch), line=TaskLine(A, B))
     return render_surroundings(surroundings_of(context, run, workspace))
 
 
@@ -128,6 +128,6 @@ def test_a_job_is_sent_to_a_file_of_the_home_only_where_it_can_read_that(stage: 
     context = replace(stage.context, settings=Settings.model_validate({"runtimes": {"shell": {"box": box}}}))
     body = context.artifacts.put(b"x" * 40_000)
     run = stage.job("", Action.REVIEW, parent_job_id="job-1", artifacts=("plan",), artifact_digest=body)
-    text = prompt_of(context, run, Workspace(stage.repo, Worktree(Path("/srv/work"), B), line=Line(A, B)))
+    text = prompt_of(context, run, Workspace(stage.repo, Worktree(Path("/srv/work"), B), line=TaskLine(A, B)))
     assert (str(context.home.root) in text) is (box == "none")
     assert ("the whole text is in a file that your box does not show" in text) is (box == "auto")

@@ -44,7 +44,7 @@ def _result(word: str = "") -> ServiceResult:
 @pytest.mark.ruling("N7", "A12")
 def test_no_field_of_a_result_brings_a_secret_in(tmp_path: Path) -> None:
     context = _Context(tmp_path)
-    taken = attempt_outcome.taken_in(context, _result())  # type: ignore[arg-type]
+    taken = attempt_outcome.redact_for_store(context, _result())  # type: ignore[arg-type]
     assert TOKEN not in taken.model_dump_json()
     assert context.kept.show(taken.delegations[0].prompt) == f"use {TOKEN}"
     assert taken.delegations[1] == _result().delegations[1].model_copy(
@@ -59,7 +59,7 @@ def test_no_field_of_a_result_brings_a_secret_in(tmp_path: Path) -> None:
 def test_an_agent_s_word_for_a_secret_is_put_back_for_nobody(tmp_path: Path) -> None:
     context = _Context(tmp_path)
     word = context.kept.hide("ghp" + "_" + "Z9y8" * 9)
-    taken = attempt_outcome.taken_in(context, _result(word))  # type: ignore[arg-type]
+    taken = attempt_outcome.redact_for_store(context, _result(word))  # type: ignore[arg-type]
     assert word not in taken.model_dump_json()
     assert context.kept.show(taken.delegations[0].prompt) == f"use {TOKEN} [redacted]"
 

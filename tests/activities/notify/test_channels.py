@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from activities.notify.channels import Command, DeliveryError, LogFile, Webhook
+from activities.notify.channels import CommandChannel, DeliveryError, LogFile, Webhook
 from activities.settings.model import Notify
 from activities.store.outbox import Notification
 from tests.evil import EVIL, raw
@@ -34,7 +34,7 @@ def test_the_log_has_one_line_however_often_it_is_told(tmp_path: Path) -> None:
 def test_a_command_gets_the_message_and_what_it_is_about(tmp_path: Path) -> None:
     out = tmp_path / "out"
     script = f"import os, sys; open({str(out)!r}, 'w').write(os.environ['SERVICE_NOTIFICATION_ID'] + sys.stdin.read())"
-    Command((sys.executable, "-c", script)).deliver(TOLD)
+    CommandChannel((sys.executable, "-c", script)).deliver(TOLD)
     assert out.read_text() == "job-0123456789ab-e3Which? - é"
 
 
@@ -44,7 +44,7 @@ def test_a_command_gets_the_message_and_what_it_is_about(tmp_path: Path) -> None
 )
 def test_a_command_that_fails_says_why(argv: tuple[str, ...], why: str) -> None:
     with pytest.raises(DeliveryError, match=why):
-        Command(argv).deliver(TOLD)
+        CommandChannel(argv).deliver(TOLD)
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -143,7 +143,7 @@ def test_nothing_unseen_goes_out(tmp_path: Path) -> None:
         "import json, os, sys; told = [v for k, v in os.environ.items() if k.startswith('SERVICE_NOTIFICATION')];"
         f"open({str(out)!r}, 'w').write(json.dumps([told, sys.stdin.read()]))"
     )
-    Command((sys.executable, "-c", script)).deliver(told)
+    CommandChannel((sys.executable, "-c", script)).deliver(told)
     values, text = json.loads(out.read_text())
     assert not [each for each in values if raw(each) or "\n" in each]
     assert "FORGED" in "".join(values)

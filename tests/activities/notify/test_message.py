@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from activities.notify.channels import Command, LogFile
+from activities.notify.channels import CommandChannel, LogFile
 from activities.notify.message import complete
 from activities.settings.home import Home
 from activities.store import job_rows
@@ -123,7 +123,7 @@ def test_every_channel_gets_all_of_it(store: Engine, tmp_path: Path) -> None:
     out = tmp_path / "out"
     said = "os.environ['SERVICE_NOTIFICATION_COMMAND'] + sys.stdin.read()"
     script = f"import os, sys; open({str(out)!r}, 'w').write({said})"
-    Command((sys.executable, "-c", script), {"PATH": os.environ["PATH"]}).deliver(told)
+    CommandChannel((sys.executable, "-c", script), {"PATH": os.environ["PATH"]}).deliver(told)
     assert out.read_text() == told.commands[0] + told.text
     log = LogFile(tmp_path / "log.jsonl")
     for _ in range(2):

@@ -9,7 +9,7 @@ from activities.agents.codex import Codex
 from activities.agents.kimi import Kimi
 from activities.agents.registry import ADAPTERS, adapters_of
 from activities.agents.shell import Shell
-from activities.runtimes.programs import Program, find, logged_in, version_in
+from activities.runtimes.programs import Program, find, is_logged_in, version_in
 from activities.runtimes.table import CLAUDE, CODEX, KIMI, PROGRAMS, RUNTIMES, runtime_of
 from activities.settings.model import Settings
 from workflows.contract.models import Runtime
@@ -38,21 +38,21 @@ def test_a_program_is_found_by_its_name_or_by_the_settings_command(tmp_path: Pat
 )
 def test_a_login_is_known_by_its_file_or_its_variable(tmp_path: Path, program: Program, file: str) -> None:
     environ = {"HOME": str(tmp_path)}
-    assert logged_in(program, (), environ, platform="linux") is False
-    assert logged_in(program, (), environ, platform="darwin") is None, "a key chain may keep it"
-    assert logged_in(program, ("MINE",), environ | {"MINE": "x"}, platform="linux") is None
-    assert logged_in(program, (), environ | {program.keys[0]: "k"}, platform="linux") is True
+    assert is_logged_in(program, (), environ, platform="linux") is False
+    assert is_logged_in(program, (), environ, platform="darwin") is None, "a key chain may keep it"
+    assert is_logged_in(program, ("MINE",), environ | {"MINE": "x"}, platform="linux") is None
+    assert is_logged_in(program, (), environ | {program.keys[0]: "k"}, platform="linux") is True
     (tmp_path / file).parent.mkdir(parents=True)
     (tmp_path / file).write_text("{}")
-    assert logged_in(program, (), environ, platform="linux") is True
+    assert is_logged_in(program, (), environ, platform="linux") is True
     moved = {program.home_variable: str(tmp_path / "elsewhere")}
-    assert logged_in(program, (), environ | moved, platform="linux") is False
+    assert is_logged_in(program, (), environ | moved, platform="linux") is False
 
 
 def test_a_provider_of_the_users_own_may_need_no_login(tmp_path: Path) -> None:
     (tmp_path / ".kimi-code").mkdir()
     (tmp_path / ".kimi-code" / "config.toml").write_text('[providers.x]\napi_key = "k"\n')
-    assert logged_in(KIMI, (), {"HOME": str(tmp_path)}, platform="linux") is None
+    assert is_logged_in(KIMI, (), {"HOME": str(tmp_path)}, platform="linux") is None
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_programs_own_settings_may_name_another_way_in(
 ) -> None:
     (tmp_path / program.home_folder).mkdir()
     (tmp_path / file).write_text(text)
-    assert logged_in(program, (), {"HOME": str(tmp_path)}, platform="linux") is known
+    assert is_logged_in(program, (), {"HOME": str(tmp_path)}, platform="linux") is known
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_programs_own_settings_may_name_another_way_in(
 def test_a_command_of_the_settings_may_bring_its_login(
     tmp_path: Path, started_as: tuple[str, ...], known: bool | None
 ) -> None:
-    told = logged_in(CODEX, (), {"HOME": str(tmp_path)}, started_as=started_as, platform="linux")
+    told = is_logged_in(CODEX, (), {"HOME": str(tmp_path)}, started_as=started_as, platform="linux")
     assert told is known
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from activities.boxes import bwrap, try_boxes
 from activities.boxes.box import Box, Network
-from activities.boxes.enter import described
+from activities.boxes.enter import describe
 from activities.boxes.ownership import hand_over
 from activities.boxes.try_boxes import Machine
 from activities.runs import records, supervisor
@@ -190,7 +190,7 @@ class Door:
         more = {
             "timeout_seconds": 300,
             "grace_seconds": 1,
-            "box": described(box, argv) if box else None,
+            "box": describe(box, argv) if box else None,
             "prompt": None,
         }
         key, content = secrets.token_bytes(32), json.dumps(spec | more).encode()

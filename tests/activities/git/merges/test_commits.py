@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.merges.commits import Conflict, commit_merge, merged_tree
+from activities.git.merges.commits import CommitConflict, commit_merge, merged_tree
 from tests.activities.git.conftest import commit_file, run_git
 from tests.depth import cases
 
@@ -36,8 +36,8 @@ def gits(repo: Path, ours: str, theirs: str) -> str | set[str]:
 
 
 def ours(repo: Path, one: str, two: str) -> str | set[str]:
-    found = merged_tree(repo, one, two)
-    return set(found.files) if isinstance(found, Conflict) else found
+    merged = merged_tree(repo, one, two)
+    return set(merged.files) if isinstance(merged, CommitConflict) else merged
 
 
 def write(**files: str) -> object:
@@ -99,8 +99,8 @@ def base(repo: Path) -> str:
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_as_git_in_a_checkout(repo: Path, base: str, name: str) -> None:
     one, two = (branch(repo, f"b{number}", change) for number, change in enumerate(CASES[name]))
-    expected, found = gits(repo, one, two), ours(repo, one, two)
-    assert found == expected
+    expected, merged = gits(repo, one, two), ours(repo, one, two)
+    assert merged == expected
 
 
 @pytest.mark.parametrize("crlf", ["true", "input"])

@@ -34,8 +34,8 @@ def test_each_leg_becomes_a_merge_commit_that_names_its_job_and_no_checkout_chan
     done = merge_all(repo, TASK, base, (one, two))
     assert done.fresh == (one, two)
     assert run_git(repo, "show", f"{TASK}:1.txt") + run_git(repo, "show", f"{TASK}:2.txt") == "12"
-    said = run_git(repo, "log", "--first-parent", "--format=%an|%s|%(trailers:key=Job,separator=%x2C)", TASK)
-    assert said.splitlines()[:2] == [
+    log = run_git(repo, "log", "--first-parent", "--format=%an|%s|%(trailers:key=Job,separator=%x2C)", TASK)
+    assert log.splitlines()[:2] == [
         "Delegation Service|Merge leg two (service/two)|Job: job-two",
         "Delegation Service|Merge leg one (service/one)|Job: job-one",
     ]
@@ -86,5 +86,5 @@ def test_binary_files_and_names_of_any_bytes_are_counted_and_named(repo: Path, b
     (repo / "n\udcff.txt").write_text("x\n")
     run_git(repo, "add", "-A")
     run_git(repo, "commit", "-q", "-m", "odd")
-    found = {each.path: (each.added, each.removed) for each in git_branches.changes(repo, base, "main")}
-    assert found == {"b.bin": (None, None), "n\udcff.txt": (1, 0)}
+    counts = {each.path: (each.added, each.removed) for each in git_branches.changes(repo, base, "main")}
+    assert counts == {"b.bin": (None, None), "n\udcff.txt": (1, 0)}

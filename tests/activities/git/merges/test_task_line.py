@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.merges.commits import Conflict, merged_tree
-from activities.git.merges.task_line import LeftOut, Line, Part, draw
+from activities.git.merges.commits import CommitConflict, merged_tree
+from activities.git.merges.task_line import LeftOutBranch, LinePart, TaskLine, draw
 from tests.activities.git.conftest import commit_file, make_repository, repository_of, run_git
 from tests.depth import cases
 
@@ -21,16 +21,16 @@ def repo(tmp_path: Path) -> Path:
     return repository_of(tmp_path / "shop", {"limiter.py": "limit = 1\n"})
 
 
-def made(repo: Path, leg: str, name: str, text: str, onto: str = "main") -> Part:
+def made(repo: Path, leg: str, name: str, text: str, onto: str = "main") -> LinePart:
     """Make the branch of a leg that wrote one file."""
     branch = f"service/job-0123456789ab.{leg}-{leg}"
     run_git(repo, "checkout", "-q", "-B", branch, onto)
     commit_file(repo, name, text)
     run_git(repo, "checkout", "-q", "main")
-    return Part(leg, f"job-0123456789ab.{leg}", branch, run_git(repo, "rev-parse", branch))
+    return LinePart(leg, f"job-0123456789ab.{leg}", branch, run_git(repo, "rev-parse", branch))
 
 
-def drawn(repo: Path, *parts: Part, given: tuple[Part, ...] = ()) -> Line:
+def drawn(repo: Path, *parts: LinePart, given: tuple[LinePart, ...] = ()) -> TaskLine:
     base = run_git(repo, "rev-parse", "main")
     return draw(repo, base, base, parts, given)
 
@@ -59,7 +59,7 @@ def test_a_conflict_is_left_out_with_its_files_and_the_others_go_on(repo: Path) 
     last = made(repo, "last", "last.py", "x")
     line = drawn(repo, code, docs, last)
     assert line.merged == ("code", "last")
-    assert line.left_out == (LeftOut("docs", docs.branch, docs.commit, (code.branch,), ("limiter.py",)),)
+    assert line.left_out == (LeftOutBranch("docs", docs.branch, docs.commit, (code.branch,), ("limiter.py",)),)
     assert run_git(repo, "show", f"{line.commit}:limiter.py") == "limit = 2"
     assert line.names["leg/docs"] == docs.commit
 
@@ -77,16 +77,16 @@ def test_a_conflict_that_a_later_part_has_merged_in_is_on_the_line(repo: Path) -
 
 
 def test_a_part_whose_commits_are_gone_is_told(repo: Path) -> None:
-    gone = Part("a", "job-0123456789ab.1", "service/gone", "0" * 39 + "1")
+    gone = LinePart("a", "job-0123456789ab.1", "service/gone", "0" * 39 + "1")
     line = drawn(repo, gone)
     assert (line.commit, line.merged) == (line.base, ())
-    assert line.left_out == (LeftOut("a", "service/gone", gone.commit),)
+    assert line.left_out == (LeftOutBranch("a", "service/gone", gone.commit),)
     assert "leg/a" not in line.names
 
 
 def test_a_leg_that_was_issued_again_is_named_by_its_last_work(repo: Path) -> None:
     first, other = made(repo, "a", "one.py", "1"), made(repo, "b", "two.py", "2")
-    again = Part("a", "job-0123456789ab.9", other.branch, other.commit)
+    again = LinePart("a", "job-0123456789ab.9", other.branch, other.commit)
     line = drawn(repo, first, again)
     assert line.legs == {"a": other.commit}
     assert files(repo, line.commit) == ["limiter.py", "one.py", "two.py"]
@@ -104,7 +104,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_repository(tmp_path_factory.mktemp("grown") / "shop", **{"1.py": "start\n", "2.py": "start\n"})
 
 
-def generation(repo: Path, prefix: str, begins: str, chance: random.Random) -> list[Part]:
+def generation(repo: Path, prefix: str, begins: str, chance: random.Random) -> list[LinePart]:
     """Legs of a generation, written without a checkout: each changes or deletes one file or two of four."""
     legs = [f"{prefix}n{number}" for number in range(chance.randint(1, 4))]
     stream = ""
@@ -116,14 +116,14 @@ def generation(repo: Path, prefix: str, begins: str, chance: random.Random) -> l
             parent = ""  # its commit before
     run_git(repo, "fast-import", "--quiet", stdin=stream)
     commits = run_git(repo, "rev-parse", *(f"service/{leg}" for leg in legs)).split()
-    return [Part(leg, f"job-{leg}", f"service/{leg}", commit) for leg, commit in zip(legs, commits, strict=True)]
+    return [LinePart(leg, f"job-{leg}", f"service/{leg}", commit) for leg, commit in zip(legs, commits, strict=True)]
 
 
 @pytest.mark.parametrize("seed", range(cases(15, 50)))
 def test_every_part_is_on_the_line_or_conflicts_with_it(grown: Path, seed: int) -> None:
     """Generated trees of three generations that write few files, so that they often conflict."""
     chance, start = random.Random(seed), run_git(grown, "rev-parse", "main")
-    parts, line = list[Part](), draw(grown, start, start, ())
+    parts, line = list[LinePart](), draw(grown, start, start, ())
     for number in range(3):
         parts += generation(grown, f"s{seed}g{number}", line.commit, chance)
         before, line = line, draw(grown, start, start, parts)
@@ -138,7 +138,7 @@ def test_every_part_is_on_the_line_or_conflicts_with_it(grown: Path, seed: int) 
     for index, part in enumerate(parts):
         if part.leg in out:
             before = draw(grown, start, start, parts[:index])
-            found = merged_tree(grown, before.commit, part.commit)
-            assert isinstance(found, Conflict)
-            assert out[part.leg].files == found.files
+            merged = merged_tree(grown, before.commit, part.commit)
+            assert isinstance(merged, CommitConflict)
+            assert out[part.leg].files == merged.files
             assert {*out[part.leg].against} <= {each.branch for each in parts[:index]}

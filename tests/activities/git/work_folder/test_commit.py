@@ -62,9 +62,9 @@ def test_a_commit_bears_no_secret_of_the_summary(worktree: Worktree) -> None:
     (worktree.path / "new").write_text("x")
     secret = "ghp" + "_0123456789abcdefghijABCDEFGHIJ012345"
     commit_all(worktree, JOB, f"Log in by {secret}", trailers={"Agent": secret})
-    said = run_git(home(worktree), "log", "-1", "--format=%B", "leg")
-    assert said.startswith("Log in by [redacted]")
-    assert secret not in said
+    message = run_git(home(worktree), "log", "-1", "--format=%B", "leg")
+    assert message.startswith("Log in by [redacted]")
+    assert secret not in message
 
 
 def test_what_a_person_put_on_the_branch_is_not_the_work_folder_s(repo: Path, worktree: Worktree) -> None:

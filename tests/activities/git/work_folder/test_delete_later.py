@@ -97,8 +97,8 @@ def test_a_caller_that_fills_the_trash_deletes_itself(
 
     monkeypatch.setattr(delete_later, "delete", deleted)
     gone = [delete_later.put_away(place, folder(tmp_path / "w")) for _ in range(delete_later.MOST + 2)]
-    for each in gone:
-        delete_later.in_background(each)
+    for path in gone:
+        delete_later.in_background(path)
     assert len(by_caller) == 2
     going_on.set()
     wait_for(lambda: list(place.iterdir()) == [])

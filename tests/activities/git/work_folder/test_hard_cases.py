@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.library import ObjectsError, RepositoryError, opened
-from activities.git.locks import held
+from activities.git.library import ObjectsError, RepositoryError, open_repository
+from activities.git.locks import hold_lock
 from activities.git.merges.into_worktree import merge
 from activities.git.work_folder.commit import commit_all
 from activities.git.work_folder.worktree_changes import touched_files
@@ -96,7 +96,7 @@ class TestRepositories:
         with pytest.raises(NotFoundError, match="the path is missing"):
             add_branch(repo, leg.path, "leg", "main")
         with pytest.raises(NotFoundError, match="the path is missing"):
-            opened(repo)
+            open_repository(repo)
         assert add_branch(moved, leg.path, "leg", "main") == leg
         assert touched_files(leg).files == ("x",)
         assert run_git(leg.path, "status", "--porcelain") == "?? x", "the agent's git knows the new place too"
@@ -280,7 +280,7 @@ class TestTogether:
         seen: list[bool] = []
 
         def fill(common: Path, path: Path, side: Path, commit: str) -> None:
-            with held(side.parent / BRANCHES_LOCK):
+            with hold_lock(side.parent / BRANCHES_LOCK):
                 seen.append(path.is_dir())
 
         monkeypatch.setattr("activities.git.work_folder.worktrees.fill_all", fill)
@@ -291,7 +291,7 @@ class TestTogether:
         inside: list[int] = []
 
         def once(number: int) -> None:
-            with held(tmp_path / "lock"):
+            with hold_lock(tmp_path / "lock"):
                 inside.append(number)
                 assert inside == [number]
                 inside.remove(number)

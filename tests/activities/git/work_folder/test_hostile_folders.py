@@ -69,7 +69,7 @@ def everything(repo: Path, leg: Worktree) -> tuple[str, ...]:
     capture_diff(leg)
     worth_keeping(repo, leg.path)
     commit_all(leg, JOB, "work", seen)
-    return tuple(each.told for each in seen.odd)
+    return tuple(each.sentence for each in seen.odd)
 
 
 def program(proof: Path) -> Path:
@@ -167,8 +167,8 @@ def test_a_git_folder_that_was_replaced_is_told_and_the_files_are_kept(
     proof.unlink(missing_ok=True)
     (leg.path / "x").write_text("x")
     moved(leg, how, other)
-    told = everything(repo, leg)
-    assert told == (".git: it is gone" if how == "nothing" else ".git: it is not a folder any more",)
+    remarks = everything(repo, leg)
+    assert remarks == (".git: it is gone" if how == "nothing" else ".git: it is not a folder any more",)
     assert run_git(repo, "ls-tree", "--name-only", leg.branch or "").split() == [".gitignore", "readme.md", "src", "x"]
     assert find(leg.path) == leg
     assert not proof.exists()
@@ -239,7 +239,7 @@ class TestObjects:
     def test_an_object_that_is_not_what_its_name_says_is_refused(self, repo: Path, leg: Worktree) -> None:
         head = commit_file(leg.path, "x", "one")
         name, other = (
-            run_git(leg.path, "rev-parse", f"{each}:x") for each in (head, commit_file(leg.path, "x", "two"))
+            run_git(leg.path, "rev-parse", f"{commit}:x") for commit in (head, commit_file(leg.path, "x", "two"))
         )
         objects = leg.path / ".git/objects"
         target = objects / name[:2] / name[2:]
@@ -381,9 +381,9 @@ class TestFiles:
             os.close(here)
             here = below
         os.close(here)
-        told = everything(repo, leg)
-        assert any(each.endswith("it is nested too deeply") for each in told)
-        assert "bell\\x07\\n: control characters in its name" in told
+        remarks = everything(repo, leg)
+        assert any(each.endswith("it is nested too deeply") for each in remarks)
+        assert "bell\\x07\\n: control characters in its name" in remarks
         assert len(run_git(repo, "ls-tree", "-z", "--name-only", leg.branch or "").split("\0")) == 6
         dispose(repo, leg.path)
         assert not leg.path.exists()
@@ -395,13 +395,13 @@ class TestFiles:
         for name in ("readme.md", "core"):
             os.truncate(os.open(leg.path / name, os.O_CREAT | os.O_RDWR), 1 << 40)
         (leg.path / "x").write_text("x")
-        told = everything(repo, leg)
-        assert sorted(each.split(":")[0] for each in told) == ["core", "readme.md"]
+        remarks = everything(repo, leg)
+        assert sorted(each.split(":")[0] for each in remarks) == ["core", "readme.md"]
         assert run_git(repo, "diff", "--name-only", "main", leg.branch or "") == "x"
 
     @pytest.mark.parametrize("limits", [replace(snapshot.WHOLE, files=3), replace(snapshot.WHOLE, bytes=100)])
     def test_more_files_or_bytes_than_are_taken_over_are_refused_with_the_way_out(
-        self, leg: Worktree, monkeypatch: pytest.MonkeyPatch, limits: snapshot.Limits
+        self, leg: Worktree, monkeypatch: pytest.MonkeyPatch, limits: snapshot.SnapshotLimits
     ) -> None:
         for number in range(3):
             (leg.path / f"{number}.txt").write_text("x")

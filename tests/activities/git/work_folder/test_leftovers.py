@@ -11,7 +11,7 @@ import pytest
 
 from activities.git.work_folder import delete_later
 from activities.git.work_folder.commit import commit_all
-from activities.git.work_folder.leftovers import Ground, Kind, Leftover, leftovers, remove
+from activities.git.work_folder.leftovers import Ground, Leftover, LeftoverKind, leftovers, remove
 from activities.git.work_folder.worktrees import BRANCHES_LOCK, add_branch, add_detached, dispose, find
 from tests.activities.git.conftest import commit_file, run_git
 
@@ -92,20 +92,23 @@ def test_a_job_that_began_after_the_listing_keeps_its_worktree(repo: Path, trees
     names: set[str] = set()
     ground = Ground(repo, trees, "shop+", names.__contains__)
     worktree = add_branch(repo, trees / "shop+a", "service/job-a", "main")
-    found = leftovers(ground)
+    rest = leftovers(ground)
     names |= {"shop+a", "service/job-a"}
-    assert [remove(ground, left).keep for left in found] == ["a job works there now", f"checked out in {worktree.path}"]
+    assert [remove(ground, left).keep for left in rest] == [
+        "a job works there now",
+        f"checked out in {worktree.path}",
+    ]
     assert find(worktree.path) == worktree
 
 
 def test_a_branch_that_moved_after_the_listing_stays(repo: Path, trees: Path, ground: Ground) -> None:
     run_git(repo, "branch", "service/job-a", "main")
-    (found,) = leftovers(ground)
+    (leftover,) = leftovers(ground)
     worktree = add_branch(repo, trees / "w", "service/job-a", "main")
     (worktree.path / "x").write_text("x")
     head = commit_all(worktree, "job-a", "x")
     dispose(repo, worktree.path)
-    assert "could not be removed" in remove(ground, found).keep
+    assert "could not be removed" in remove(ground, leftover).keep
     assert run_git(repo, "rev-parse", "service/job-a") == head
 
 
@@ -163,7 +166,7 @@ def test_locks(repo: Path, trees: Path, ground: Ground) -> None:
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        assert {left.name: left.keep for left in leftovers(ground) if left.kind is Kind.LOCK} == {
+        assert {left.name: left.keep for left in leftovers(ground) if left.kind is LeftoverKind.LOCK} == {
             str(old): "",
             str(branch): "",
             str(fresh): "git may be at work: look again in ten minutes",

@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 
 from activities.git import library as git_library
-from activities.git.library import kept_open, let_go, library, opened
+from activities.git.library import keep_open, let_go, library, open_repository
 from activities.git.work_folder import delete_later, service_git_dir, snapshot, worktree_changes
 from activities.git.work_folder.worktree_changes import look
 from activities.git.work_folder.worktrees import Worktree, add_branch, add_detached, dispose
@@ -29,41 +29,41 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> None:
         raise AssertionError(f"{path} is opened")
 
-    monkeypatch.setattr(worktree_changes, "opened", refuse)
-    monkeypatch.setattr(snapshot, "opened_anew", refuse)
+    monkeypatch.setattr(worktree_changes, "open_repository", refuse)
+    monkeypatch.setattr(snapshot, "open_alone", refuse)
 
 
 class TestKeptOpen:
     def test_a_repository_is_opened_once_and_by_each_thread_for_itself(self, repo: Path) -> None:
         theirs: list[object] = []
-        with kept_open():
-            first = opened(repo)
+        with keep_open():
+            first = open_repository(repo)
             let_go(first)
-            with kept_open():
-                assert opened(repo) is first
-            assert opened(repo) is first, "what is kept further in stays open further out"
-            other = Thread(target=lambda: theirs.append(opened(repo)))
+            with keep_open():
+                assert open_repository(repo) is first
+            assert open_repository(repo) is first, "what is kept further in stays open further out"
+            other = Thread(target=lambda: theirs.append(open_repository(repo)))
             other.start()
             other.join()
             assert theirs[0] is not first
-        assert opened(repo) is not first
+        assert open_repository(repo) is not first
 
     def test_a_branch_that_moves_meanwhile_is_seen(self, repo: Path) -> None:
-        with kept_open():
-            before = opened(repo).revparse_single("main").id
+        with keep_open():
+            before = open_repository(repo).revparse_single("main").id
             made = commit_file(repo, "new.txt", "x")
-            assert str(opened(repo).revparse_single("main").id) == made != str(before)
+            assert str(open_repository(repo).revparse_single("main").id) == made != str(before)
 
     def test_a_work_folder_is_made_with_each_repository_opened_once(
         self, repo: Path, trees: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        anew, paths = git_library.opened_anew, list[Path]()
+        anew, paths = git_library.open_alone, list[Path]()
 
-        def opened_anew(path: Path) -> object:
+        def open_alone(path: Path) -> object:
             paths.append(path)
             return anew(path)
 
-        monkeypatch.setattr(git_library, "opened_anew", opened_anew)
+        monkeypatch.setattr(git_library, "open_alone", open_alone)
         add_branch(repo, trees / "w", "service/w", "main")
         assert paths
         assert len(paths) == len(set(paths))

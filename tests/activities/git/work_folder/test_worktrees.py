@@ -26,8 +26,8 @@ from activities.git.work_folder.worktrees import (
     dispose,
     find,
     mark_base,
-    place,
     tip,
+    worktree_path,
     worktree_prefix,
 )
 from activities.jobs import workspace
@@ -380,13 +380,13 @@ class TestSafety:
 @pytest.mark.parametrize("name", ["", "/etc", "../x", "a/../b", ".git", "a//b", "a/", "-x", "a b", "a\n", "é"])
 def test_names_that_leave_the_root_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(RefusedError, match="must be a relative name"):
-        place(tmp_path, name)
+        worktree_path(tmp_path, name)
 
 
 @pytest.mark.ruling("I3")
 def test_named_worktrees_are_side_by_side(tmp_path: Path) -> None:
-    assert place(tmp_path, "wt/feature").parent == place(tmp_path, "wt").parent == tmp_path
-    assert place(tmp_path, "wt/feature") != place(tmp_path, "wt-feature")
+    assert worktree_path(tmp_path, "wt/feature").parent == worktree_path(tmp_path, "wt").parent == tmp_path
+    assert worktree_path(tmp_path, "wt/feature") != worktree_path(tmp_path, "wt-feature")
 
 
 NAMES = st.one_of(
@@ -416,7 +416,7 @@ def test_every_name_that_the_contract_allows_works_as_folder_and_branch(name: st
         shared_worktree=name,
     )
     if worktree_fault(name) is None:
-        path = place(Path("/worktrees"), workspace._name(run))
+        path = worktree_path(Path("/worktrees"), workspace._name(run))
         assert path.parent == Path("/worktrees")
         assert len(f"service-worktree-{path.name}.lock") < 255
         assert path.name.startswith(worktree_prefix(LONGEST_REPO))
@@ -425,7 +425,7 @@ def test_every_name_that_the_contract_allows_works_as_folder_and_branch(name: st
         assert branch.endswith(name.replace("/", "+"))
     else:
         try:
-            place(Path("/worktrees"), name)
+            worktree_path(Path("/worktrees"), name)
         except RefusedError:
             return
         # It could be a folder, but not a branch; or it is only too long.
@@ -436,7 +436,7 @@ def test_every_name_that_the_contract_allows_works_as_folder_and_branch(name: st
 def test_the_longest_names_are_worktrees_of_their_own(repo: Path, tmp_path: Path) -> None:
     name, other = "w" * 200, "w" * 199 + "v"
     assert worktree_fault(name) is worktree_fault(other) is None
-    paths = [place(tmp_path / "trees", f"{LONGEST_REPO.replace('/', '--')}/{each}") for each in (name, other)]
+    paths = [worktree_path(tmp_path / "trees", f"{LONGEST_REPO.replace('/', '--')}/{each}") for each in (name, other)]
     for number, path in enumerate(paths):
         add_branch(repo, path, f"service/job-0123456789ab-shared-{number}", "main")
     assert paths[0] != paths[1]
@@ -448,7 +448,9 @@ def test_the_longest_names_are_worktrees_of_their_own(repo: Path, tmp_path: Path
 @pytest.mark.ruling("I3")
 def test_a_worktree_and_one_below_its_name_have_branches_beside_each_other(repo: Path, trees: Path) -> None:
     for name in ("a", "a/b"):
-        add_branch(repo, place(trees, name), f"service/job-0123456789ab-shared-{name.replace('/', '+')}", "main")
+        add_branch(
+            repo, worktree_path(trees, name), f"service/job-0123456789ab-shared-{name.replace('/', '+')}", "main"
+        )
     assert len(sides(trees)) == 2
 
 
@@ -460,16 +462,16 @@ def test_the_base_of_a_shared_worktree_moves_when_told(repo: Path, trees: Path) 
     head = commit_all(worktree, "job-a", "x")
     assert mark_base(worktree.path).base == head
     assert run_git(worktree.path, "status", "--porcelain") == ""
-    found = find(worktree.path)
-    assert found is not None
-    assert found.base == head
+    begun = find(worktree.path)
+    assert begun is not None
+    assert begun.base == head
 
 
 def test_git_that_fails_says_what_where_and_why(repo: Path) -> None:
     with pytest.raises(GitError) as caught:
         git(repo, "cat-file", "-p", "nope")
     assert caught.value.returncode == 128
-    assert "nope" in caught.value.said
+    assert "nope" in caught.value.output
     assert f"git -C {repo} cat-file -p nope" in str(caught.value)
     assert caught.value.exit_code == 1
 

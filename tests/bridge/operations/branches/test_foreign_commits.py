@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.merges.task_line import Part, draw
+from activities.git.merges.task_line import LinePart, draw
 from activities.settings.home import Home
 from activities.store import job_rows, tree_rows
 from bridge.operations.branches import merge_gate, merges
@@ -297,7 +297,7 @@ def test_a_leg_of_several_branches_that_an_agent_merged_is_the_trees(home: Home,
     tree.wrote(CODE, "code", "code\n")
     tree.wrote(DOCS, "docs", "docs\n")
     tree.wrote(CHECK, "below", "below\n", parent=DOCS, name="below.txt")
-    both = [Part("docs", DOCS, leg, tree.heads[leg]) for leg in ("docs", "below")]
+    both = [LinePart("docs", DOCS, leg, tree.heads[leg]) for leg in ("docs", "below")]
     drawn = draw(tree.repo, tree.base, tree.heads["code"], both).legs["docs"]
     tree.went_on(REPLAN, ROOT, ("code",), Continuation.REPLAN)
     tree.wrote(FIX, "fix", "code, mended\n", parent=REPLAN)

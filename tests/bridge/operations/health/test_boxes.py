@@ -21,7 +21,7 @@ GOOD = Machine(bwrap="", own_network=True)
 def proofs(monkeypatch: pytest.MonkeyPatch) -> list[Proof]:
     """Set the outcomes of the tests of boxes, in order; no box is really tested."""
     found = list[Proof]()
-    monkeypatch.setattr(probes, "proved", lambda *_: found.pop(0) if found else Proof())
+    monkeypatch.setattr(probes, "proof_of", lambda *_: found.pop(0) if found else Proof())
     monkeypatch.setattr(try_boxes, "look", lambda _: GOOD)
     return found
 
@@ -93,7 +93,7 @@ def test_what_agents_may_take_is_told_and_is_a_warning_where_that_cannot_be_limi
 ) -> None:
     group = Group(dict.fromkeys(folders, home.root / "no-such-group"), {}) if folders else None
     monkeypatch.setattr(boxes, "_inotify_instances", lambda: "128" if folders else "")
-    monkeypatch.setattr(control_group, "made", lambda *_: group)
+    monkeypatch.setattr(control_group, "make", lambda *_: group)
     monkeypatch.setattr(JobGroup, "make", lambda _: folders)
     [found] = boxes.limit_findings(Service(home))
     shared = "; the 128 inotify instances of an account are shared by all" if folders else ""
@@ -103,7 +103,7 @@ def test_what_agents_may_take_is_told_and_is_a_warning_where_that_cannot_be_limi
 
 def test_jobs_without_limits_of_their_own_are_a_warning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     group = Group(dict.fromkeys((MEMORY, PROCESSES), home.root / "no-such-group"), {})
-    monkeypatch.setattr(control_group, "made", lambda *_: group)
+    monkeypatch.setattr(control_group, "make", lambda *_: group)
     [found] = boxes.limit_findings(Service(home))
     assert found.level is Level.WARNING
     assert found.says.startswith(f"{ALL} {OF_ALL}, each job {LITTLE}")
@@ -112,7 +112,7 @@ def test_jobs_without_limits_of_their_own_are_a_warning(home: Home, monkeypatch:
 def test_no_limit_that_is_wanted_is_no_warning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     home.config.write_text("[worker]\nagents_memory = 0\njob_memory = 0\n")
     group = Group({PROCESSES: home.root / "no-such-group"}, {})
-    monkeypatch.setattr(control_group, "made", lambda *_: group)
+    monkeypatch.setattr(control_group, "make", lambda *_: group)
     monkeypatch.setattr(JobGroup, "make", lambda _: {PROCESSES})
     assert [each.level for each in boxes.limit_findings(Service(home))] == [Level.OK]
 

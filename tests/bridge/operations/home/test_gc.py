@@ -324,4 +324,4 @@ def test_names_at_the_hub_that_only_ended_trees_needed_are_removed(service: Serv
 
 def mirror(service: Service, name: str, forge: Path) -> Path:
     """Return a mirror of a repository that was registered and forgotten."""
-    return mirrors.made(mirrors.mirror_of(service.home.mirrors, name, str(forge), "main"))
+    return mirrors.make_if_missing(mirrors.mirror_of(service.home.mirrors, name, str(forge), "main"))

@@ -1,4 +1,4 @@
-"""Verdicts on ended programs: a valid result, a result to repair, or a failure with its evidence."""
+"""The judgement of ended programs: a valid result, a result to repair, or a failure with its evidence."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ class Failure:
 
 
 Settled = Accepted | Rejected | Failure
-"""Verdicts that a job can end with."""
+"""Judgements that a job can end with."""
 
-Verdict = Settled | Blocker
+Judgement = Settled | Blocker
 
 
-def judge(executed: Executed, timeout_seconds: float | None, *, on_order: bool = False) -> Verdict:
+def judge(executed: Executed, timeout_seconds: float | None, *, on_order: bool = False) -> Judgement:
     """Judge one program run by its adapter's report, not by its exit code alone.
 
     A run that was stopped on order is cancelled, whatever its output.
@@ -61,7 +61,7 @@ def judge(executed: Executed, timeout_seconds: float | None, *, on_order: bool =
             return Failure(f"nobody saw how the agent's run ended ({why}); what it left is kept")
 
 
-def held_to_evidence(settled: Settled, run: JobRun, runs: Iterable[Executed], evidence: Evidence) -> Settled:
+def check_evidence(settled: Settled, run: JobRun, runs: Iterable[Executed], evidence: Evidence) -> Settled:
     """Fail a job that claims to have implemented, wrote nothing, and was refused its writes (ruling P5)."""
     refused = [tool for executed in runs for tool in executed.report.refused]
     if not refused or not isinstance(settled, Accepted) or evidence.head_sha or evidence.problem:
@@ -71,10 +71,10 @@ def held_to_evidence(settled: Settled, run: JobRun, runs: Iterable[Executed], ev
         return settled
     if result.delegations or result.human_questions:
         return settled
-    return Failure(_refused(run, refused))
+    return Failure(_refusal(run, refused))
 
 
-def _refused(run: JobRun, tools: list[str]) -> str:
+def _refusal(run: JobRun, tools: list[str]) -> str:
     worker = run.assignment.worker
     calls = "a tool call" if len(tools) == 1 else f"{len(tools)} tool calls"
     says = (

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from activities.github import described as reading
-from activities.github.described import TEXT_LIMIT, TITLE_LIMIT, described
+from activities.github import descriptions as reading
+from activities.github.descriptions import TEXT_LIMIT, TITLE_LIMIT, describe
 from activities.host.belongs_to import Bound
 from activities.store.artifacts import Artifacts
 from tests.github.hub import Hub
@@ -24,7 +24,7 @@ def artifacts(tmp_path: Path) -> Artifacts:
 
 def asked(hub: Hub, store: Engine, artifacts: Artifacts, token: str = "", **what: Any) -> Bound:
     token = token or hub.user("helper", role="write")
-    return described(Bound(github="acme/tool", base="c0ffee", **what), store, artifacts, hub.address, token)
+    return describe(Bound(github="acme/tool", base="c0ffee", **what), store, artifacts, hub.address, token)
 
 
 def said(artifacts: Artifacts, found: Bound) -> str:

@@ -20,23 +20,23 @@ TITLE_LIMIT = 300
 TEXT_LIMIT = 8_000
 
 
-def described(found: Bound, store: Engine, artifacts: Artifacts, api_url: str, token: str) -> Bound:
+def describe(binding: Bound, store: Engine, artifacts: Artifacts, api_url: str, token: str) -> Bound:
     """Ask GitHub for the title and text. Without an answer the work starts too, and its prompt says so.
 
     Every leg of a tree carries the text, so it is stored by digest.
     """
     try:
-        told = asyncio.run(_asked(found, store, api_url, token))
+        answer = asyncio.run(_ask(binding, store, api_url, token))
     except (GithubError, TimeoutError):
-        return found
-    where = binding_words.address(found.github, found.pull_request, found.issue, found.web)
-    text = f"{told.title.strip()[:TITLE_LIMIT]}\n\n{excerpt(told.body.strip(), TEXT_LIMIT, where)}".strip()
-    into = told.base.ref if isinstance(told, Pull) else ""
-    return replace(found, about=Text(digest=artifacts.put(text.encode())), into=into)
+        return binding
+    where = binding_words.address(binding.github, binding.pull_request, binding.issue, binding.web)
+    text = f"{answer.title.strip()[:TITLE_LIMIT]}\n\n{excerpt(answer.body.strip(), TEXT_LIMIT, where)}".strip()
+    into = answer.base.ref if isinstance(answer, Pull) else ""
+    return replace(binding, about=Text(digest=artifacts.put(text.encode())), into=into)
 
 
-async def _asked(found: Bound, store: Engine, api_url: str, token: str) -> Pull | Issue:
+async def _ask(binding: Bound, store: Engine, api_url: str, token: str) -> Pull | Issue:
     async with asyncio.timeout(SECONDS), Client(store, Credentials(token=token), api_url) as client:
-        if found.pull_request is not None:
-            return await api.pull(client, found.github, found.pull_request)
-        return await api.issue(client, found.github, found.issue or 0)
+        if binding.pull_request is not None:
+            return await api.pull(client, binding.github, binding.pull_request)
+        return await api.issue(client, binding.github, binding.issue or 0)
