@@ -39,10 +39,10 @@ class Call:
 
     def repo(self, owner: str, repo: str, need: Role = "read") -> Repo:
         """Return the repository; raise 404 if the caller may not know of it, 403 if the role is too low."""
-        found = self.world.repos.get(f"{owner}/{repo}".lower())
-        if found is None or self.role(found) == "none":
+        repository = self.world.repos.get(f"{owner}/{repo}".lower())
+        if repository is None or self.role(repository) == "none":
             raise not_found()
-        if ROLES.index(self.role(found)) < ROLES.index(need):
+        if ROLES.index(self.role(repository)) < ROLES.index(need):
             self.viewer  # noqa: B018 # without a token it is 401
             raise RefusedError(
                 403,
@@ -50,7 +50,7 @@ class Call:
                 if self._is_app
                 else "Must have push access to this repository.",
             )
-        return found
+        return repository
 
     def issue(self, repository: Repo, number: str) -> Issue:
         if not number.isdigit() or int(number) not in repository.issues:

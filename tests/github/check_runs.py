@@ -51,17 +51,17 @@ def annotations(call: Call, request: Request, owner: str, repo: str, number: str
 def of_commit(call: Call, request: Request, owner: str, repo: str, ref: str) -> Reply:
     repository, query = call.repo(owner, repo), request.query
     sha = _sha(repository, ref)
-    found = [
-        each
-        for each in sorted(repository.checks.values(), key=lambda each: each.id, reverse=True)
-        if each.sha == sha
-        if query.get("check_name") in (None, each.data["name"])
-        if query.get("status") in (None, each.data["status"])
+    check_runs = [
+        run
+        for run in sorted(repository.checks.values(), key=lambda run: run.id, reverse=True)
+        if run.sha == sha
+        if query.get("check_name") in (None, run.data["name"])
+        if query.get("status") in (None, run.data["status"])
     ]
     if query.get("filter", "latest") == "latest":
-        names = [each.data["name"] for each in found]
-        found = [each for place, each in enumerate(found) if each.data["name"] not in names[:place]]
-    shown = [_shown(call, repository, each) for each in found]
+        names = [each.data["name"] for each in check_runs]
+        check_runs = [each for place, each in enumerate(check_runs) if each.data["name"] not in names[:place]]
+    shown = [_shown(call, repository, each) for each in check_runs]
     return paged(request, shown, lambda page: {"total_count": len(shown), "check_runs": page})
 
 
@@ -115,12 +115,12 @@ def check_output(asked: Json) -> None:
         raise invalid("CheckRun", "output", "missing_field")
     if any(len(output.get(name) or "") > 65_535 for name in ("summary", "text")):
         raise invalid("CheckRun", message="Only 65535 characters are allowed")
-    found = output.get("annotations", [])
-    if len(found) > MOST:
+    annotations = output.get("annotations", [])
+    if len(annotations) > MOST:
         raise invalid("CheckRun", message=f"Only {MOST} annotations are allowed per request")
-    for each in found:
+    for annotation in annotations:
         levels = ("notice", "warning", "failure")
-        if any(name not in each for name in NEEDED) or each["annotation_level"] not in levels:
+        if any(name not in annotation for name in NEEDED) or annotation["annotation_level"] not in levels:
             raise invalid("CheckRun", "annotations")
 
 

@@ -63,19 +63,19 @@ def deliver(address: str, delivery: Delivery, secret: str, **headers: str) -> ht
 def disordered(deliveries: Sequence[Delivery], seed: int, again: int = 2) -> list[Delivery]:
     """Return each delivery once and `again` of them a second time, in an order that the seed decides."""
     chance = random.Random(seed)
-    found = [*deliveries, *(chance.choice(deliveries) for _ in range(again if deliveries else 0))]
-    chance.shuffle(found)
-    return found
+    sent = [*deliveries, *(chance.choice(deliveries) for _ in range(again if deliveries else 0))]
+    chance.shuffle(sent)
+    return sent
 
 
 def comment_delivery(github: Hub, comment: int, action: str = "created", repo: str = "") -> Delivery:
     """Return GitHub's delivery for an existing comment."""
     where = github.of(repo)
-    found = github.ask("GET", f"{where}/issues/comments/{comment}")
-    issue = github.ask("GET", found["issue_url"].partition(github.address)[2])
+    answer = github.ask("GET", f"{where}/issues/comments/{comment}")
+    issue = github.ask("GET", answer["issue_url"].partition(github.address)[2])
     changed = {"changes": {"body": {"from": "what it was"}}} if action == "edited" else {}
-    about = {"issue": issue, "comment": found, **changed}
-    return Delivery("issue_comment", {"action": action, **about, **_who(github, repo, found["user"])})
+    about = {"issue": issue, "comment": answer, **changed}
+    return Delivery("issue_comment", {"action": action, **about, **_who(github, repo, answer["user"])})
 
 
 def pull_delivery(github: Hub, number: int, action: str = "synchronize", repo: str = "") -> Delivery:
@@ -89,14 +89,14 @@ def pull_delivery(github: Hub, number: int, action: str = "synchronize", repo: s
 
 
 def _who(github: Hub, repo: str, sender: Json) -> Json:
-    found = github.ask("GET", github.of(repo))
-    return {"repository": {name: found[name] for name in found if name not in ONLY_HERE}, "sender": sender}
+    answer = github.ask("GET", github.of(repo))
+    return {"repository": {name: answer[name] for name in answer if name not in ONLY_HERE}, "sender": sender}
 
 
 @cache
 def _examples() -> list[Json]:
-    found: list[Json] = json.loads((need("examples") / "index.json").read_text())
-    return found
+    examples: list[Json] = json.loads((need("examples") / "index.json").read_text())
+    return examples
 
 
 def examples(event: str = "") -> list[Delivery]:

@@ -26,14 +26,14 @@ class Description:
         """Check a request and its reply. A refused request need not match: the refusal is seen anyway."""
         if request.path == "/graphql":
             return  # another API, described elsewhere
-        found = _operation(request.method, request.path)
-        if found is None:
+        operation = _operation(request.method, request.path)
+        if operation is None:
             if reply.status != 404:
                 self._note(f"{request.line}: GitHub has no such endpoint")
             return
         if reply.status < 400:
-            self._asked(request, found)
-        self._answered(request, reply, found)
+            self._asked(request, operation)
+        self._answered(request, reply, operation)
 
     def _asked(self, request: Request, path: str) -> None:
         operation = _paths()[path][request.method.lower()]
@@ -59,14 +59,14 @@ class Description:
             place = "/".join(str(each) for each in error.instance_path)
             self._note(f"{line} /{place}: {error.message[:200]}")
 
-    def _note(self, said: str) -> None:
-        self.violations.append(said)
+    def _note(self, violation: str) -> None:
+        self.violations.append(violation)
 
 
 @cache
 def _document() -> Json:
-    found: Json = json.loads((need("openapi") / "api.github.com.json").read_text())
-    return found
+    document: Json = json.loads((need("openapi") / "api.github.com.json").read_text())
+    return document
 
 
 def _paths() -> Json:
@@ -80,20 +80,20 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if not isinstance(value, dict):
         return value
-    found = {("anyOf" if name == "oneOf" else name): _plain(each) for name, each in value.items() if name != "example"}
-    if found.pop("nullable", None) is True:
-        return {"anyOf": [found, {"type": "null"}]}
-    return found
+    plain = {("anyOf" if name == "oneOf" else name): _plain(each) for name, each in value.items() if name != "example"}
+    if plain.pop("nullable", None) is True:
+        return {"anyOf": [plain, {"type": "null"}]}
+    return plain
 
 
 def _resolved(value: Json) -> Json:
     """Follow a reference."""
     if "$ref" not in value:
         return value
-    found: Json = _document()
+    schema: Json = _document()
     for name in value["$ref"].removeprefix("#/").split("/"):
-        found = found[name]
-    return found
+        schema = schema[name]
+    return schema
 
 
 @cache
@@ -112,27 +112,27 @@ def _operation(method: str, path: str) -> str | None:
 
 
 def _fitting(method: str, path: str) -> Iterator[str]:
-    for pattern, found in _patterns():
-        if method.lower() in _paths()[found] and pattern.fullmatch(path):
-            yield found
+    for pattern, operation in _patterns():
+        if method.lower() in _paths()[operation] and pattern.fullmatch(path):
+            yield operation
 
 
 @cache
 def _validator(where: tuple[str, str, str]) -> Draft4Validator:
     path, method, part = where
     operation = _paths()[path][method]
-    said = _resolved(operation[part] if part == "requestBody" else operation["responses"][part])
-    schema = _plain(said["content"]["application/json"]["schema"])
+    body = _resolved(operation[part] if part == "requestBody" else operation["responses"][part])
+    schema = _plain(body["content"]["application/json"]["schema"])
     whole = {"allOf": [schema], "components": {"schemas": _needed(schema)}}
     return Draft4Validator(whole, validate_formats=True, ignore_unknown_formats=True)
 
 
 def _needed(schema: Json) -> Json:
     """Return all schemas that one refers to, transitively."""
-    found: Json = {}
+    definitions: Json = {}
     left = [schema]
     while left:
-        for name in set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(left.pop()))) - set(found):
-            found[name] = _plain(_document()["components"]["schemas"][name])
-            left.append(found[name])
-    return found
+        for name in set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(left.pop()))) - set(definitions):
+            definitions[name] = _plain(_document()["components"]["schemas"][name])
+            left.append(definitions[name])
+    return definitions

@@ -49,8 +49,8 @@ class Faults:
         body: Any = None,
     ) -> None:
         """Answer with this status, and do nothing."""
-        said = {"message": "Server Error"} if body is None else body
-        self.before.append(_Order(match, times, Reply(status, said, dict(headers or {}))))
+        answer = {"message": "Server Error"} if body is None else body
+        self.before.append(_Order(match, times, Reply(status, answer, dict(headers or {}))))
 
     def cut(self, match: Match, times: int = 1) -> None:
         """Cut the connection before anything is done."""

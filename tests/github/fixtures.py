@@ -32,8 +32,8 @@ def github(request: pytest.FixtureRequest, hub: Hub) -> Iterator[Hub]:
         return
     hub.described = Description()
     yield hub
-    found = "\n".join(hub.described.violations)
-    assert found == "", found
+    violations = "\n".join(hub.described.violations)
+    assert violations == "", violations
 
 
 def peopled(hub: Hub) -> None:

@@ -109,13 +109,13 @@ class Front:
         """Answer with a secondary rate limit."""
         self.faults.secondary_limit(match, times, retry_after, status)
 
-    def writes(self, match: Callable[[Seen], bool] = lambda each: True) -> list[Seen]:
+    def writes(self, match: Callable[[Seen], bool] = lambda request: True) -> list[Seen]:
         """Return the requests that changed something, in order."""
         changing = ("POST", "PUT", "PATCH", "DELETE")
         return [
-            each
-            for each in self.requests
-            if each.method in changing and each.done and each.status < 400 and match(each)
+            request
+            for request in self.requests
+            if request.method in changing and request.done and request.status < 400 and match(request)
         ]
 
     def lines(self) -> list[str]:

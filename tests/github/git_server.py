@@ -115,7 +115,7 @@ class GitServer:
         return reply
 
     def _served(self, request: Request, user: str) -> Reply:
-        said = {
+        environment = {
             "GIT_PROJECT_ROOT": str(self.folder),
             "GIT_HTTP_EXPORT_ALL": "1",
             "PATH_INFO": request.path,
@@ -128,7 +128,9 @@ class GitServer:
             "REMOTE_USER": user,
         }
         words = ["git", "http-backend"]
-        done = subprocess.run(words, input=request.body, capture_output=True, env=_environment() | said, check=True)
+        done = subprocess.run(
+            words, input=request.body, capture_output=True, env=_environment() | environment, check=True
+        )
         head, _, body = done.stdout.partition(b"\r\n\r\n")
         headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
         status = int(headers.pop("Status", "200").split()[0])

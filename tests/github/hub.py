@@ -123,9 +123,9 @@ class Hub(Front):
         """Install a GitHub App on an account (the first repository's owner); return the installation's id."""
         owner = self.world.users[(account or self.owner("")).lower()]
         self.user(f"{slug}[bot]", type="Bot")
-        for each in self.world.repos.values():
-            if each.owner is owner:
-                each.roles[f"{slug}[bot]".lower()] = role
+        for repository in self.world.repos.values():
+            if repository.owner is owner:
+                repository.roles[f"{slug}[bot]".lower()] = role
         installation = next(self.world.ids)
         self.world.apps[number] = App(number, slug, owner, self.world.now(), {installation: owner})
         return installation
@@ -217,12 +217,12 @@ class Hub(Front):
 
     def reactions(self, comment: int, repo: str = "") -> list[tuple[str, str]]:
         """Return each reaction as login and content."""
-        found = self.all_of(f"{self.of(repo)}/issues/comments/{comment}/reactions")
-        return [(each["user"]["login"], each["content"]) for each in found]
+        reactions = self.all_of(f"{self.of(repo)}/issues/comments/{comment}/reactions")
+        return [(each["user"]["login"], each["content"]) for each in reactions]
 
     def pull_of(self, number: int, repo: str = "") -> Json:
-        found: Json = self.ask("GET", f"{self.of(repo)}/pulls/{number}")
-        return found
+        pull: Json = self.ask("GET", f"{self.of(repo)}/pulls/{number}")
+        return pull
 
     def pulls(self, repo: str = "") -> list[Json]:
         """Return all pull requests, newest first."""
@@ -230,8 +230,8 @@ class Hub(Front):
 
     def checks(self, ref: str, repo: str = "") -> list[Json]:
         """Return the check runs of a commit or branch, the latest of each name."""
-        found = self.ask("GET", f"{self.of(repo)}/commits/{ref}/check-runs?per_page=100")["check_runs"]
-        return list(found)
+        latest = self.ask("GET", f"{self.of(repo)}/commits/{ref}/check-runs?per_page=100")["check_runs"]
+        return list(latest)
 
     def statuses(self, ref: str, repo: str = "") -> list[Json]:
         """Return the statuses of a commit or branch, newest first."""
@@ -256,13 +256,13 @@ class Hub(Front):
         return json.loads(reply.content() or b"null")
 
     def all_of(self, where: str) -> list[Json]:
-        found: list[Json] = []
+        items: list[Json] = []
         sign = "&" if "?" in where else "?"
-        while page := self.ask("GET", f"{where}{sign}per_page=100&page={len(found) // 100 + 1}"):
-            found += page
+        while page := self.ask("GET", f"{where}{sign}per_page=100&page={len(items) // 100 + 1}"):
+            items += page
             if len(page) < 100:
                 break
-        return found
+        return items
 
     def of(self, repo: str) -> str:
         """Return the path of a repository's endpoints."""

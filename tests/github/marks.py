@@ -87,10 +87,10 @@ class Statuses:
         return {each["context"]: each for each in reversed(self.of.get(sha, []))}
 
     def combined(self, sha: str, url: str, repository: Json) -> Reply:
-        found = list(self.latest(sha).values())
-        states = {each["state"] for each in found}
+        statuses = list(self.latest(sha).values())
+        states = {each["state"] for each in statuses}
         bad = states & {"error", "failure"}
         state = "failure" if bad else "success" if states == {"success"} else "pending"
-        short = [{name: value for name, value in each.items() if name != "creator"} for each in found]
+        short = [{name: value for name, value in each.items() if name != "creator"} for each in statuses]
         about = {"commit_url": f"{url}/commits/{sha}", "url": f"{url}/commits/{sha}/status", "repository": repository}
-        return Reply(200, {"state": state, "statuses": short, "sha": sha, "total_count": len(found), **about})
+        return Reply(200, {"state": state, "statuses": short, "sha": sha, "total_count": len(statuses), **about})

@@ -29,19 +29,19 @@ def user(call: Call, request: Request) -> Reply:
 
 @ROUTES.on("GET", "/users/{login}")
 def of_login(call: Call, request: Request, login: str) -> Reply:
-    found = call.world.users.get(login.lower())
-    if found is None:
+    user = call.world.users.get(login.lower())
+    if user is None:
         raise not_found()
-    return Reply(200, shapes.myself(found, call.base))
+    return Reply(200, shapes.myself(user, call.base))
 
 
 @ROUTES.on("GET", "/repos/{owner}/{repo}")
 def repository(call: Call, request: Request, owner: str, repo: str) -> Reply:
-    found = call.repo(owner, repo)
-    said = shapes.repo(found, call.base, call.role(found)) | dict.fromkeys(ONLY_HERE, 0)
+    asked_repository = call.repo(owner, repo)
+    answer = shapes.repo(asked_repository, call.base, call.role(asked_repository)) | dict.fromkeys(ONLY_HERE, 0)
     if call.token is None:
-        del said["permissions"]
-    return Reply(200, said)
+        del answer["permissions"]
+    return Reply(200, answer)
 
 
 @ROUTES.on("GET", "/repos/{owner}/{repo}/collaborators/{login}/permission")
@@ -70,11 +70,11 @@ def app(call: Call, request: Request) -> Reply:
 
 @ROUTES.on("GET", "/repos/{owner}/{repo}/installation")
 def installation(call: Call, request: Request, owner: str, repo: str) -> Reply:
-    found = call.world.repos.get(f"{owner}/{repo}".lower())
-    number = found and _installed(_app(call), found)
-    if not found or not number:
+    repository = call.world.repos.get(f"{owner}/{repo}".lower())
+    number = repository and _installed(_app(call), repository)
+    if not repository or not number:
         raise not_found()
-    return Reply(200, _installation(call, _app(call), found, number))
+    return Reply(200, _installation(call, _app(call), repository, number))
 
 
 @ROUTES.on("POST", "/app/installations/{number}/access_tokens")
@@ -103,7 +103,7 @@ def _installed(app: App, repository: Repo) -> int | None:
 
 def _installation(call: Call, app: App, repository: Repo, number: int) -> Json:
     url = f"{call.base}/app/installations/{number}"
-    said = shapes.app(app, call.base)
+    answer = shapes.app(app, call.base)
     return {
         "id": number,
         "account": shapes.user(repository.owner, call.base),
@@ -115,6 +115,6 @@ def _installation(call: Call, app: App, repository: Repo, number: int) -> Json:
         "app_slug": app.slug,
         "target_id": repository.owner.id,
         "target_type": repository.owner.type,
-        **{name: said[name] for name in ("permissions", "events", "created_at", "updated_at")},
+        **{name: answer[name] for name in ("permissions", "events", "created_at", "updated_at")},
         **dict.fromkeys(("single_file_name", "suspended_by", "suspended_at")),
     }

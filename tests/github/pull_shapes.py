@@ -9,13 +9,13 @@ PASSED = ("success", "neutral", "skipped")
 
 def unmet(repository: Repo, pull: Pull) -> list[str]:
     """Return the required checks of the base branch that have not succeeded on the head."""
-    found: dict[str, bool] = {
-        name: each["state"] == "success" for name, each in repository.statuses.latest(pull.sha).items()
+    passing: dict[str, bool] = {
+        name: status["state"] == "success" for name, status in repository.statuses.latest(pull.sha).items()
     }
     for run in repository.checks.values():
         if run.sha == pull.sha:
-            found[run.data["name"]] = run.data["conclusion"] in PASSED
-    return [name for name in repository.protected.get(pull.base, []) if not found.get(name)]
+            passing[run.data["name"]] = run.data["conclusion"] in PASSED
+    return [name for name in repository.protected.get(pull.base, []) if not passing.get(name)]
 
 
 def pull_request(of: Issue, repository: Repo, base: str, whole: bool = False) -> Json:

@@ -17,14 +17,14 @@ def listed(call: Call, request: Request, owner: str, repo: str) -> Reply:
     repository, query = call.repo(owner, repo), request.query
     pulls = [each for each in repository.issues.values() if each.pull]
     state, head, base = query.get("state", "open"), query.get("head"), query.get("base")
-    found = [
-        each
-        for each in sorted(pulls, key=lambda each: each.number, reverse=query.get("direction", "desc") == "desc")
-        if each.pull and state in ("all", each.state) and base in (None, each.pull.base)
+    wanted = [
+        pull
+        for pull in sorted(pulls, key=lambda pull: pull.number, reverse=query.get("direction", "desc") == "desc")
+        if pull.pull and state in ("all", pull.state) and base in (None, pull.pull.base)
         # a head without OWNER: is ignored, as with GitHub: everything is returned
-        if head is None or ":" not in head or head == f"{repository.owner.login}:{each.pull.head}"
+        if head is None or ":" not in head or head == f"{repository.owner.login}:{pull.pull.head}"
     ]
-    return paged(request, [pull_request(each, repository, call.base) for each in found])
+    return paged(request, [pull_request(each, repository, call.base) for each in wanted])
 
 
 @ROUTES.on("POST", "/repos/{owner}/{repo}/pulls")
@@ -112,8 +112,8 @@ def ref(call: Call, request: Request, owner: str, repo: str, branch: str) -> Rep
 @ROUTES.on("GET", "/repos/{owner}/{repo}/git/matching-refs/heads/{prefix...}")
 def refs(call: Call, request: Request, owner: str, repo: str, prefix: str) -> Reply:
     repository = call.repo(owner, repo)
-    found = sorted(each for each in repository.branches if each.startswith(prefix))
-    return paged(request, [reference(repository, each, call.base) for each in found])
+    names = sorted(each for each in repository.branches if each.startswith(prefix))
+    return paged(request, [reference(repository, each, call.base) for each in names])
 
 
 @ROUTES.on("GET", "/repos/{owner}/{repo}/branches/{branch...}/protection")
@@ -153,30 +153,30 @@ def _required(repository: Repo, branch: str, url: str) -> Json:
     names = repository.protected[branch]
     checks = [{"context": name, "app_id": None} for name in names]
     at = f"{url}/required_status_checks"
-    said = {"url": at, "strict": False, "contexts": names, "contexts_url": f"{at}/contexts", "checks": checks}
-    return {"required_status_checks": {**said, "enforcement_level": "non_admins"}}
+    answer = {"url": at, "strict": False, "contexts": names, "contexts_url": f"{at}/contexts", "checks": checks}
+    return {"required_status_checks": {**answer, "enforcement_level": "non_admins"}}
 
 
 @ROUTES.on("POST", "/graphql")
 def graphql(call: Call, request: Request) -> Reply:
     """Run `markPullRequestReadyForReview` or its opposite; the node may be in the query or in the variables."""
     asked = request.json()
-    found = re.search(r"\b(markPullRequestReadyForReview|convertPullRequestToDraft)\b", str(asked.get("query")))
+    mutation = re.search(r"\b(markPullRequestReadyForReview|convertPullRequestToDraft)\b", str(asked.get("query")))
     wanted = words_of([asked.get("query", ""), asked.get("variables")])
-    if found is None:
+    if mutation is None:
         return Reply(200, {"errors": [{"message": "The Hub of the tests knows nothing of this query"}]})
     for repository in call.world.repos.values():
         for issue in repository.issues.values():
             if issue.pull and node_id("PR", issue.id) in wanted:
                 call.repo(repository.owner.login, repository.name, "write")
-                issue.pull.draft = found[1] == "convertPullRequestToDraft"
-                return Reply(200, ready(found[1], node_id("PR", issue.id), issue.number, issue.pull.draft))
-    return Reply(200, no_node(found[1]))
+                issue.pull.draft = mutation[1] == "convertPullRequestToDraft"
+                return Reply(200, ready(mutation[1], node_id("PR", issue.id), issue.number, issue.pull.draft))
+    return Reply(200, no_node(mutation[1]))
 
 
 def ready(mutation: str, node: str, number: int, draft: bool) -> Json:
-    said = {"id": node, "number": number, "isDraft": draft}
-    return {"data": {mutation: {"pullRequest": said, "clientMutationId": None}}}
+    answer = {"id": node, "number": number, "isDraft": draft}
+    return {"data": {mutation: {"pullRequest": answer, "clientMutationId": None}}}
 
 
 def no_node(mutation: str) -> Json:

@@ -56,9 +56,9 @@ class Router(Generic[S]):
     def answer(self, on: S, request: Request) -> Reply | None:
         """Return the answer, or None if no route matches."""
         for method, pattern, handler in self._routes:
-            if method == request.method and (found := pattern.fullmatch(request.path)):
+            if method == request.method and (match := pattern.fullmatch(request.path)):
                 try:
-                    return handler(on, request, **found.groupdict())
+                    return handler(on, request, **match.groupdict())
                 except RefusedError as refused:
                     return refused.reply
         return None
@@ -68,14 +68,14 @@ def paged(request: Request, items: Sequence[Any], wrap: Callable[[list[Any]], An
     """Return the requested page, with the addresses of its neighbours in `Link`."""
     size = min(max(_number(request, "per_page", 30), 1), 100)
     page, last = max(_number(request, "page", 1), 1), max(-(-len(items) // size), 1)
-    found = list(items[(page - 1) * size : page * size])
+    part = list(items[(page - 1) * size : page * size])
     near = {"prev": page - 1, "next": page + 1, "last": last, "first": 1}
     shown = [
         name for name in near if (name in ("next", "last") and page < last) or (name in ("prev", "first") and page > 1)
     ]
     base = f"http://{request.headers.get('host', 'api.github.com')}{request.path}"
     links = [f'<{base}?{urlencode({**request.query, "page": near[name]})}>; rel="{name}"' for name in shown]
-    return Reply(200, wrap(found) if wrap else found, {"Link": ", ".join(links)} if links else {})
+    return Reply(200, wrap(part) if wrap else part, {"Link": ", ".join(links)} if links else {})
 
 
 def _number(request: Request, name: str, default: int) -> int:

@@ -251,10 +251,10 @@ def test_a_command_stands_first_on_its_line_and_nothing_in_a_fence_counts(pieces
 @settings(max_examples=cases(50, 1_000))
 def test_a_command_on_a_comment_of_its_own_always_counts(text: str) -> None:
     """The command counts with any readable text behind it."""
-    found = commands_in(f"/service resume {JOB} retry now {text}")
-    assert [type(each) for each in found] in ([ResumeCommand], [])
+    commands = commands_in(f"/service resume {JOB} retry now {text}")
+    assert [type(each) for each in commands] in ([ResumeCommand], [])
     if text.isascii() and not set(text) & set("`*_~[]<>&\\|"):
-        assert found == (ResumeCommand(JOB, "retry", f"now {text}".strip()),)
+        assert commands == (ResumeCommand(JOB, "retry", f"now {text}".strip()),)
 
 
 ALL: tuple[CommentCommand, ...] = (
@@ -270,10 +270,10 @@ ALL: tuple[CommentCommand, ...] = (
 
 class TestPermitted:
     @pytest.mark.ruling("L5")
-    @pytest.mark.parametrize("said", [*ALL, UnknownCommand("x")])
+    @pytest.mark.parametrize("command", [*ALL, UnknownCommand("x")])
     @pytest.mark.parametrize("permission", ["read", "none", "triage", "", "Write", "owner"])
-    def test_only_who_may_write_commands(self, said: CommentCommand, permission: str) -> None:
-        assert refusal_reason(said, permission, COMMANDS).startswith("only people who may write to this repository")
+    def test_only_who_may_write_commands(self, command: CommentCommand, permission: str) -> None:
+        assert refusal_reason(command, permission, COMMANDS).startswith("only people who may write to this repository")
 
     @pytest.mark.ruling("L4", "L5")
     @pytest.mark.parametrize("permission", ["write", "maintain", "admin"])
@@ -314,9 +314,9 @@ class TestPermitted:
             RetryCommand("@everyone"),
             StartCommand(Action.ASK, "@everyone", ""),
         )
-        for said in strange:
+        for command in strange:
             for permission in ("write", "@everyone"):
-                assert "everyone" not in refusal_reason(said, permission, ALLOWED)
+                assert "everyone" not in refusal_reason(command, permission, ALLOWED)
 
     @pytest.mark.ruling("L6")
     def test_after_five_refusals_an_hour_it_falls_silent(self) -> None:

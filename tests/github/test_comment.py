@@ -116,8 +116,8 @@ def test_the_whole_message() -> None:
 def test_its_text_is_only_ever_in_one_fence(text: str, author: str) -> None:
     """The first line consists of our words only, whatever was written."""
     message = task_from_comment(replace(ON_PULL, author=author), f"marker {text}", "acme/shop")
-    [said] = said_in(message)
-    assert said.startswith("marker")
+    [command] = said_in(message)
+    assert command.startswith("marker")
     assert "marker" not in frame(message)
     assert message.endswith(">")
     title = message.splitlines()[0]

@@ -23,13 +23,13 @@ def test_a_reply_that_is_not_as_described_is_seen() -> None:
     described.check(Request("POST", f"{R}/issues/1/comments", body=b"{}"), not_found().reply)
     described.check(Request("GET", f"{R}/issues", {"colour": "red"}), Reply(200, []))
     described.check(Request("GET", f"{R}/nothing"), Reply(200))
-    said = "\n".join(described.violations)
-    assert 'GET /repos/acme/tool/branches/a/b 200 /: "commit" is a required property' in said
-    assert 'GET /repos/acme/tool/branches/a/b 200 /name: 5 is not of type "string"' in said
-    assert "POST /repos/acme/tool/issues/1/comments 418: no such status, only 201" in said
-    assert "asked with colour: no such parameter" in said
-    assert "GET /repos/acme/tool/nothing: GitHub has no such endpoint" in said
-    assert "comments 404" not in said
+    violations = "\n".join(described.violations)
+    assert 'GET /repos/acme/tool/branches/a/b 200 /: "commit" is a required property' in violations
+    assert 'GET /repos/acme/tool/branches/a/b 200 /name: 5 is not of type "string"' in violations
+    assert "POST /repos/acme/tool/issues/1/comments 418: no such status, only 201" in violations
+    assert "asked with colour: no such parameter" in violations
+    assert "GET /repos/acme/tool/nothing: GitHub has no such endpoint" in violations
+    assert "comments 404" not in violations
 
 
 def test_every_endpoint(github: Hub, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -108,5 +108,5 @@ def test_all_ids_differ_and_can_be_marks() -> None:
 def test_the_job_whose_result_counts_is_the_finalize_else_the_coordinators_latest() -> None:
     goes_on = job(3, delegation_id=None, continuation=Continuation.NORMAL)
     finalize = job(4, delegation_id=None, continuation=Continuation.FINALIZE)
-    found = [last_job(tree(jobs=jobs)) for jobs in ((), (job(), job(1), goes_on), (job(), finalize, goes_on))]
-    assert [each and each.job_id for each in found] == [None, f"{ROOT}.3", f"{ROOT}.4"]
+    lasts = [last_job(tree(jobs=jobs)) for jobs in ((), (job(), job(1), goes_on), (job(), finalize, goes_on))]
+    assert [each and each.job_id for each in lasts] == [None, f"{ROOT}.3", f"{ROOT}.4"]

@@ -34,12 +34,12 @@ def test_pages_lead_from_one_to_the_next(github: Hub, ann: httpx.Client) -> None
     github.issue()
     for number in range(5):
         github.comment("bob", 1, str(number))
-    found, where = [], f"{COMMENTS}?per_page=2"
+    bodies, where = [], f"{COMMENTS}?per_page=2"
     while where:
         page = ann.get(where)
-        found += [each["body"] for each in page.json()]
+        bodies += [each["body"] for each in page.json()]
         where = page.links.get("next", {}).get("url", "")
-    assert found == list("01234")
+    assert bodies == list("01234")
 
 
 def test_comments_of_the_repository_come_by_their_last_change(github: Hub, ann: httpx.Client) -> None:
@@ -142,8 +142,8 @@ def test_permissions_are_what_github_calls_them(github: Hub, ann: httpx.Client) 
     github.user("eve", role="none")
 
     def of(login: str) -> tuple[int, object, object]:
-        said = ann.get(f"/repos/acme/tool/collaborators/{login}/permission")
-        return said.status_code, said.json().get("permission"), said.json().get("role_name")
+        answer = ann.get(f"/repos/acme/tool/collaborators/{login}/permission")
+        return answer.status_code, answer.json().get("permission"), answer.json().get("role_name")
 
     assert of("acme") == (200, "admin", "admin")
     assert of("meg") == (200, "write", "maintain")
@@ -159,8 +159,8 @@ def test_one_pull_request_of_a_head_and_a_draft_becomes_ready_by_graphql(github:
     asked = {"title": "t", "head": "topic", "base": "main", "draft": True}
     made = ann.post("/repos/acme/tool/pulls", json=asked).json()
     assert ann.post("/repos/acme/tool/pulls", json=asked).status_code == 422
-    (found,) = ann.get("/repos/acme/tool/pulls?head=acme:topic").json()
-    assert (found["number"], found["draft"]) == (made["number"], True)
+    (pull,) = ann.get("/repos/acme/tool/pulls?head=acme:topic").json()
+    assert (pull["number"], pull["draft"]) == (made["number"], True)
     assert ann.patch(f"/repos/acme/tool/pulls/{made['number']}", json={"draft": False}).json()["draft"] is True
     query = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
     done = ann.post("/graphql", json={"query": query, "variables": {"id": made["node_id"]}}).json()

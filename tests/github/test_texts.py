@@ -95,8 +95,8 @@ def test_a_pause_about_failures() -> None:
 def test_a_pause_that_is_over_says_what_was_recorded() -> None:
     over = ask(end="answered", closed="answered by jo (comment) at noon", verbs=(), commands=())
     recorded = ["color: red", "build.size stays unanswered"]
-    said = event(5, EventKind.RESUME_ACCEPTED, round=1, verb="answer", recorded=recorded)
-    text = texts(tree(rounds=(over,), events=(said,)))[FactKind.PAUSE]
+    answer = event(5, EventKind.RESUME_ACCEPTED, round=1, verb="answer", recorded=recorded)
+    text = texts(tree(rounds=(over,), events=(answer,)))[FactKind.PAUSE]
     assert lines(text)[:3] == [
         "### A person was asked: Make the login faster", "", "This is over: answered by jo (comment) at noon."
     ]  # fmt: skip
@@ -200,8 +200,8 @@ def test_what_a_pause_says_to_write_is_read_as_meant() -> None:
         text = texts(tree(rounds=(waiting,)))[FactKind.PAUSE]
         assert commands_in(text) == ()
         copied = re.findall(r"```text\n(.*?)\n```", text, re.DOTALL)
-        said = [each for one in copied for each in commands_in(one)]
-        assert [(each.job, each.verb) for each in said if isinstance(each, ResumeCommand)] == [
+        commands = [each for one in copied for each in commands_in(one)]
+        assert [(each.job, each.verb) for each in commands if isinstance(each, ResumeCommand)] == [
             (ROOT, verb) for verb in waiting.verbs
         ]
 
@@ -278,9 +278,9 @@ def check_harmless(text: str, fact: Fact) -> None:
     assert not re.search("[\u200c\u200d\u2060\ufeff\u202e]", text)
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     assert [token.content.strip() for token in tokens if token.type == "html_block"] == [text.split("\n")[-1]]
-    said = "\n".join(shown(token.children or ()) for token in tokens if token.type == "inline")
-    mentions = [said] if fact.kind in (FactKind.PAUSE, FactKind.REMINDER) and not fact.only_edit else []
-    assert not LIVE.search(said.replace("@octocat ", "", len(mentions)))
+    prose = "\n".join(shown(token.children or ()) for token in tokens if token.type == "inline")
+    mentions = [prose] if fact.kind in (FactKind.PAUSE, FactKind.REMINDER) and not fact.only_edit else []
+    assert not LIVE.search(prose.replace("@octocat ", "", len(mentions)))
     titles = [tokens[place + 1].content for place, token in enumerate(tokens) if token.type == "heading_open"]
     assert all(OUR_HEADINGS.match(each) for each in titles), titles
     assert [token for token in tokens if token.type == "hr"] == []
@@ -289,20 +289,20 @@ def check_harmless(text: str, fact: Fact) -> None:
 
 
 def shown(children: Sequence[Token]) -> str:
-    found: list[str] = []
+    links: list[str] = []
     for child in children:
         assert child.type not in ("image", "html_inline"), child
-        found += [str(child.attrGet("href") or "")] if child.type == "link_open" else []
-        found.append(child.content if child.type == "text" else " ")
-    return "".join(found)
+        links += [str(child.attrGet("href") or "")] if child.type == "link_open" else []
+        links.append(child.content if child.type == "text" else " ")
+    return "".join(links)
 
 
 @pytest.mark.ruling("L11", "A12")
 @pytest.mark.parametrize("state", [TaskState.AWAITING_HUMAN, TaskState.DONE])
 @pytest.mark.parametrize("text", ["", *HOSTILE])
 def test_nothing_that_others_wrote_acts_in_a_comment(text: str, state: TaskState) -> None:
-    for each in (text, f"a {text}"):
-        of = hostile_tree(each, state)
+    for variant in (text, f"a {text}"):
+        of = hostile_tree(variant, state)
         for fact in due(of):
             check_harmless(body(of, fact), fact)
 
@@ -326,12 +326,12 @@ def test_a_comment_keeps_to_what_github_takes(text: str) -> None:
     jobs = (job(), *(job(number, agent=text[:200], branch=f"service/{number}") for number in range(1, 900)))
     of = tree(TaskState.DONE, rounds=(ask(questions=questions),), result=result, jobs=jobs)
     for fact in due(of):
-        said = body(of, fact)
-        assert len(said.encode()) <= MOST_BYTES
-        assert fact_in(said) == fact.fact_id
-        assert f"The whole of it: `service job tree {ROOT}`" in said
-        assert sum(line.startswith("```") for line in lines(said)) % 2 == 0
-        assert commands_in(said) == ()
+        comment = body(of, fact)
+        assert len(comment.encode()) <= MOST_BYTES
+        assert fact_in(comment) == fact.fact_id
+        assert f"The whole of it: `service job tree {ROOT}`" in comment
+        assert sum(line.startswith("```") for line in lines(comment)) % 2 == 0
+        assert commands_in(comment) == ()
 
 
 def test_an_example_that_is_cut_closes_its_fence() -> None:
@@ -345,8 +345,8 @@ def test_an_example_that_is_cut_closes_its_fence() -> None:
 @pytest.mark.ruling("L3")
 def test_the_same_rows_give_the_same_text_and_what_is_not_shown_edits_nothing() -> None:
     of = tree(TaskState.AWAITING_HUMAN, rounds=(ask(),))
-    told = event(9, EventKind.DELEGATION_BUDGET_WARNING)
-    assert texts(of) == texts(replace(of, events=(told,)))
+    warning = event(9, EventKind.DELEGATION_BUDGET_WARNING)
+    assert texts(of) == texts(replace(of, events=(warning,)))
     assert texts(of) != texts(replace(of, rounds=(ask(expires_at=NOON),)))
     assert {FactKind.REFUSAL, FactKind.REPORT} & EDITED == set()
 

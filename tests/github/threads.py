@@ -23,8 +23,8 @@ def of_repository(call: Call, request: Request, owner: str, repo: str) -> Reply:
 def of_issue(call: Call, request: Request, owner: str, repo: str, number: str) -> Reply:
     repository = call.repo(owner, repo)
     issue = call.issue(repository, number)
-    found = [_shown(call, repository, each) for each in repository.comments.values() if each.number == issue.number]
-    return _listed(request, found)
+    listed = [_shown(call, repository, each) for each in repository.comments.values() if each.number == issue.number]
+    return _listed(request, listed)
 
 
 @ROUTES.on("POST", "/repos/{owner}/{repo}/issues/{number}/comments")
@@ -35,8 +35,8 @@ def create(call: Call, request: Request, owner: str, repo: str, number: str) -> 
     made = Comment(next(call.world.ids), issue.number, author, body_of(request), now, now)
     repository.comments[made.id] = made
     issue.updated = max(issue.updated, now)
-    said = _shown(call, repository, made)
-    return Reply(201, said, {"Location": said["url"]})
+    answer = _shown(call, repository, made)
+    return Reply(201, answer, {"Location": answer["url"]})
 
 
 @ROUTES.on("GET", COMMENT)
@@ -119,9 +119,9 @@ def _to_change(call: Call, owner: str, repo: str, number: str) -> tuple[Repo, Co
 def _listed(request: Request, comments: list[Json], of_repository: bool = False) -> Reply:
     """Return comments since a time, sorted and paged; those of one issue have a fixed order."""
     since = request.query.get("since", "")
-    found = sorted((each for each in comments if each["updated_at"] >= since), key=lambda each: int(each["id"]))
+    listed = sorted((each for each in comments if each["updated_at"] >= since), key=lambda comment: int(comment["id"]))
     sort = request.query.get("sort")
     if of_repository and sort in ("created", "updated"):
-        key: Callable[[Json], tuple[str, int]] = lambda each: (each[f"{sort}_at"], each["id"])  # noqa: E731
-        found.sort(key=key, reverse=request.query.get("direction", "desc") != "asc")
-    return paged(request, found)
+        key: Callable[[Json], tuple[str, int]] = lambda comment: (comment[f"{sort}_at"], comment["id"])  # noqa: E731
+        listed.sort(key=key, reverse=request.query.get("direction", "desc") != "asc")
+    return paged(request, listed)

@@ -15,21 +15,21 @@ ROOT = Path(__file__).parents[2]
 def _checked() -> tuple[dict[str, str], dict[str, str]]:
     words = ["dev-cluster/github-tools", "--check"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    found = dict(line.split("\t") for line in done.stdout.splitlines())
-    return found, dict(re.findall(r"^(\w+) \S+: (.*)$", done.stderr, re.MULTILINE))
+    versions = dict(line.split("\t") for line in done.stdout.splitlines())
+    return versions, dict(re.findall(r"^(\w+) \S+: (.*)$", done.stderr, re.MULTILINE))
 
 
 def need(name: str) -> Path:
     """Return the tool's path: openapi, examples and schemas are folders."""
-    found, missing = _checked()
-    if name not in found:
+    versions, missing = _checked()
+    if name not in versions:
         pytest.skip(f"{name}: {missing.get(name)}")
-    return Path(found[name])
+    return Path(versions[name])
 
 
 def need_gh() -> str:
     """Return the path of GitHub's own command line."""
-    found = shutil.which("gh")
-    if found is None:
+    program = shutil.which("gh")
+    if program is None:
         pytest.skip("gh is not on PATH: apt-get install gh")
-    return found
+    return program

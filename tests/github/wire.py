@@ -137,12 +137,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Return the body; git sends a large one in chunks."""
         if self.headers.get("transfer-encoding", "").lower() != "chunked":
             return self.rfile.read(int(self.headers.get("content-length") or 0))
-        found = b""
+        body = b""
         while size := int(self.rfile.readline().split(b";")[0], 16):
-            found += self.rfile.read(size)
+            body += self.rfile.read(size)
             self.rfile.readline()
         self.rfile.readline()
-        return found
+        return body
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _handle  # noqa: N815
 

@@ -82,12 +82,12 @@ async def office(hub: Hub, home: Home, settings: str) -> AsyncIterator[Office]:
 
 def bind(office: Office, number: int, root: str = seeds.ROOT, **fields: object) -> None:
     """Seed a running tree of this pull request."""
-    told = seeds.event(1, root, kind="tree_started")
-    seeds.write(office.service, seeds.task(root), seeds.job(root, pull_request=number, **fields), told)
+    event = seeds.event(1, root, kind="tree_started")
+    seeds.write(office.service, seeds.task(root), seeds.job(root, pull_request=number, **fields), event)
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[ResumeOrder]:
+def resumes(monkeypatch: pytest.MonkeyPatch) -> list[ResumeOrder]:
     """Record the orders that reach the tree; it accepts everything."""
     taken: list[ResumeOrder] = []
 

@@ -41,8 +41,8 @@ class Desks:
             async with Client(store, self._credentials, self.tree.hub.address) as client:
                 office = Office(self.tree.hub, Session(Service(self.tree.service.home), client))
                 turn = await office.turn()
-                for each in turn.pushes:
-                    await publishing.push(office.session, each.fact_id)
+                for push in turn.pushes:
+                    await publishing.push(office.session, push.fact_id)
                     self._seen_by_github()
             self.died += account.read(store).blocked_until is not None
             if turn.says == "nothing to do" and facts.waiting_until(store) is None:

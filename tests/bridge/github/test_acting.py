@@ -20,12 +20,12 @@ ANSWER = "/service resume answer\ncolor: dark red\nand deep"
 
 
 @pytest.mark.ruling("L4", "L5", "L6", "F7")
-async def test_an_answer_of_several_lines_is_taken_and_acknowledged(office: Office, said: list[ResumeOrder]) -> None:
+async def test_an_answer_of_several_lines_is_taken_and_acknowledged(office: Office, resumes: list[ResumeOrder]) -> None:
     number = office.hub.pull()
     await waiting(office, number)
     comment = office.hub.comment(as_="ann", number=number, body=ANSWER.replace("\n", "\r\n"))
     await heard(office)
-    (order,) = said
+    (order,) = resumes
     assert (order.actor, order.channel, order.verb, order.job_id) == ("ann", "comment", "answer", ROOT)
     assert order.text == "color: dark red\nand deep"
     assert order.request_id == f"comment-{comment}-0"
@@ -34,7 +34,7 @@ async def test_an_answer_of_several_lines_is_taken_and_acknowledged(office: Offi
 
 
 @pytest.mark.ruling("L5", "L7")
-async def test_a_comment_acts_once_however_often_it_is_seen(office: Office, said: list[ResumeOrder]) -> None:
+async def test_a_comment_acts_once_however_often_it_is_seen(office: Office, resumes: list[ResumeOrder]) -> None:
     number = office.hub.pull()
     await waiting(office, number)
     office.hub.comment(as_="ann", number=number, body=ANSWER)
@@ -42,12 +42,12 @@ async def test_a_comment_acts_once_however_often_it_is_seen(office: Office, said
         await heard(office)
     account.note_reading(office.session.store, "acme/tool", since=0.0)  # read everything again, as after a restore
     await heard(office)
-    assert len(said) == 1
+    assert len(resumes) == 1
 
 
 @pytest.mark.ruling("L5")
 async def test_it_acts_once_also_when_it_died_before_it_noted_that(
-    office: Office, said: list[ResumeOrder], monkeypatch: pytest.MonkeyPatch
+    office: Office, resumes: list[ResumeOrder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The repeat carries an equal request id, under which a tree acts once."""
     number = office.hub.pull()
@@ -58,8 +58,8 @@ async def test_it_acts_once_also_when_it_died_before_it_noted_that(
         with pytest.raises(KeyboardInterrupt):
             await heard(office)
     await heard(office)
-    assert len(said) > 1
-    assert len({order.request_id for order in said}) == 1
+    assert len(resumes) > 1
+    assert len({order.request_id for order in resumes}) == 1
 
 
 def _dies(*_: object) -> None:
@@ -67,7 +67,7 @@ def _dies(*_: object) -> None:
 
 
 @pytest.mark.ruling("L5", "L6")
-async def test_what_is_quoted_or_code_or_marked_is_no_command(office: Office, said: list[ResumeOrder]) -> None:
+async def test_what_is_quoted_or_code_or_marked_is_no_command(office: Office, resumes: list[ResumeOrder]) -> None:
     number = office.hub.pull()
     await waiting(office, number)
     before = len(office.hub.writes())
@@ -82,11 +82,11 @@ async def test_what_is_quoted_or_code_or_marked_is_no_command(office: Office, sa
     ):
         office.hub.comment(as_="ann", number=number, body=body)
     await heard(office)
-    assert (said, len(office.hub.writes())) == ([], before)
+    assert (resumes, len(office.hub.writes())) == ([], before)
 
 
 @pytest.mark.ruling("L5", "L6")
-async def test_bots_our_own_edited_and_old_comments_are_nothing(office: Office, said: list[ResumeOrder]) -> None:
+async def test_bots_our_own_edited_and_old_comments_are_nothing(office: Office, resumes: list[ResumeOrder]) -> None:
     number = office.hub.pull()
     office.hub.user("robot", role="admin", type="Bot")
     office.hub.comment(as_="ann", number=number, body=ANSWER, at=datetime.now(UTC) - timedelta(hours=1))
@@ -97,12 +97,12 @@ async def test_bots_our_own_edited_and_old_comments_are_nothing(office: Office, 
     edited = office.hub.comment(as_="ann", number=number, body="hello")
     office.hub.edit_comment(edited, ANSWER, as_="ann")
     await heard(office)
-    assert (said, len(office.hub.writes())) == ([], before)
+    assert (resumes, len(office.hub.writes())) == ([], before)
 
 
 @pytest.mark.ruling("L5")
 async def test_a_comment_that_was_edited_between_its_reading_and_its_acting_is_nothing(
-    office: Office, said: list[ResumeOrder], monkeypatch: pytest.MonkeyPatch
+    office: Office, resumes: list[ResumeOrder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = office.hub.pull()
     await waiting(office, number)
@@ -114,7 +114,7 @@ async def test_a_comment_that_was_edited_between_its_reading_and_its_acting_is_n
     assert threads.comment(office.session.store, comment).state == threads.TAKEN  # type: ignore[union-attr]
     office.hub.edit_comment(comment, ANSWER.replace("red", "green"), as_="ann")
     await heard(office)
-    assert said == []
+    assert resumes == []
     assert threads.comment(office.session.store, comment).outcome == "it was edited"  # type: ignore[union-attr]
 
 
@@ -126,31 +126,31 @@ def _raises(error: Exception):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.ruling("L5", "L6")
-async def test_a_stranger_is_told_once_and_nothing_happens(office: Office, said: list[ResumeOrder]) -> None:
+async def test_a_stranger_is_told_once_and_nothing_happens(office: Office, resumes: list[ResumeOrder]) -> None:
     number = office.hub.pull()
     await waiting(office, number)
     comment = office.hub.comment(as_="bob", number=number, body=ANSWER)
     for _ in range(3):
         await heard(office)
-    assert said == []
+    assert resumes == []
     assert answers(office, number) == [f"comment-{comment}-refusal"]
     assert office.hub.reactions(comment) == []
 
 
 @pytest.mark.ruling("L5")
-async def test_who_may_is_asked_when_the_comment_is_acted_on(office: Office, said: list[ResumeOrder]) -> None:
+async def test_who_may_is_asked_when_the_comment_is_acted_on(office: Office, resumes: list[ResumeOrder]) -> None:
     """A person whose permission was revoked since then commands nothing."""
     number = office.hub.pull()
     await waiting(office, number)
     comment = office.hub.comment(as_="ann", number=number, body=ANSWER)
     office.hub.user("ann", role="read")
     await heard(office)
-    assert said == []
+    assert resumes == []
     assert answers(office, number) == [f"comment-{comment}-refusal"]
 
 
 @pytest.mark.ruling("L6")
-async def test_after_five_refusals_an_hour_a_thread_falls_silent(office: Office, said: list[ResumeOrder]) -> None:
+async def test_after_five_refusals_an_hour_a_thread_falls_silent(office: Office, resumes: list[ResumeOrder]) -> None:
     number = office.hub.pull()
     await waiting(office, number)
     for _ in range(8):
@@ -161,7 +161,7 @@ async def test_after_five_refusals_an_hour_a_thread_falls_silent(office: Office,
 
 @pytest.mark.ruling("L6")
 async def test_strangers_get_one_reply_a_thread_and_take_none_from_who_may(
-    office: Office, said: list[ResumeOrder]
+    office: Office, resumes: list[ResumeOrder]
 ) -> None:
     number, elsewhere = office.hub.pull(), office.hub.pull("other-topic")
     office.hub.user("eve", role="read")
@@ -181,23 +181,23 @@ async def test_strangers_get_one_reply_a_thread_and_take_none_from_who_may(
 
 
 @pytest.mark.ruling("L6")
-async def test_a_bot_that_answers_every_comment_makes_no_loop(office: Office, said: list[ResumeOrder]) -> None:
+async def test_a_bot_that_answers_every_comment_makes_no_loop(office: Office, resumes: list[ResumeOrder]) -> None:
     """An account that quotes us, commands, and counts as a person on GitHub; the thread still ends."""
     number = office.hub.pull()
     await waiting(office, number)
     seen: set[int] = set()
     for _ in range(12):
-        for each in office.hub.comments(number):
-            if each["user"]["login"] == "helper" and each["id"] not in seen:
-                seen.add(each["id"])
-                office.hub.comment(as_="bob", number=number, body=f"> {each['body'][:20]}\n\n/service status")
+        for comment in office.hub.comments(number):
+            if comment["user"]["login"] == "helper" and comment["id"] not in seen:
+                seen.add(comment["id"])
+                office.hub.comment(as_="bob", number=number, body=f"> {comment['body'][:20]}\n\n/service status")
         await heard(office)
-    assert said == []
+    assert resumes == []
     assert len(answers(office, number)) == 1
 
 
 @pytest.mark.ruling("L6")
-async def test_two_services_on_one_thread_do_not_answer_each_other(office: Office, said: list[ResumeOrder]) -> None:
+async def test_two_services_on_one_thread_do_not_answer_each_other(office: Office, resumes: list[ResumeOrder]) -> None:
     """The second service has an account of its own, and its comments contain commands to copy."""
     number = office.hub.pull()
     await waiting(office, number)
@@ -207,7 +207,7 @@ async def test_two_services_on_one_thread_do_not_answer_each_other(office: Offic
     comment = office.hub.comment(as_="ann", number=number, body=f"/service resume {OTHER} answer red")
     before = len(office.hub.writes())
     await heard(office)
-    assert said == []
+    assert resumes == []
     assert answers(office, number) == []
     assert len(office.hub.writes()) - before <= 1  # eyes at most
     assert threads.comment(office.session.store, comment).state == threads.IGNORED  # type: ignore[union-attr]
@@ -215,31 +215,31 @@ async def test_two_services_on_one_thread_do_not_answer_each_other(office: Offic
 
 @pytest.mark.ruling("L4")
 async def test_the_job_may_be_left_out_when_one_round_is_open_and_else_the_lines_are_said(
-    office: Office, said: list[ResumeOrder]
+    office: Office, resumes: list[ResumeOrder]
 ) -> None:
     number = office.hub.pull()
     await waiting(office, number)
     await waiting(office, number, OTHER)
     office.hub.comment(as_="ann", number=number, body="/service resume answer red")
     await heard(office)
-    assert said == []
+    assert resumes == []
     refusal = office.hub.bodies(number)[-1]
     assert f"/service resume {ROOT} answer" in refusal
     assert f"/service resume {OTHER} answer" in refusal
     office.hub.comment(as_="ann", number=number, body=f"/service resume {OTHER} answer red")
     await heard(office)
-    assert [order.job_id for order in said] == [OTHER]
+    assert [order.job_id for order in resumes] == [OTHER]
 
 
 @pytest.mark.ruling("L5")
-async def test_a_tree_is_not_commanded_from_another_pull_request(office: Office, said: list[ResumeOrder]) -> None:
+async def test_a_tree_is_not_commanded_from_another_pull_request(office: Office, resumes: list[ResumeOrder]) -> None:
     number, elsewhere = office.hub.pull(), office.hub.pull("other-topic")
     await waiting(office, number)
     bind(office, elsewhere, OTHER)
     await office.turns()
     office.hub.comment(as_="ann", number=elsewhere, body=f"/service resume {ROOT} answer red")
     await heard(office)
-    assert said == []
+    assert resumes == []
     assert "discussed elsewhere" in office.hub.bodies(elsewhere)[-1]
 
 
@@ -260,7 +260,7 @@ async def test_what_the_tree_refuses_is_said_with_the_lines_to_write(
 
 
 @pytest.mark.ruling("L6", "N7")
-async def test_a_refusal_quotes_the_line_it_is_about(office: Office, said: list[ResumeOrder]) -> None:
+async def test_a_refusal_quotes_the_line_it_is_about(office: Office, resumes: list[ResumeOrder]) -> None:
     """Several commands in one comment; strangers' words are not repeated, and secrets never are."""
     number, secret = office.hub.pull(), TOKENS["GitHub personal"]
     await waiting(office, number)
@@ -291,7 +291,7 @@ async def test_what_is_refused_is_said_without_its_secrets(office: Office, monke
 
 
 @pytest.mark.ruling("L4")
-async def test_how_it_stands_is_told_to_who_asks(office: Office, said: list[ResumeOrder]) -> None:
+async def test_how_it_stands_is_told_to_who_asks(office: Office, resumes: list[ResumeOrder]) -> None:
     number = office.hub.pull()
     await waiting(office, number)
     comment = office.hub.comment(as_="ann", number=number, body="/service status")
@@ -300,7 +300,7 @@ async def test_how_it_stands_is_told_to_who_asks(office: Office, said: list[Resu
 
 
 @pytest.mark.ruling("L4")
-async def test_what_the_settings_do_not_allow_is_refused(office: Office, said: list[ResumeOrder]) -> None:
+async def test_what_the_settings_do_not_allow_is_refused(office: Office, resumes: list[ResumeOrder]) -> None:
     number = office.hub.pull()
     await waiting(office, number)
     comment = office.hub.comment(as_="ann", number=number, body=f"/service kill {ROOT}")
@@ -349,11 +349,13 @@ async def test_nothing_is_asked_of_a_repository_where_nothing_can_be_answered(of
 
 
 @pytest.mark.ruling("N7")
-async def test_a_stranger_s_word_for_a_secret_is_put_back_for_nobody(office: Office, said: list[ResumeOrder]) -> None:
+async def test_a_stranger_s_word_for_a_secret_is_put_back_for_nobody(
+    office: Office, resumes: list[ResumeOrder]
+) -> None:
     """Our own comments show such words."""
     number = office.hub.pull()
     await waiting(office, number)
     office.hub.comment(as_="ann", number=number, body=ANSWER.replace("dark red", "redacted-0123456789abcdef0123"))
     await heard(office)
-    (order,) = said
+    (order,) = resumes
     assert order.text.startswith("color: [redacted]")

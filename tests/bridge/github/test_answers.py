@@ -20,7 +20,7 @@ ROOT, OTHER = seeds.ROOT, "job-0123456789cd"
 @pytest.mark.ruling("L4", "F4")
 @pytest.mark.parametrize("job", ["", f"{ROOT} "])
 async def test_an_answer_is_for_the_round_that_was_open_when_it_was_written(
-    office: Office, said: list[ResumeOrder], job: str
+    office: Office, resumes: list[ResumeOrder], job: str
 ) -> None:
     """The desk was away for a while; meanwhile another answer came, and the tree asks again."""
     number = office.hub.pull()
@@ -38,13 +38,13 @@ async def test_an_answer_is_for_the_round_that_was_open_when_it_was_written(
     again: dict[str, Any] = {"round_id": f"{ROOT}-r2", "number": 2, "opened_at": now + 9, "expires_at": now + 99}
     seeds.write(office.service, seeds.round_(**again), seeds.event(3, kind="round_opened"))
     await heard(office)
-    assert [(order.job_id, order.round) for order in said] == [(ROOT, 1)]
+    assert [(order.job_id, order.round) for order in resumes] == [(ROOT, 1)]
 
 
 @pytest.mark.ruling("L4", "F4")
 @pytest.mark.parametrize("job", ["", f"{ROOT} "])
 async def test_an_answer_to_what_was_not_asked_yet_is_refused(
-    office: Office, said: list[ResumeOrder], job: str
+    office: Office, resumes: list[ResumeOrder], job: str
 ) -> None:
     number = office.hub.pull()
     bind(office, number)
@@ -53,13 +53,13 @@ async def test_an_answer_to_what_was_not_asked_yet_is_refused(
     later: dict[str, Any] = {"opened_at": time.time() + 9, "expires_at": time.time() + 99}
     seeds.write(office.service, seeds.round_(**later), seeds.event(2, kind="round_opened"))
     await heard(office)
-    assert said == []
+    assert resumes == []
     assert "waited for a person when this was written" in office.hub.bodies(number)[-1]
     assert f"/service resume {ROOT} answer" in office.hub.bodies(number)[-1]
 
 
 @pytest.mark.ruling("L6", "F4")
-async def test_an_answer_where_every_task_is_over_says_so(office: Office, said: list[ResumeOrder]) -> None:
+async def test_an_answer_where_every_task_is_over_says_so(office: Office, resumes: list[ResumeOrder]) -> None:
     """The repository is read still, for another tree waits elsewhere."""
     number, elsewhere = office.hub.pull(), office.hub.pull("other-topic")
     bind(office, number)
@@ -68,7 +68,7 @@ async def test_an_answer_where_every_task_is_over_says_so(office: Office, said: 
     seeds.write(office.service, seeds.task(state=TaskState.DONE, revision=2, ended_at=time.time()))
     office.hub.comment(as_="ann", number=number, body="/service resume answer red")
     await heard(office)
-    assert said == []
+    assert resumes == []
     assert f"#\u200b{number} waits for a person any more: {ROOT} is done" in office.hub.bodies(number)[-1]
 
 

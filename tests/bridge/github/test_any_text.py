@@ -91,9 +91,9 @@ def on_github(store: Path, play: Callable[[Office, str], Awaitable[T]], text: st
             hub.repo("acme/tool")
             hub.user("ann", role="write")
             async with working(home, hub, 'commands = ["ask"]') as office:
-                found = await play(office, text)
+                outcome = await play(office, text)
             assert hub.broken == []
-            return found
+            return outcome
 
     return asyncio.run(played())
 
@@ -143,12 +143,12 @@ async def test_an_order_on_a_closed_thread_starts_a_tree_that_says_so(home: Home
 @pytest.mark.long
 def test_what_a_comment_says_is_in_the_prompt_only_in_its_fence(empty_store: Path, text: str) -> None:
     started = on_github(empty_store, commanded, text)
-    for each in started:
-        prompt = render_task(a_run("codex"), each.message, "the contract")
+    for start in started:
+        prompt = render_task(a_run("codex"), start.message, "the contract")
         assert ["marker" in said for said in said_in(prompt)] == [True]
         assert "marker" not in frame(prompt)
         assert prompt.rstrip().endswith("\n\nthe contract")
-        assert "marker" not in each.message.splitlines()[0]
+        assert "marker" not in start.message.splitlines()[0]
     assert len(started) <= 1
     assert started or holds_mark(text) or re.search("[^\\S ]|[^ -~]", text), "plain text starts one, our mark does not"
 

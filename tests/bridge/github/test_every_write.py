@@ -36,8 +36,8 @@ class Once:
 
 def judged(hub: Hub) -> list[str]:
     """Return the verdicts of all commits, the latest first."""
-    found = [each for sha in hub.repository().commits for each in (*hub.checks(sha), *hub.statuses(sha))]
-    return [str(each.get("conclusion") or each.get("state")) for each in found]
+    checks = [each for sha in hub.repository().commits for each in (*hub.checks(sha), *hub.statuses(sha))]
+    return [str(each.get("conclusion") or each.get("state")) for each in checks]
 
 
 def noted(hub: Hub) -> list[int]:
@@ -58,10 +58,10 @@ def noted(hub: Hub) -> list[int]:
 async def test_each_kind_of_write_is_there_once_though_every_answer_was_lost(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, how: How
 ) -> None:
-    said: list[str] = []
+    words: list[str] = []
 
     async def resume(_: Service, order: ResumeOrder) -> ResumeOutcome:
-        said.append(order.request_id)
+        words.append(order.request_id)
         return ResumeOutcome("recorded", applied=True)
 
     monkeypatch.setattr(orders, "resume", resume)
@@ -73,7 +73,7 @@ async def test_each_kind_of_write_is_there_once_though_every_answer_was_lost(
         assert desks.died == len(once.lost) > 20
         assert facts.failed(store) == facts.waiting(store) == []
         assert {each.kind for root in (ROOT, "") for each in facts.of_root(store, root)} == {*FactKind}
-        assert len(set(said)) == 1
+        assert len(set(words)) == 1
         assert [each.state for each in threads.latest_comments(store, 9)] == ["refused", "done", "done"]
         marks = [mark.removesuffix(f"-{ROOT}") for body in hub.bodies(number) if (mark := fact_in(body))]
         kinds = ["status", "pause", "e3", "e4", "report", "refusal", "end"]

@@ -54,15 +54,15 @@ async def test_a_pause_is_told_on_the_thread_and_on_the_published_pull_request(o
     await office.turns()
     assert marks(office, pull) == [f"{pause_id(f'{ROOT}-r1')}-on-{pull}"], "neither its status nor its end"
     assert pause_id(f"{ROOT}-r1") in marks(office, issue)
-    [told] = office.hub.bodies(pull)
-    assert "A person is needed" in told
-    assert "@acme" in told, "people are tagged"
-    assert f"/service resume {ROOT} answer" in told
+    [body] = office.hub.bodies(pull)
+    assert "A person is needed" in body
+    assert "@acme" in body, "people are tagged"
+    assert f"/service resume {ROOT} answer" in body
 
 
 @pytest.mark.parametrize("job", ["", f"{ROOT} "])
 async def test_a_comment_there_ends_it_and_both_comments_say_so(
-    office: Office, said: list[ResumeOrder], job: str
+    office: Office, resumes: list[ResumeOrder], job: str
 ) -> None:
     issue, pull = office.hub.issue(), office.hub.pull()
     on_issue(office, issue)
@@ -71,7 +71,7 @@ async def test_a_comment_there_ends_it_and_both_comments_say_so(
     await office.turns()
     comment = office.hub.comment(as_="ann", number=pull, body=f"/service resume {job}answer red")
     await heard(office)
-    assert [(order.job_id, order.round, order.text) for order in said] == [(ROOT, 1, "red")]
+    assert [(order.job_id, order.round, order.text) for order in resumes] == [(ROOT, 1, "red")]
     assert [what for _, what in office.hub.reactions(comment)] == ["eyes", "+1"]
     over: dict[str, Any] = {"end": "answered", "closed": "answered by ann", "closed_at": time.time(), "revision": 2}
     seeds.write(office.service, seeds.round_(**over), seeds.event(3, kind="resume_accepted"))
@@ -82,7 +82,7 @@ async def test_a_comment_there_ends_it_and_both_comments_say_so(
 
 
 async def test_a_tree_that_belongs_to_nothing_is_answered_on_its_own_pull_request(
-    office: Office, said: list[ResumeOrder]
+    office: Office, resumes: list[ResumeOrder]
 ) -> None:
     pull = office.hub.pull()
     running(office)
@@ -92,7 +92,7 @@ async def test_a_tree_that_belongs_to_nothing_is_answered_on_its_own_pull_reques
     assert [each.partition("-r1")[0] for each in marks(office, pull)] == [ROOT], "its pause, and nothing else"
     office.hub.comment(as_="ann", number=pull, body="/service resume answer red")
     await heard(office)
-    assert [(order.job_id, order.round) for order in said] == [(ROOT, 1)]
+    assert [(order.job_id, order.round) for order in resumes] == [(ROOT, 1)]
 
 
 async def test_a_pause_that_was_open_as_it_was_published_is_told_there_too(office: Office) -> None:
@@ -107,7 +107,7 @@ async def test_a_pause_that_was_open_as_it_was_published_is_told_there_too(offic
 
 
 async def test_a_stranger_there_is_refused_and_what_is_older_is_nothing(
-    office: Office, said: list[ResumeOrder]
+    office: Office, resumes: list[ResumeOrder]
 ) -> None:
     issue, pull = office.hub.issue(), office.hub.pull()
     on_issue(office, issue)
@@ -119,11 +119,11 @@ async def test_a_stranger_there_is_refused_and_what_is_older_is_nothing(
     long_ago = datetime.now(UTC) - timedelta(minutes=5)
     office.hub.comment(as_="ann", number=pull, body=f"/service resume {ROOT} answer red", at=long_ago)
     await heard(office)
-    assert (said, answers(office, pull)) == ([], [f"comment-{comment}-refusal"])
+    assert (resumes, answers(office, pull)) == ([], [f"comment-{comment}-refusal"])
 
 
 async def test_on_the_pull_request_of_another_tree_it_is_discussed_elsewhere(
-    office: Office, said: list[ResumeOrder]
+    office: Office, resumes: list[ResumeOrder]
 ) -> None:
     issue, pull = office.hub.issue(), office.hub.pull()
     on_issue(office, issue)
@@ -133,7 +133,7 @@ async def test_on_the_pull_request_of_another_tree_it_is_discussed_elsewhere(
     await office.turns()
     office.hub.comment(as_="ann", number=pull, body=f"/service resume {ROOT} answer red")
     await heard(office)
-    assert said == []
+    assert resumes == []
     assert "is discussed elsewhere, not on #" in office.hub.bodies(pull)[-1]
 
 

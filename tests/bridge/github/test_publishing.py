@@ -128,9 +128,9 @@ async def test_what_may_pass_is_tried_again_later_and_given_up_in_the_end(tree: 
     while tree.fact.state == "push":
         before, now = now, max(now, tree.fact.next_at)
         waits.append(round(now - before))
-        for each in publishing.to_push(tree.service.store, now):
+        for fact in publishing.to_push(tree.service.store, now):
             assert publishing.to_push(tree.service.store, now) == [], "it is handed out once"
-            await push(tree, each.fact_id)
+            await push(tree, fact.fact_id)
     assert waits == [0, 60, 120, 240, 480, 960, 1920, 3840, 7680]
     assert tree.fact.state == "failed"
     assert "does not appear to be a git repository" in tree.fact.error

@@ -77,23 +77,23 @@ async def ended(tree: Scene) -> None:
 
 
 def said(tree: Scene) -> dict[str, Any]:
-    (found,) = tree.hub.pulls()
-    return found
+    (pull,) = tree.hub.pulls()
+    return pull
 
 
 async def test_the_result_is_its_text_and_harmless(tree: Scene) -> None:
     commit = await pushed(tree)
     wrote = await write(tree)
-    found = said(tree)
-    assert (found["title"], found["draft"], found["base"]["ref"]) == ("Make it work", False, "main")
-    assert (found["head"]["ref"], found["head"]["sha"]) == (TASK_BRANCH, commit)
-    assert "It works now." in found["body"]
-    assert "see @\u200bann in #\u200b12" in found["body"]
-    assert found["body"].endswith(marker(FACT))
-    assert (wrote.github_id, wrote.url) == (str(found["number"]), found["html_url"])
+    answer = said(tree)
+    assert (answer["title"], answer["draft"], answer["base"]["ref"]) == ("Make it work", False, "main")
+    assert (answer["head"]["ref"], answer["head"]["sha"]) == (TASK_BRANCH, commit)
+    assert "It works now." in answer["body"]
+    assert "see @\u200bann in #\u200b12" in answer["body"]
+    assert answer["body"].endswith(marker(FACT))
+    assert (wrote.github_id, wrote.url) == (str(answer["number"]), answer["html_url"])
     shown = publish.current(tree.service, ROOT)
     assert shown is not None
-    assert (shown.state, shown.url, shown.commit, shown.says) == ("done", found["html_url"], commit, "")
+    assert (shown.state, shown.url, shown.commit, shown.says) == ("done", answer["html_url"], commit, "")
 
 
 @pytest.mark.ruling("L3", "L9")
@@ -126,13 +126,13 @@ async def test_secrets_and_too_much_of_it_are_cut(tree: Scene) -> None:
     seeds.payload(tree.service, ROOT, {"service_result": huge}, attempt=2)
     tree.task(revision=11, title=f"@bob/x {secret}\nclose #3 " + "y" * 300)
     await write(tree)
-    found = said(tree)
-    assert len(found["body"].encode()) <= 60_000
-    assert len(found["title"]) < 256
-    assert secret not in str(found)
-    assert "\n" not in found["title"]
-    assert found["title"].startswith("@\u200bbob/x")
-    assert found["body"].endswith(marker(FACT))
+    answer = said(tree)
+    assert len(answer["body"].encode()) <= 60_000
+    assert len(answer["title"]) < 256
+    assert secret not in str(answer)
+    assert "\n" not in answer["title"]
+    assert answer["title"].startswith("@\u200bbob/x")
+    assert answer["body"].endswith(marker(FACT))
 
 
 async def test_eight_at_once_make_one(tree: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,10 +141,10 @@ async def test_eight_at_once_make_one(tree: Scene, monkeypatch: pytest.MonkeyPat
     real, all_looked, looks = api.pulls_of, asyncio.Barrier(8), iter(range(8))
 
     async def looked(client: Client, github: str, branch: str) -> list[Pull]:
-        found = await real(client, github, branch)
+        known = await real(client, github, branch)
         if next(looks, None) is not None:
             await all_looked.wait()
-        return found
+        return known
 
     monkeypatch.setattr(api, "pulls_of", looked)
     done = await asyncio.gather(*(write(tree) for _ in range(8)), return_exceptions=True)
@@ -207,8 +207,8 @@ async def test_a_draft_of_somebody_elses_stays_one(tree: Scene) -> None:
     await pushed(tree)
     tree.hub.pull(TASK_BRANCH, draft=True, title="Mine", body="my own words")
     await write(tree)
-    found = said(tree)
-    assert (found["draft"], found["title"], found["body"]) == (True, "Mine", "my own words")
+    answer = said(tree)
+    assert (answer["draft"], answer["title"], answer["body"]) == (True, "Mine", "my own words")
 
 
 async def test_who_made_it_a_draft_again_keeps_it_so(tree: Scene) -> None:

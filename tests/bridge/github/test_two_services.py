@@ -37,9 +37,9 @@ class Two:
 
     async def hear(self, times: int = 2) -> None:
         for _ in range(times):
-            for each in self.offices:
-                account.want_reading(each.session.store)
-                await each.turns()
+            for office in self.offices:
+                account.want_reading(office.session.store)
+                await office.turns()
 
     async def told(self, body: str, as_: str = "ann") -> int:
         comment = self.hub.comment(as_=as_, number=self.number, body=body)
@@ -74,10 +74,10 @@ async def two(
     async with working(home, hub, more) as first, working(other, hub, login=login) as second:
         made = Two(first, second, hub.pull())
         monkeypatch.setattr(orders, "resume", made.resume)
-        for each, root in zip(made.offices, (ONE, TWO), strict=True):
-            bind(each, made.number, root)
+        for office, root in zip(made.offices, (ONE, TWO), strict=True):
+            bind(office, made.number, root)
             asked = seeds.round_(root, opened_at=time.time(), expires_at=time.time() + 60)
-            seeds.write(each.service, asked, seeds.event(2, root, kind="round_opened"))
+            seeds.write(office.service, asked, seeds.event(2, root, kind="round_opened"))
         await made.hear()
         yield made
 

@@ -48,8 +48,8 @@ def running(home: Home) -> Iterator[Home]:
 
 
 def changed(home: Home) -> dict[str, list[tuple[str, str | None, str | None]]]:
-    found = settings.stale_processes(Service(home))
-    return {process.name: [(each.key, each.there, each.here) for each in process.changed] for process in found}
+    processes = settings.stale_processes(Service(home))
+    return {process.name: [(each.key, each.there, each.here) for each in process.changed] for process in processes}
 
 
 def test_nothing_is_said_of_processes_that_have_read_what_there_is(running: Home) -> None:
@@ -78,11 +78,11 @@ def test_a_change_is_told_with_both_values_and_the_command_wherever_people_look(
     running.config.write_text("[worker]\nmax_parallel_jobs = 5\n[bridge]\nport = 8800\n")
     jobs, port = ("worker.max_parallel_jobs", "4", "5"), ("bridge.port", "8791", "8800")
     assert changed(running) == {"daemon": [port], "worker": [jobs], "bridge": [jobs, port]}
-    said = "worker.max_parallel_jobs is 4 there, 5 now"
+    difference = "worker.max_parallel_jobs is 4 there, 5 now"
     for words in (["config", "show"], ["daemon", "status"], ["doctor"]):
         main(words)
         shown = capsys.readouterr().out
-        assert said in shown, words
+        assert difference in shown, words
         assert "service daemon stop && service daemon start" in shown
     assert main(["config", "show", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
@@ -101,16 +101,17 @@ def test_settings_that_cannot_be_read_any_more_are_told_and_status_still_works(
 ) -> None:
     running.config.write_text("[worker\n")
     assert all(
-        "goes on with that" in " ".join(settings.in_words(each)) for each in settings.stale_processes(Service(running))
+        "goes on with that" in " ".join(settings.in_words(process))
+        for process in settings.stale_processes(Service(running))
     )
     assert main(["doctor"]) == 1
     assert "goes on with that" in capsys.readouterr().out
 
 
 def test_a_process_that_is_gone_is_not_asked(running: Home) -> None:
-    said = ready.read(running.bridge_ready)
-    assert said is not None
-    write_private(running.bridge_ready, said.model_copy(update={"identity": "before.1"}).model_dump_json())
+    bridge = ready.read(running.bridge_ready)
+    assert bridge is not None
+    write_private(running.bridge_ready, bridge.model_copy(update={"identity": "before.1"}).model_dump_json())
     assert [process.name for process in settings.processes(Service(running))] == ["daemon", "worker"]
 
 
@@ -130,8 +131,8 @@ def test_what_is_shown_is_a_file_that_can_be_pasted_with_its_comments(
 
 def test_the_files_that_tell_it_are_private_and_the_arguments_of_processes_tell_none_of_it(running: Home) -> None:
     assert running.worker_ready.stat().st_mode & 0o777 == 0o600
-    told = load(running).reading.told(DAEMON_READS)
-    assert not any(key.startswith(("store.", "notify.")) for key in told.values)
+    read = load(running).reading.told(DAEMON_READS)
+    assert not any(key.startswith(("store.", "notify.")) for key in read.values)
 
 
 def test_doctor_calls_it_a_warning(running: Home) -> None:

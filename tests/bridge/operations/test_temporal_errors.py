@@ -25,9 +25,9 @@ pytestmark = pytest.mark.ruling("K6")
 
 
 def raised(error: BaseException) -> ServiceError:
-    with pytest.raises(ServiceError) as found, translate_errors("Temporal did not accept the schedule"):
+    with pytest.raises(ServiceError) as translated, translate_errors("Temporal did not accept the schedule"):
         raise error
-    return found.value
+    return translated.value
 
 
 @pytest.mark.parametrize(
@@ -42,18 +42,18 @@ def raised(error: BaseException) -> ServiceError:
 def test_whatever_a_call_ends_with_is_a_sentence_with_a_command(
     status: RPCStatusCode, kind: type[UnreachableError]
 ) -> None:
-    found = raised(RPCError("no such thing", status, b""))
-    assert type(found) is kind
-    assert found.message == "Temporal did not accept the schedule: no such thing"
-    assert (found.hint, found.exit_code, found.status) == ("service daemon status", 5, 503)
+    error = raised(RPCError("no such thing", status, b""))
+    assert type(error) is kind
+    assert error.message == "Temporal did not accept the schedule: no such thing"
+    assert (error.hint, error.exit_code, error.status) == ("service daemon status", 5, 503)
 
 
 def test_a_workflow_that_says_no_is_quoted_with_its_reason() -> None:
     no = ApplicationError("the round is over", {"commands": ["service attention"]}, type="round_over")
-    found = raised(WorkflowUpdateFailedError(no))
-    assert isinstance(found, OrderDeclinedError)
-    assert isinstance(found, RefusedError)
-    assert (found.message, found.kind, found.data) == (
+    error = raised(WorkflowUpdateFailedError(no))
+    assert isinstance(error, OrderDeclinedError)
+    assert isinstance(error, RefusedError)
+    assert (error.message, error.kind, error.data) == (
         "the round is over",
         "round_over",
         {"commands": ["service attention"]},
@@ -61,9 +61,9 @@ def test_a_workflow_that_says_no_is_quoted_with_its_reason() -> None:
 
 
 def test_a_workflow_that_broke_is_quoted_too() -> None:
-    found = raised(WorkflowUpdateFailedError(ValueError("broken")))
-    assert isinstance(found, OrderDeclinedError)
-    assert (found.message, found.kind, found.data) == ("broken", None, {})
+    error = raised(WorkflowUpdateFailedError(ValueError("broken")))
+    assert isinstance(error, OrderDeclinedError)
+    assert (error.message, error.kind, error.data) == ("broken", None, {})
 
 
 def test_no_worker_is_told_apart_from_no_server() -> None:

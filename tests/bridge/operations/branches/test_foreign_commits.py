@@ -63,8 +63,8 @@ def refused(tree: Reviewed, *job_ids: str, anyway: bool = False) -> RefusedError
 
 def typed(hint: str) -> list[list[str]]:
     """Return a hint's commands as typed, in order."""
-    each = hint.commands if isinstance(hint, Commands) else (hint,)
-    return [shlex.split(command, comments=True) for command in each]
+    commands = hint.commands if isinstance(hint, Commands) else (hint,)
+    return [shlex.split(command, comments=True) for command in commands]
 
 
 def type_all(commands: list[list[str]]) -> None:
@@ -204,11 +204,11 @@ def test_the_gate_fails_a_head_with_one(tree: Reviewed) -> None:
     foreign = tree.commit(LEG)
     verdict = merge_gate.of_tree(tree.service, ROOT)
     assert verdict.state is GateState.FAILING
-    [said] = [each for each in verdict.reasons if "not of this tree" in each]
-    assert said.startswith(
+    [reason] = [each for each in verdict.reasons if "not of this tree" in each]
+    assert reason.startswith(
         f"{LEG} of leg a ({A}) holds a commit that is not of this tree: {foreign[:7]} change; next: "
     )
-    type_all([shlex.split(said.partition("; next: ")[2], comments=True)])
+    type_all([shlex.split(reason.partition("; next: ")[2], comments=True)])
     assert not any("not of this tree" in each for each in merge_gate.of_tree(tree.service, ROOT).reasons)
 
 

@@ -142,10 +142,10 @@ def test_a_merge_while_another_host_merges_is_made_again_on_top(two: Two, monkey
 
 def test_two_merges_at_once_lose_nothing(two: Two) -> None:
     merging = [Thread(target=two.merge, args=work) for work in ((two.here, A), (two.there, B))]
-    for each in merging:
-        each.start()
-    for each in merging:
-        each.join()
+    for thread in merging:
+        thread.start()
+    for thread in merging:
+        thread.join()
     assert {"a.txt", "b.txt"} <= set(two.files(two.task or ""))
     assert two.states(two.here) == two.states(two.there) == [BranchState.MERGED] * 2
 
@@ -256,10 +256,10 @@ class TestHubAway:
             with pytest.raises(ServiceError, match=r"hub\.git"):
                 order()
         assert two.states(two.here) == [BranchState.UNMERGED] * 2
-        found = branches.of_tree(two.here, ROOT)
-        assert "hub.git" in found.stale
-        assert found.head is None
-        assert found.problem == ""
+        tree = branches.of_tree(two.here, ROOT)
+        assert "hub.git" in tree.stale
+        assert tree.head is None
+        assert tree.problem == ""
         assert merge_gate.of_tree(two.here, ROOT).state is GateState.UNKNOWN
         assert b"a.txt" in b"".join(diffs.of_job(two.here, A).pieces()), "its commits are here already"
 
@@ -390,8 +390,8 @@ class TestCheckoutElsewhere:
         assert f"ssh {THERE} service job merge {ROOT}" in answer.json()["error"]
 
     def test_looks_say_it_beside_what_the_store_knows(self, two: Two) -> None:
-        found = branches.of_tree(two.here, ROOT)
-        assert (len(found.legs), found.way_on) == (3, f"ssh {THERE} service job branches {ROOT}")
+        tree = branches.of_tree(two.here, ROOT)
+        assert (len(tree.legs), tree.way_on) == (3, f"ssh {THERE} service job branches {ROOT}")
         assert merge_gate.of_tree(two.here, ROOT).state is GateState.UNKNOWN
 
 

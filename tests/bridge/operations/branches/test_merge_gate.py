@@ -67,9 +67,9 @@ def test_it_proposes_no_merge_that_would_be_refused(tree: Reviewed) -> None:
 def test_a_head_that_moves_waits_for_a_new_look(tree: Reviewed) -> None:
     tree.merge("a", "b")
     head = tree.commit(TASK_BRANCH)
-    said = only(judged(tree))
+    reason = only(judged(tree))
     looked = f"{tree.base[:7]} with {tree.heads['a'][:7]} and {tree.heads['b'][:7]}"
-    assert said == (
+    assert reason == (
         f"review leg v ({V}) looked at {looked}, the head is {head[:7]}: it has not seen 1 commit in later.txt; "
         f"next: service job review {ROOT}"
     )
@@ -110,10 +110,10 @@ def test_a_finalize_is_told_with_its_cause(tree: Reviewed) -> None:
     tree.merge("a", "b")
     last = seeds.job(f"{ROOT}.4", delegation_id=None, continuation="finalize", state=JobState.SUCCEEDED)
     data = {"cause": "delegation_cost_exceeded", "reason": "100 tokens are used"}
-    told = seeds.event(4, last.job_id, kind="delegation_finalize_enqueued", data=data)
-    seeds.write(tree.service, last, told)
-    said = only(judged(tree), GateState.FAILING)
-    assert "ended early: 100 tokens are used (delegation_cost_exceeded)" in said
+    event = seeds.event(4, last.job_id, kind="delegation_finalize_enqueued", data=data)
+    seeds.write(tree.service, last, event)
+    reason = only(judged(tree), GateState.FAILING)
+    assert "ended early: 100 tokens are used (delegation_cost_exceeded)" in reason
 
 
 def test_an_operator_s_drop_is_respected_and_a_lost_branch_is_not(tree: Reviewed) -> None:
@@ -230,16 +230,16 @@ class TestPullRequests:
         assert judged(tree, 7).state is GateState.PENDING
 
     def test_one_that_cannot_be_fetched(self, tree: Reviewed, remote: Path) -> None:
-        said = only(judged(tree, 8), GateState.UNKNOWN)
-        assert "the head of pull request 8 cannot be seen: there is no pull request #8 at the remote origin" in said
-        assert said.endswith(f"next: git -C {tree.repo} ls-remote origin 'refs/pull/*/head'")
+        reason = only(judged(tree, 8), GateState.UNKNOWN)
+        assert "the head of pull request 8 cannot be seen: there is no pull request #8 at the remote origin" in reason
+        assert reason.endswith(f"next: git -C {tree.repo} ls-remote origin 'refs/pull/*/head'")
 
     def test_of_a_github_of_its_own_it_is_looked_for_there(self, tree: Reviewed, remote: Path) -> None:
         tree.service.home.config.write_text('[github]\napi_url = "https://ghe.example/api/v3"\n')
         run_git(tree.repo, "remote", "remove", "origin")
         repo_rows.put(tree.service.store, "acme/shop", str(tree.repo), tree.service.settings.host, "acme/shop")
-        said = only(merge_gate.of_tree(Service(tree.service.home), V, pull_request=8), GateState.UNKNOWN)
-        assert "remote add origin https://ghe.example/acme/shop.git" in said
+        reason = only(merge_gate.of_tree(Service(tree.service.home), V, pull_request=8), GateState.UNKNOWN)
+        assert "remote add origin https://ghe.example/acme/shop.git" in reason
 
 
 def test_a_round_that_a_person_closed_by_continue_is_heeded(tree: Reviewed) -> None:

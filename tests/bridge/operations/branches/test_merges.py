@@ -248,7 +248,7 @@ def test_a_leg_that_decided_otherwise_is_refused(tree: Reviewed, decision: str) 
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("fields", "words"),
     [
         ({"decision": "changes_requested"}, "decided changes_requested"),
         ({"decision": "failed", "state": JobState.FAILED}, "decided failed"),
@@ -256,15 +256,15 @@ def test_a_leg_that_decided_otherwise_is_refused(tree: Reviewed, decision: str) 
         ({"decision": "blocked", "state": JobState.BLOCKED}, "decided blocked"),
     ],
 )
-def test_a_leg_that_its_reviewer_is_against_is_refused(tree: Reviewed, said: dict[str, Any], told: str) -> None:
-    tree.write(2, v=said)
+def test_a_leg_that_its_reviewer_is_against_is_refused(tree: Reviewed, fields: dict[str, Any], words: str) -> None:
+    tree.write(2, v=fields)
     no = refusal(tree, A)
-    assert f"review leg v ({V}), which looked at it, {told}" in no.message
+    assert f"review leg v ({V}), which looked at it, {words}" in no.message
     assert f"service job show {V}" in no.hint
 
 
 @pytest.mark.parametrize(
-    "said",
+    "fields",
     [
         {"decision": "approved"},
         {"decision": "skipped"},
@@ -273,8 +273,8 @@ def test_a_leg_that_its_reviewer_is_against_is_refused(tree: Reviewed, said: dic
         {"decision": None, "state": JobState.SKIPPED},
     ],
 )
-def test_who_says_nothing_against_it_refuses_nothing(tree: Reviewed, said: dict[str, Any]) -> None:
-    tree.write(2, v=said)
+def test_who_says_nothing_against_it_refuses_nothing(tree: Reviewed, fields: dict[str, Any]) -> None:
+    tree.write(2, v=fields)
     assert merge(tree, A) == (A,)
 
 
@@ -312,8 +312,8 @@ def test_a_leg_that_delegated_says_what_its_last_job_says(tree: Reviewed) -> Non
 def test_whoever_insists_is_recorded(tree: Reviewed) -> None:
     tree.write(2, v={"decision": "changes_requested"})
     assert merge(tree, A, anyway=True) == (A,)
-    [told] = [event for event in jobs.events(tree.service, ROOT) if event.kind == "branch_merged"]
-    assert told.message == (
+    [merged] = [event for event in jobs.events(tree.service, ROOT) if event.kind == "branch_merged"]
+    assert merged.message == (
         f"ann (cli) merged service/{A}-a into {TASK_BRANCH},"
         f" although review leg v ({V}), which looked at it, decided changes_requested"
     )

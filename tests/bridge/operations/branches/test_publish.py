@@ -52,8 +52,8 @@ def refusal(tree: Scene, job_id: str = ROOT, base: str | None = None) -> Service
 
 def test_the_one_branch_goes_under_the_name_of_the_tasks(tree: Scene) -> None:
     commit = tree.run()
-    found = publish.publish(tree.service, ROOT, actor="ann (cli)")
-    assert (found.branch, found.state, found.url, found.github) == (TASK_BRANCH, "push", "", SHOP)
+    answer = publish.publish(tree.service, ROOT, actor="ann (cli)")
+    assert (answer.branch, answer.state, answer.url, answer.github) == (TASK_BRANCH, "push", "", SHOP)
     assert work(tree) == NamedCommit(TASK_BRANCH, commit)
     assert (tree.fact.host, tree.fact.kind, tree.fact.number) == (tree.service.settings.host, "publish", 0)
     assert publish.publication(tree.fact).actor == "ann (cli)"
@@ -73,8 +73,8 @@ def test_a_branch_that_has_the_others_in_it_is_all_work(batch: Scene) -> None:
 
 
 def test_a_leg_is_published_on_its_own_branch(batch: Scene) -> None:
-    found = publish.publish(batch.service, LEGS["a"], actor="ann (cli)")
-    assert (found.branch, found.job_id, found.root_job_id) == (f"service/{LEGS['a']}", LEGS["a"], ROOT)
+    answer = publish.publish(batch.service, LEGS["a"], actor="ann (cli)")
+    assert (answer.branch, answer.job_id, answer.root_job_id) == (f"service/{LEGS['a']}", LEGS["a"], ROOT)
     assert [each.job_id for each in publish.of_tree(batch.service, ROOT)] == [LEGS["a"]]
 
 

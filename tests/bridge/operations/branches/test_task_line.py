@@ -75,9 +75,9 @@ def test_the_gate_judges_the_line_before_it_is_merged_and_after(home: Home, tmp_
     tree = grown(Service(home), tmp_path, Continuation.NORMAL)
     verdict = merge_gate.of_tree(tree.service, ROOT)
     assert (verdict.head, verdict.state) == (tree.line, GateState.PENDING)
-    [said] = verdict.reasons
-    assert f"the work of implement leg docs ({DOCS}) is not in the line of {ROOT}" in said
-    assert said.endswith(f"; next: service job resolve {ROOT}")
+    [reason] = verdict.reasons
+    assert f"the work of implement leg docs ({DOCS}) is not in the line of {ROOT}" in reason
+    assert reason.endswith(f"; next: service job resolve {ROOT}")
     drops.drop(tree.service, DOCS, actor="ann", force=True)
     assert merge_gate.of_tree(tree.service, ROOT).state is GateState.PASSING
     merged(tree)
@@ -146,11 +146,11 @@ def test_what_is_offered_before_and_after(tree: Grown) -> None:
     """An objection that a later check withdrew does not block the merge; conflicting legs are not offered."""
 
     def offered() -> tuple[list[str], list[str], list[str]]:
-        found = task_line.offer(tree.service, jobs.tree(tree.service, ROOT), branches.of_tree(tree.service, ROOT))
+        offer = task_line.offer(tree.service, jobs.tree(tree.service, ROOT), branches.of_tree(tree.service, ROOT))
         return (
-            [leg.leg for leg in found.fresh],
-            [leg.leg for leg in found.objected],
-            [each.leg for each in found.left_out],
+            [leg.leg for leg in offer.fresh],
+            [leg.leg for leg in offer.objected],
+            [each.leg for each in offer.left_out],
         )
 
     assert offered() == (["code", "fix"], [], ["docs"])
@@ -165,10 +165,10 @@ def test_what_is_offered_before_and_after(tree: Grown) -> None:
 
 
 def test_the_diff_of_a_tree_is_its_work_against_its_base_without_what_conflicts(tree: Grown) -> None:
-    found = diffs.of_tree(tree.service, DOCS)
-    assert (found.job_id, found.source, found.base, found.left_out) == (ROOT, "tree", tree.base, ("docs",))
-    assert b"+code, mended" in b"".join(found.pieces())
-    assert [each.path for each in found.files] == [FILE]
+    diff = diffs.of_tree(tree.service, DOCS)
+    assert (diff.job_id, diff.source, diff.base, diff.left_out) == (ROOT, "tree", tree.base, ("docs",))
+    assert b"+code, mended" in b"".join(diff.pieces())
+    assert [each.path for each in diff.files] == [FILE]
 
 
 class TestAllOrNothing:

@@ -270,7 +270,7 @@ class TestPublish:
         assert work_of(tree.service, jobs.get(tree.service, ROOT)).branch == TASK_BRANCH
 
     @pytest.mark.parametrize(
-        "fields", [{"state": JobState.FAILED}, {"head_sha": None}, {"branch": "elsewhere"}], ids=lambda each: str(each)
+        "fields", [{"state": JobState.FAILED}, {"head_sha": None}, {"branch": "elsewhere"}], ids=str
     )
     def test_a_leg_that_left_nothing_to_publish(self, tree: Reviewed, fields: dict[str, object]) -> None:
         if "branch" in fields:

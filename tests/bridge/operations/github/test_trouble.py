@@ -19,11 +19,11 @@ OTHER = "job-111111111111"
 
 
 def troubles(service: Service) -> tuple[Trouble, ...]:
-    found = attention.find(service).github
+    listed = attention.find(service).github
     page = attention.page(service, 0, 50)
-    assert tuple(item.github for item in page.items if item.github) == found, "the page shows what the command lists"
-    assert page.total == attention.number(service) == len(found)
-    return found
+    assert tuple(item.github for item in page.items if item.github) == listed, "the page shows what the command lists"
+    assert page.total == attention.number(service) == len(listed)
+    return listed
 
 
 def test_what_could_not_be_written_waits_for_a_person_by_its_pull_request(
@@ -87,9 +87,9 @@ def test_an_account_without_an_answer_is_told_of_once_it_lasts_and_matters(
     if waits == "fact":
         github_seeds.fact(service, "one")
     github_seeds.thread(service, over=waits != "tree")
-    found = troubles(service)
-    assert bool(found) is listed
+    problems = troubles(service)
+    assert bool(problems) is listed
     if listed:
-        assert found[0].about == "account"
-        assert found[0].says.startswith("GitHub answers 502; since ")
-        assert "service github status" in found[0].next
+        assert problems[0].about == "account"
+        assert problems[0].says.startswith("GitHub answers 502; since ")
+        assert "service github status" in problems[0].next

@@ -20,10 +20,10 @@ GOOD = Machine(bwrap="", own_network=True)
 @pytest.fixture
 def proofs(monkeypatch: pytest.MonkeyPatch) -> list[Proof]:
     """Set the outcomes of the tests of boxes, in order; no box is really tested."""
-    found = list[Proof]()
-    monkeypatch.setattr(probes, "proof_of", lambda *_: found.pop(0) if found else Proof())
+    outcomes = list[Proof]()
+    monkeypatch.setattr(probes, "proof_of", lambda *_: outcomes.pop(0) if outcomes else Proof())
     monkeypatch.setattr(try_boxes, "look", lambda _: GOOD)
-    return found
+    return outcomes
 
 
 def said(home: Home) -> list[tuple[Level, str, str]]:
@@ -95,18 +95,18 @@ def test_what_agents_may_take_is_told_and_is_a_warning_where_that_cannot_be_limi
     monkeypatch.setattr(boxes, "_inotify_instances", lambda: "128" if folders else "")
     monkeypatch.setattr(control_group, "make", lambda *_: group)
     monkeypatch.setattr(JobGroup, "make", lambda _: folders)
-    [found] = boxes.limit_findings(Service(home))
+    [finding] = boxes.limit_findings(Service(home))
     shared = "; the 128 inotify instances of an account are shared by all" if folders else ""
-    assert (found.level, found.says) == (level, f"{says}{shared}")
-    assert ("Delegate=yes" in found.fix) == (level is Level.WARNING)
+    assert (finding.level, finding.says) == (level, f"{says}{shared}")
+    assert ("Delegate=yes" in finding.fix) == (level is Level.WARNING)
 
 
 def test_jobs_without_limits_of_their_own_are_a_warning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     group = Group(dict.fromkeys((MEMORY, PROCESSES), home.root / "no-such-group"), {})
     monkeypatch.setattr(control_group, "make", lambda *_: group)
-    [found] = boxes.limit_findings(Service(home))
-    assert found.level is Level.WARNING
-    assert found.says.startswith(f"{ALL} {OF_ALL}, each job {LITTLE}")
+    [finding] = boxes.limit_findings(Service(home))
+    assert finding.level is Level.WARNING
+    assert finding.says.startswith(f"{ALL} {OF_ALL}, each job {LITTLE}")
 
 
 def test_no_limit_that_is_wanted_is_no_warning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

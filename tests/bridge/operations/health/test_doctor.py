@@ -39,9 +39,9 @@ def test_an_untouched_home_is_well_and_only_waits_to_be_started(
     bare_home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["doctor", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["healthy"] is True
-    levels = {finding["about"]: finding["level"] for finding in said["findings"]}
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["healthy"] is True
+    levels = {finding["about"]: finding["level"] for finding in answer["findings"]}
     assert levels["python"] == levels["git"] == levels["home"] == levels["settings"] == levels["store"] == "ok"
     assert levels["temporal"] == levels["daemon"] == "warning"
     assert not bare_home.store.exists()  # reading the home creates nothing
@@ -61,9 +61,9 @@ def test_everything_not_well_names_what_to_type(home: Home) -> None:
 def test_a_home_others_may_read_is_closed_by_the_look_at_it(home: Home) -> None:
     assert found(home)["home"].level is Level.OK
     home.root.chmod(0o755)
-    told = found(home)["home"]
-    assert told.level is Level.WARNING
-    assert "was open to other accounts (mode 755); it is closed now" in told.says
+    finding = found(home)["home"]
+    assert finding.level is Level.WARNING
+    assert "was open to other accounts (mode 755); it is closed now" in finding.says
     assert home.root.stat().st_mode & 0o777 == 0o700
 
 
@@ -182,16 +182,16 @@ def test_what_libgit2_cannot_do_with_a_repository_is_said_with_what_to_type(home
     for path in (plain, odd, other, tmp_path / "gone"):
         path.mkdir(exist_ok=True)
         repo_rows.put(service.store, f"acme/{path.name}", str(path), service.settings.host)
-    said = [each for each in doctor.examine(service) if each.about.startswith("repository ")]
-    assert [(each.about, each.level) for each in said] == [
+    findings = [each for each in doctor.examine(service) if each.about.startswith("repository ")]
+    assert [(each.about, each.level) for each in findings] == [
         ("repository acme/gone", Level.WRONG),
         ("repository acme/odd", Level.WARNING),
         ("repository acme/odd", Level.WARNING),
         ("repository acme/other", Level.WRONG),
     ]
-    assert "its filter crypt is not run" in said[1].says
-    assert "its merge driver po is not run" in said[2].says
-    assert "SHA-256" in said[3].says
+    assert "its filter crypt is not run" in findings[1].says
+    assert "its merge driver po is not run" in findings[2].says
+    assert "SHA-256" in findings[3].says
     assert found(home)["libgit2"].says.startswith("libgit2 1.")
 
 
@@ -231,11 +231,11 @@ def test_what_cannot_be_looked_at_is_said_and_is_no_crash(home: Home) -> None:
 
 @pytest.mark.ruling("N1")
 def test_the_key_is_told_by_a_fingerprint_that_hosts_can_compare(home: Home) -> None:
-    said, key = found(home)["seals"], home.root / seal_key.FILE
-    assert said.level is Level.OK
-    assert "sealed with seal.key " in said.says
-    assert "messages by hand are taken" in said.says
-    assert key.read_bytes().hex()[:12] not in said.says
+    finding, key = found(home)["seals"], home.root / seal_key.FILE
+    assert finding.level is Level.OK
+    assert "sealed with seal.key " in finding.says
+    assert "messages by hand are taken" in finding.says
+    assert key.read_bytes().hex()[:12] not in finding.says
     home.config.write_text("[temporal]\nencrypt = true\nby_hand = false\n")
     assert "encrypted" in found(home)["seals"].says
     assert "messages by hand are refused" in found(home)["seals"].says
@@ -247,8 +247,8 @@ def test_the_key_is_told_by_a_fingerprint_that_hosts_can_compare(home: Home) -> 
     assert (warned.level, warned.fix) == (Level.WARNING, "set by_hand = false in [temporal]")
     assert f"messages by hand are taken, and {near}: they can answer for people" in warned.says
     key.chmod(0o644)
-    told = found(home)["seals"]
-    assert (told.level, f"rm '{key}'" in told.fix) == (Level.WRONG, True)
+    open_key = found(home)["seals"]
+    assert (open_key.level, f"rm '{key}'" in open_key.fix) == (Level.WRONG, True)
     key.unlink()
     assert "no seal.key yet" in found(home)["seals"].says
     assert not key.exists()

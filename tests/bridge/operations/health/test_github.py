@@ -158,11 +158,11 @@ def test_a_github_that_is_away_keeps_nobody_waiting(home: Home, hub: Hub, monkey
     account.note(service.store, login="ann", kind="user", seen_at=time.time())
     hub.delay("GET /user", 1.5)
     monkeypatch.setattr(github, "SECONDS", 0.5)
-    told = found(service)
-    assert [each.says for each in told if each.level is Level.WARNING] == [
+    findings = found(service)
+    assert [each.says for each in findings if each.level is Level.WARNING] == [
         "GitHub has not answered everything within 0.5 s"
     ]
-    assert any("as its process saw it" in each.says for each in told)
+    assert any("as its process saw it" in each.says for each in findings)
 
 
 def test_a_limit_says_until_when(home: Home, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:

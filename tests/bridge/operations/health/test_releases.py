@@ -50,9 +50,9 @@ def test_hosts_and_trees_that_lag_behind_are_named(service: Service, monkeypatch
 def test_a_release_that_no_host_has_any_more_is_wrong(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     works(service, monkeypatch, two="0.2.0")
     looks(monkeypatch, "0.3.0")
-    found = next(releases.of_releases(service))
-    assert (found.level, found.says) == (Level.WRONG, "trees wait for release 0.3.0, which no running host has")
-    assert "pip install delegation-service==0.3.0" in found.fix
+    finding = next(releases.of_releases(service))
+    assert (finding.level, finding.says) == (Level.WRONG, "trees wait for release 0.3.0, which no running host has")
+    assert "pip install delegation-service==0.3.0" in finding.fix
 
 
 def test_a_server_without_deployments_is_told(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,8 +60,8 @@ def test_a_server_without_deployments_is_told(service: Service, monkeypatch: pyt
         raise NoDeploymentsError("unknown method")
 
     monkeypatch.setattr(releases, "_look", look)
-    [found] = releases.of_releases(service)
-    assert (found.level, "upgrade all hosts together" in found.fix) == (Level.WARNING, True)
+    [finding] = releases.of_releases(service)
+    assert (finding.level, "upgrade all hosts together" in finding.fix) == (Level.WARNING, True)
 
 
 def test_a_single_host_has_nothing_to_compare(bare_home: Home) -> None:

@@ -49,38 +49,38 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def seen(home: Home) -> RuntimeStatus:
-    (found,) = runtimes.check_runtimes(Service(home), "runtime_b")
-    return found
+    (runtime,) = runtimes.check_runtimes(Service(home), "runtime_b")
+    return runtime
 
 
 def test_found_new_enough_and_logged_in_it_works(home: Home, install: Install, key: str) -> None:
     program = install(GOOD)
-    found = seen(home)
-    assert (found.works, found.logged_in, found.fix, found.path) == (True, True, "", str(program))
-    assert found.version == ".".join(map(str, CLAUDE.minimum))
+    runtime = seen(home)
+    assert (runtime.works, runtime.logged_in, runtime.fix, runtime.path) == (True, True, "", str(program))
+    assert runtime.version == ".".join(map(str, CLAUDE.minimum))
 
 
 def test_what_is_missing_says_how_to_install_it(home: Home, install: Install) -> None:
-    found = seen(home)
-    assert (found.works, found.fix) == (False, CLAUDE.install)
+    runtime = seen(home)
+    assert (runtime.works, runtime.fix) == (False, CLAUDE.install)
 
 
 def test_without_a_login_it_says_how_to_log_in(home: Home, install: Install) -> None:
     install(GOOD)
     home.config.write_text("")
-    found = seen(home)
-    assert (found.works, found.logged_in, found.fix) == (False, False, CLAUDE.way_in)
+    runtime = seen(home)
+    assert (runtime.works, runtime.logged_in, runtime.fix) == (False, False, CLAUDE.way_in)
 
 
 def test_an_old_one_works_perhaps_and_says_how_to_update(home: Home, install: Install, key: str) -> None:
     install("echo 0.0.1")
-    found = seen(home)
-    assert (found.works, found.version, found.fix) == (True, "0.0.1", f"{CLAUDE.install}@latest")
-    assert "older than" in found.says
+    runtime = seen(home)
+    assert (runtime.works, runtime.version, runtime.fix) == (True, "0.0.1", f"{CLAUDE.install}@latest")
+    assert "older than" in runtime.says
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "words"),
     [
         ("echo 'SyntaxError: no such thing' >&2; exit 1", "SyntaxError: no such thing"),
         ("exit 3", "exit status 3"),
@@ -89,14 +89,14 @@ def test_an_old_one_works_perhaps_and_says_how_to_update(home: Home, install: In
     ],
 )
 def test_one_that_cannot_start_says_why(
-    home: Home, install: Install, key: str, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+    home: Home, install: Install, key: str, monkeypatch: pytest.MonkeyPatch, script: str, words: str
 ) -> None:
     monkeypatch.setattr(runtimes, "SECONDS", 0.5 if "sleep" in script else 20.0)
     install(script)
-    found = seen(home)
-    assert not found.works
-    assert said in found.says
-    assert key not in found.says
+    runtime = seen(home)
+    assert not runtime.works
+    assert words in runtime.says
+    assert key not in runtime.says
 
 
 def test_it_is_asked_with_the_environment_an_agent_gets(
@@ -119,9 +119,9 @@ def test_one_is_enough(home: Home, install: Install, key: str, capsys: pytest.Ca
     assert "runtimes" in warnings
     install(GOOD)
     assert main(["runtime", "check", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["any_works"] is True
-    assert [runtime["works"] for runtime in said["runtimes"]] == [False, True, False, True]
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["any_works"] is True
+    assert [runtime["works"] for runtime in answer["runtimes"]] == [False, True, False, True]
     assert main(["runtime", "check", "runtime_a"]) == 1
     assert main(["runtime", "list"]) == 0
     assert "runtime_b  claude" in capsys.readouterr().out
@@ -132,8 +132,8 @@ def test_one_is_enough(home: Home, install: Install, key: str, capsys: pytest.Ca
 @pytest.mark.parametrize(("command", "works"), [("sh", True), ("no-such-script", False)])
 def test_a_script_in_a_runtimes_place_only_has_to_be_there(home: Home, command: str, works: bool) -> None:
     home.config.write_text(f'[runtimes.runtime_a]\nadapter = "script"\ncommand = ["{command}"]\n')
-    (found,) = runtimes.check_runtimes(Service(home), "runtime_a")
-    assert (found.program, found.works, bool(found.fix)) == ("script", works, not works)
+    (runtime,) = runtimes.check_runtimes(Service(home), "runtime_a")
+    assert (runtime.program, runtime.works, bool(runtime.fix)) == ("script", works, not works)
 
 
 def test_an_unknown_runtime_is_named(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,10 +154,10 @@ def test_a_check_builds_under_the_policy_that_checks_get(home: Home, install: In
     install(GOOD)
     home.config.write_text(f'[runtimes.runtime_b]\nbox = "{box}"\n')
     before = set(home.root.iterdir())
-    (found,) = runtimes.check_runtimes(Service(home), "runtime_b", build=True)
-    assert found.checks
-    assert (found.checks.policy, found.checks.problem) == ("danger-full-access", "")
-    assert {"git", "python3"} <= set(found.checks.tools)
+    (runtime,) = runtimes.check_runtimes(Service(home), "runtime_b", build=True)
+    assert runtime.checks
+    assert (runtime.checks.policy, runtime.checks.problem) == ("danger-full-access", "")
+    assert {"git", "python3"} <= set(runtime.checks.tools)
     assert set(home.root.iterdir()) == before, "nothing of it is left"
 
 
@@ -170,13 +170,13 @@ def test_codex_is_told_to_run_the_build_in_its_own_sandbox(
 ) -> None:
     install(f'{SANDBOX}[ "$held" ] || exit 4\n{script}').rename(tmp_path / "bin" / "codex")
     home.config.write_text('[runtimes.runtime_a]\nbox = "none"\n')
-    (found,) = runtimes.check_runtimes(Service(home), "runtime_a", build=True)
-    assert found.checks
-    assert (found.checks.policy, found.checks.problem) == ("workspace-write", problem)
+    (runtime,) = runtimes.check_runtimes(Service(home), "runtime_a", build=True)
+    assert runtime.checks
+    assert (runtime.checks.policy, runtime.checks.problem) == ("workspace-write", problem)
     main(["runtime", "check", "runtime_a"])
-    said = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
     wanted = "nothing can be built: no sandbox here fix: service doctor" if problem else "ran what it wrote (none)"
-    assert wanted in said, said
+    assert wanted in printed, printed
 
 
 def test_a_list_of_runtimes_builds_nothing(home: Home, install: Install, key: str) -> None:
@@ -191,9 +191,9 @@ def test_a_login_that_expires_is_said_with_the_moment_and_who_renews_it(home: Ho
     path.parent.mkdir()
     for expires, says in ((4_000_000_000_000, "logged in until 2096-"), (1, "logged in; its login expired at 1970-")):
         path.write_text(json.dumps({"claudeAiOauth": {"refreshToken": "renews", "expiresAt": expires}}))
-        found = seen(home)
-        assert found.says.startswith(says)
-        assert found.says.endswith("UTC (the service renews it)")
+        runtime = seen(home)
+        assert runtime.says.startswith(says)
+        assert runtime.says.endswith("UTC (the service renews it)")
         home.config.write_text("[runtimes.claude]\nrenew_login = false\n")
         unrenewed = seen(home)
         assert unrenewed.says.endswith("UTC (to renew it, use claude)")

@@ -88,14 +88,14 @@ def test_both_databases_are_of_the_same_moment_while_both_are_written_to(
 
 
 def test_it_says_how_far_it_is(service: Service, tmp_path: Path) -> None:
-    said: list[str] = []
-    backup.make(service, tmp_path / "copy", said.append)
-    assert said[0] == "waiting until no process writes"
-    assert [each for each in said if each.startswith(("copying store.db, ", "copying temporal.db, "))]
-    assert any(each.startswith("copying artifacts, settings and keys, 1 of ") for each in said)
-    said.clear()
-    backup.restore(Home(tmp_path / "other"), tmp_path / "copy", said.append)
-    assert said[1].startswith("copying file 1 of ")
+    steps: list[str] = []
+    backup.make(service, tmp_path / "copy", steps.append)
+    assert steps[0] == "waiting until no process writes"
+    assert [each for each in steps if each.startswith(("copying store.db, ", "copying temporal.db, "))]
+    assert any(each.startswith("copying artifacts, settings and keys, 1 of ") for each in steps)
+    steps.clear()
+    backup.restore(Home(tmp_path / "other"), tmp_path / "copy", steps.append)
+    assert steps[1].startswith("copying file 1 of ")
 
 
 def test_a_restore_that_is_interrupted_leaves_nothing(
@@ -121,12 +121,12 @@ def test_a_restore_that_is_interrupted_leaves_nothing(
 
 
 def test_what_is_restored_is_what_was_copied(service: Service, tmp_path: Path) -> None:
-    told = backup.make(service, tmp_path / "copy")
+    made = backup.make(service, tmp_path / "copy")
     files = [path for path in (tmp_path / "copy").rglob("*") if path.is_file()]
     assert {path.stat().st_mode & 0o077 for path in (tmp_path / "copy", *files)} == {0}
     other = Home(tmp_path / "other")
     back = backup.restore(other, tmp_path / "copy")
-    assert (back.files, back.bytes) == (told.files, told.bytes)
+    assert (back.files, back.bytes) == (made.files, made.bytes)
     assert seal_key.every(other.root) == seal_key.every(service.home.root)
     assert other.bridge_token.read_bytes() == service.home.bridge_token.read_bytes()
     restored = Service(other)
@@ -237,9 +237,9 @@ def test_nothing_is_restored_through_a_link_in_the_home(service: Service, tmp_pa
 def test_a_name_that_leads_out_of_the_home_is_refused(service: Service, tmp_path: Path) -> None:
     backup.make(service, tmp_path / "copy")
     manifest = tmp_path / "copy" / backup.MANIFEST
-    said = json.loads(manifest.read_text())
-    said["files"]["../outside"] = "0"
-    manifest.write_text(json.dumps(said))
+    content = json.loads(manifest.read_text())
+    content["files"]["../outside"] = "0"
+    manifest.write_text(json.dumps(content))
     with pytest.raises(BackupError, match="is incomplete"):
         backup.restore(Home(tmp_path / "other"), tmp_path / "copy")
 

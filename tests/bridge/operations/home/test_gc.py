@@ -103,8 +103,8 @@ def artifact(service: Service, content: str, days: float) -> Path:
     return aged(service.home.artifacts / "sha256" / digest[:2] / digest[2:], days)
 
 
-def counts(found: Reclaimed) -> dict[str, int]:
-    return {room.what.value: room.count for room in found.rooms}
+def counts(reclaimed: Reclaimed) -> dict[str, int]:
+    return {room.what.value: room.count for room in reclaimed.rooms}
 
 
 def test_what_an_old_tree_left_is_listed_then_removed_then_gone(
@@ -122,12 +122,12 @@ def test_what_an_old_tree_left_is_listed_then_removed_then_gone(
     assert all(path.exists() for path in things.values())
 
     assert main(["gc", "--yes", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["removed"], told["older_than"], told["problems"]) == (True, "30d", [])
-    assert [(room["what"], room["count"]) for room in told["rooms"]] == [
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["removed"], answer["older_than"], answer["problems"]) == (True, "30d", [])
+    assert [(room["what"], room["count"]) for room in answer["rooms"]] == [
         *(("runs", 1), ("sessions", 1), ("artifacts", 2), ("worktrees", 1), ("logs", 1))
     ]
-    assert told["bytes"] == sum(room["bytes"] for room in told["rooms"]) > 1000
+    assert answer["bytes"] == sum(room["bytes"] for room in answer["rooms"]) > 1000
     assert not any(path.exists() for path in things.values())
     assert main(["gc", "--yes"]) == 0
     assert capsys.readouterr().out == "nothing older than 30d can go\nfreed 0 bytes\n"
@@ -148,11 +148,11 @@ def test_what_may_go_on_or_has_just_ended_keeps_all_it_has(service: Service, fie
     tree(service, **fields)
     things = left(service)
     things.pop("logs")
-    found = gc.reclaim(service, "30d", yes=True)
-    assert counts(found) == {"runs": 0, "sessions": 0, "artifacts": 0, "worktrees": 0, "logs": 1}
+    reclaimed = gc.reclaim(service, "30d", yes=True)
+    assert counts(reclaimed) == {"runs": 0, "sessions": 0, "artifacts": 0, "worktrees": 0, "logs": 1}
     assert all(path.exists() for path in things.values())
     is_open = fields.get("state") not in (None, TaskState.CANCELLED)
-    assert [why.startswith("all of a tree that is not over") for why in found.kept] == [True] * is_open
+    assert [why.startswith("all of a tree that is not over") for why in reclaimed.kept] == [True] * is_open
 
 
 def test_beside_a_tree_that_goes_on_the_old_one_goes(service: Service) -> None:
@@ -254,10 +254,10 @@ def test_what_cannot_be_removed_is_said_and_the_rest_goes(
 def test_it_does_not_work_beside_a_backup_nor_that_beside_it(service: Service, tmp_path: Path) -> None:
     lock = FileLock.take(service.home.root / "upkeep.lock", wait=0)
     assert lock is not None
-    said = f"process {os.getpid()} makes a backup or cleans up"
-    with pytest.raises(RefusedError, match=said):
+    who = f"process {os.getpid()} makes a backup or cleans up"
+    with pytest.raises(RefusedError, match=who):
         gc.reclaim(service, "30d", yes=False)
-    with pytest.raises(RefusedError, match=said):
+    with pytest.raises(RefusedError, match=who):
         backup.make(service, tmp_path / "b")
     lock.release()
     backup.make(service, tmp_path / "b")
@@ -310,8 +310,8 @@ def test_names_at_the_hub_that_only_ended_trees_needed_are_removed(service: Serv
     for name in (f"snap/{ROOT}.1", f"line/{ROOT}", f"kept/{ROOT}.1-1", f"{ROOT}.1", f"snap/{OTHER}.1", f"base/{head}"):
         run_git(forge, "update-ref", f"refs/service/{name}", head)
     old = aged(mirror(service, "acme/gone", forge), 40)
-    found = gc.reclaim(service, "30d", yes=True)
-    assert (counts(found)["references"], counts(found)["mirrors"], found.problems) == (2, 1, ())
+    reclaimed = gc.reclaim(service, "30d", yes=True)
+    assert (counts(reclaimed)["references"], counts(reclaimed)["mirrors"], reclaimed.problems) == (2, 1, ())
     left = run_git(forge, "for-each-ref", "--format=%(refname)", "refs/service").splitlines()
     kept = [f"refs/service/{name}" for name in (f"{ROOT}.1", f"kept/{ROOT}.1-1", f"line/{ROOT}")]  # may be merged yet
     assert left == [*kept, f"refs/service/snap/{OTHER}.1"]

@@ -96,10 +96,10 @@ def test_a_token_works_once(scene: Scene, tmp_path: Path) -> None:
     token = scene.token
     scene.join(token, host="web-2")
     other = Scene(scene.there, Service(Home(tmp_path / "other")))
-    said = other.refusal(token, host="web-3")
-    assert said.message.startswith("the invitation was used already, at ")
-    assert said.message.endswith(" by web-2")
-    assert said.hint == AGAIN
+    refusal = other.refusal(token, host="web-3")
+    assert refusal.message.startswith("the invitation was used already, at ")
+    assert refusal.message.endswith(" by web-2")
+    assert refusal.hint == AGAIN
 
 
 def test_a_token_expires(scene: Scene) -> None:
@@ -111,9 +111,9 @@ def test_a_token_expires(scene: Scene) -> None:
 
 def test_a_token_of_another_fleet_is_not_known(scene: Scene, tmp_path: Path) -> None:
     foreign = joining.invite(fleet(Home(tmp_path / "foreign"), tmp_path / "foreign.db")).token
-    said = scene.refusal(foreign)
-    assert (type(said), said.hint) == (RefusedError, AGAIN)
-    assert said.message == "the host web-1 knows no such invitation: it is of another fleet"
+    refusal = scene.refusal(foreign)
+    assert (type(refusal), refusal.hint) == (RefusedError, AGAIN)
+    assert refusal.message == "the host web-1 knows no such invitation: it is of another fleet"
 
 
 def test_what_is_no_token_is_said_and_asks_nobody(scene: Scene) -> None:
@@ -150,8 +150,8 @@ def test_nobody_without_the_token_s_secret_uses_it_up(scene: Scene) -> None:
 def test_a_home_with_work_or_another_key_of_its_own_is_refused_before_the_token_is_used(scene: Scene) -> None:
     token, home = scene.token, scene.new.home.ensure()
     key = seal_key.ensure(home.root)
-    said = scene.refusal(token)
-    assert said.message == f"{home.root} has another seal.key than the fleet"
+    refusal = scene.refusal(token)
+    assert refusal.message == f"{home.root} has another seal.key than the fleet"
     home.seal_key.unlink()
     home.store.touch()
     assert "holds a service of its own (store.db)" in scene.refusal(token).message
@@ -176,8 +176,8 @@ def test_keys_that_the_fleet_no_longer_has_go_with_the_next_join(scene: Scene, m
 def test_settings_that_are_there_stay_and_those_that_differ_are_named(scene: Scene) -> None:
     config = scene.new.home.ensure().config
     config.write_text('# mine\n[worker]\nhost = "web-7"\n\n[temporal]\nui_port = 8300\nnamespace = "mine"\n')
-    said = scene.refusal(scene.token)
-    assert said.message == f'temporal.namespace is "mine" in {config}, and in the fleet "team"'
+    refusal = scene.refusal(scene.token)
+    assert refusal.message == f'temporal.namespace is "mine" in {config}, and in the fleet "team"'
     config.write_text(config.read_text().replace("mine", "team"))
     assert "names this host web-7, not web-8" in scene.refusal(scene.token, host="web-8").message
     assert scene.join(scene.token).host == "web-7"
@@ -188,17 +188,17 @@ def test_settings_that_are_there_stay_and_those_that_differ_are_named(scene: Sce
 
 def test_a_machine_that_could_not_work_stays_as_it_was(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "foundation", lambda _: [Finding("store", Level.WRONG, "away")])
-    said = scene.refusal(scene.token, host="web-1")
-    assert said.message == "this host could not work, so nothing was changed:\nstore: away"
-    assert str(said.hint).endswith(AGAIN)
+    refusal = scene.refusal(scene.token, host="web-1")
+    assert refusal.message == "this host could not work, so nothing was changed:\nstore: away"
+    assert str(refusal.hint).endswith(AGAIN)
 
 
 def test_a_name_in_use_is_refused_before_the_token_is_used(scene: Scene) -> None:
     token, store = scene.token, scene.there.service.store
     host_rows.see(store, "web-1", slots=1, started_at=1.0, machine="another")
-    said = scene.refusal(token, host="web-1")
-    assert said.message.startswith("the host name web-1 is in use, seen ")
-    assert str(said.hint).startswith("service host join TOKEN --host ANOTHER_NAME  (or wait ")
+    refusal = scene.refusal(token, host="web-1")
+    assert refusal.message.startswith("the host name web-1 is in use, seen ")
+    assert str(refusal.hint).startswith("service host join TOKEN --host ANOTHER_NAME  (or wait ")
     scene.join(token, host="web-2")
 
 

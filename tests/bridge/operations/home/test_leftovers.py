@@ -58,9 +58,9 @@ def test_what_an_ended_tree_left_is_listed_and_then_removed(
     path = leave(service)
     tell(service, TaskState.DONE)
     assert main(["repo", "sweep", "acme/shop"]) == 0
-    said = capsys.readouterr().out
-    assert f"{path}" in said
-    assert "nothing was removed; to remove 2: service repo sweep acme/shop --yes" in said
+    printed = capsys.readouterr().out
+    assert f"{path}" in printed
+    assert "nothing was removed; to remove 2: service repo sweep acme/shop --yes" in printed
     assert path.exists()
     assert main(["repo", "sweep", "--yes", "--json"]) == 0
     (swept,) = json.loads(capsys.readouterr().out)

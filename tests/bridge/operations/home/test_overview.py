@@ -26,11 +26,11 @@ def service(home: Home) -> Iterator[Service]:
 
 
 def test_without_a_store_there_is_only_the_disk(tmp_path: Path) -> None:
-    found = overview.find(Service(Home(tmp_path / "none")))
-    assert found.counts is None
-    assert (found.counts, found.slots, found.spent_today) == (None, None, None)
-    assert found.disk.bytes == 0
-    assert found.disk.free > 0
+    figures = overview.find(Service(Home(tmp_path / "none")))
+    assert figures.counts is None
+    assert (figures.counts, figures.slots, figures.spent_today) == (None, None, None)
+    assert figures.disk.bytes == 0
+    assert figures.disk.free > 0
     assert not (tmp_path / "none").exists(), "looking makes nothing"
 
 
@@ -48,14 +48,19 @@ def test_it_counts_what_there_is_to_do_and_who_waits(service: Service) -> None:
     host_rows.see(service.store, "here", slots=8, started_at=now)
     host_rows.see(service.store, "gone", slots=4, started_at=now)
     host_rows.stop(service.store, "gone", started_at=now)
-    found = overview.find(service)
-    assert found.counts is not None
-    assert (found.counts.queued, found.counts.running, found.counts.paused, found.counts.blocked) == (1, 1, 1, 1)
-    seen = {(host.name, host.slots, host.works) for host in found.slots or ()}
+    figures = overview.find(service)
+    assert figures.counts is not None
+    assert (figures.counts.queued, figures.counts.running, figures.counts.paused, figures.counts.blocked) == (
+        1,
+        1,
+        1,
+        1,
+    )
+    seen = {(host.name, host.slots, host.works) for host in figures.slots or ()}
     assert seen == {("here", 8, True), ("gone", 4, False)}
-    assert found.spent_today is not None
-    assert found.spent_today.tokens == 75
-    assert found.spent_today.cost_usd == pytest.approx(2.5)
+    assert figures.spent_today is not None
+    assert figures.spent_today.tokens == 75
+    assert figures.spent_today.cost_usd == pytest.approx(2.5)
 
 
 def test_the_disk_is_told_by_what_it_is_for(tmp_path: Path) -> None:

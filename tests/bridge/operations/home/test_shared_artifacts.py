@@ -62,8 +62,8 @@ def test_any_host_removes_what_no_tree_of_any_host_needs_and_the_copies_of_its_o
     for service in hosts:
         service.artifacts.hand_over()
     needed, old = put(one, "needed", 39), put(one, "old", 45)
-    found = gc.reclaim(two, "30d", yes=True)
-    assert {room.what: room.count for room in found.rooms if room.count} == {"artifacts": 1}
+    reclaimed = gc.reclaim(two, "30d", yes=True)
+    assert {room.what: room.count for room in reclaimed.rooms if room.count} == {"artifacts": 1}
     assert two.artifacts.get(needed) == b"needed"
     with pytest.raises(NotFoundError):
         two.artifacts.get(old)

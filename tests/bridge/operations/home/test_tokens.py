@@ -54,10 +54,10 @@ def test_a_token_opens_every_bridge_until_it_is_taken_back_anywhere(hosts: tuple
     one, two = hosts
     made, bridges = tokens.add(one, "ci", "ask"), [tokens.lookup(each) for each in hosts]
     for bridge in bridges:
-        found = bridge.find(made.encode())
-        assert found is not None
-        assert (found.name, found.scope) == ("ci", TokenScope.ASK)
-        assert bridge.find(found.digest.encode()) is None
+        token = bridge.find(made.encode())
+        assert token is not None
+        assert (token.name, token.scope) == ("ci", TokenScope.ASK)
+        assert bridge.find(token.digest.encode()) is None
     with pytest.raises(RefusedError, match="there is a token ci already"):
         tokens.add(two, "ci", "act")
     tokens.remove(two, "ci")
@@ -114,6 +114,6 @@ def test_none_is_lost_where_another_host_has_its_second_name_too(hosts: tuple[Se
     for name in ("ci", "ci-two"):
         tokens.add(one, name, "read")
     secret = named_tokens.add(two.home, "ci", "act")
-    found = tokens.lookup(two).find(secret.encode())
-    assert found is not None
-    assert found.name == f"ci-{found.digest[:8]}"
+    token = tokens.lookup(two).find(secret.encode())
+    assert token is not None
+    assert token.name == f"ci-{token.digest[:8]}"

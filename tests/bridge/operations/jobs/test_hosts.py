@@ -52,7 +52,7 @@ def saw(service: Service, seconds_ago: float) -> None:
 
 
 def told(service: Service) -> list[JobRecord]:
-    return sorted(jobs.find(service, JobFilter()), key=lambda each: each.job_id)
+    return sorted(jobs.find(service, JobFilter()), key=lambda job: job.job_id)
 
 
 def over_http(service: Service) -> dict[str, Any]:

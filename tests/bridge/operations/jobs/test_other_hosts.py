@@ -46,9 +46,9 @@ class Pair:
         return refused.value
 
     async def get(self, path: str, **headers: str) -> httpx.Response:
-        said = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         async with httpx.AsyncClient(base_url=self.there.url) as client:
-            return await client.get(path, headers=said)
+            return await client.get(path, headers=pairs)
 
     def signed(self, path: str, age: float = 0.0, called: str = THERE, key: bytes | None = None) -> dict[str, str]:
         key = key or seal_key.ensure(self.here.home.root)

@@ -35,31 +35,31 @@ def test_every_day_is_there_the_oldest_first(service: Service) -> None:
     write(service, 1, 0, 0.5)
     write(service, 2, 2, 0.25)
     write(service, 3, 3, 8.0)
-    found = spend.find(service, 3, NOW)
-    assert [(line.name, line.used.jobs) for line in found.days] == [
+    usage = spend.find(service, 3, NOW)
+    assert [(line.name, line.used.jobs) for line in usage.days] == [
         ("2024-10-02", 1),
         ("2024-10-03", 0),
         ("2024-10-04", 1),
     ]
-    assert found.total == spend.SpendSum(2, 200, 20, 0.75)
+    assert usage.total == spend.SpendSum(2, 200, 20, 0.75)
 
 
 def test_a_host_s_clock_that_is_ahead_loses_nothing(service: Service) -> None:
     write(service, 1, -1.0, 0.5)
-    found = spend.find(service, 1, NOW)
-    assert [line.name for line in found.days] == ["2024-10-04", "2024-10-05"]
-    assert found.total.jobs == 1
+    usage = spend.find(service, 1, NOW)
+    assert [line.name for line in usage.days] == ["2024-10-04", "2024-10-05"]
+    assert usage.total.jobs == 1
 
 
 def test_the_dearest_come_first_and_a_guess_is_said(service: Service) -> None:
     write(service, 1, 0, 0.5, agent="cheap", repo="a/a", model="known")
     write(service, 2, 1, 2.0, agent="dear", repo="b/b", model=None, price_assumed=True)
-    found = spend.find(service, 30, NOW)
-    assert [(line.name, line.used.price_assumed) for line in found.agents] == [("dear", True), ("cheap", False)]
-    assert [line.name for line in found.repos] == ["b/b", "a/a"]
-    assert [line.name for line in found.models] == ["", "known"]
-    assert found.total.price_assumed
-    assert [each["model"] for each in spend.as_json(found)["models"]] == [None, "known"]
+    usage = spend.find(service, 30, NOW)
+    assert [(line.name, line.used.price_assumed) for line in usage.agents] == [("dear", True), ("cheap", False)]
+    assert [line.name for line in usage.repos] == ["b/b", "a/a"]
+    assert [line.name for line in usage.models] == ["", "known"]
+    assert usage.total.price_assumed
+    assert [each["model"] for each in spend.as_json(usage)["models"]] == [None, "known"]
 
 
 def test_the_results_that_agents_were_asked_to_correct_are_counted(service: Service) -> None:
@@ -69,14 +69,14 @@ def test_the_results_that_agents_were_asked_to_correct_are_counted(service: Serv
         seeds.event(number, f"{seeds.ROOT}.1", kind="result_repaired", at=NOW - number * DAY) for number in (1, 2, 5)
     ]
     seeds.write(service, *asked)
-    found = spend.find(service, 3, NOW)
-    assert [(line.name, line.used.jobs, line.used.repaired) for line in found.days] == [
+    usage = spend.find(service, 3, NOW)
+    assert [(line.name, line.used.jobs, line.used.repaired) for line in usage.days] == [
         ("2024-10-02", 0, 1),
         ("2024-10-03", 2, 1),
         ("2024-10-04", 0, 0),
     ]
-    assert {line.name: line.used.repaired for line in found.agents} == {"hasty": 2, "careful": 0}
-    assert {line.name: line.used.repaired for line in found.models} == {"small": 2, "": 0}
+    assert {line.name: line.used.repaired for line in usage.agents} == {"hasty": 2, "careful": 0}
+    assert {line.name: line.used.repaired for line in usage.models} == {"small": 2, "": 0}
     assert spend.repairs_by_agent(service, 3, NOW) == {"hasty": 2}
 
 

@@ -22,12 +22,12 @@ def tree(home: Home, tmp_path: Path) -> Grown:
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[TreeInput]:
     """Return the list of trees that were started, in place of Temporal."""
-    found: list[TreeInput] = []
+    started: list[TreeInput] = []
 
     async def start(_: Service, tree: TreeInput, host: str) -> str:
         assert host
-        found.append(tree)
+        started.append(tree)
         return tree.root_job_id
 
     monkeypatch.setattr(trees, "start", start)
-    return found
+    return started

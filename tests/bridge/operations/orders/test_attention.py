@@ -33,9 +33,9 @@ def test_blocked_tasks_wait_oldest_first_unless_nobody_can_open_them_again(
         ("job-000000000000", {"next": f"{RETRY} nobody", "waits_for": WaitsFor.RUNS}),
     ):
         job_rows.write(service.store, Records(task=task(root, **more)))
-    found = attention.find(service)
-    assert [each.root_job_id for each in found.blocked] == [FIRST, SECOND]
-    assert [each["waits_for"] for each in to_jsonable_python(found)["blocked"]] == ["retry", "dismiss"]
+    report = attention.find(service)
+    assert [each.root_job_id for each in report.blocked] == [FIRST, SECOND]
+    assert [each["waits_for"] for each in to_jsonable_python(report)["blocked"]] == ["retry", "dismiss"]
     assert main(["attention"]) == 0
     shown = capsys.readouterr().out
     assert f"\n  because: leg one ended failed\n  run it again\n{SECOND}  blocked " in shown
@@ -114,11 +114,11 @@ def test_what_stands_still_is_listed_everywhere_with_the_commands_that_help(
     assert [item.stall and item.stall.what for item in attention.page(service, 0, 50).items] == [FIRST, FIRST]
     assert main(["attention"]) == 0
     assert f"{FIRST}  stands still: {end.message}\n  {WAYS[0]}\n  {WAYS[1]}\n" in capsys.readouterr().out
-    found = list(doctor.stalls(service))
-    assert [(each.level, each.says) for each in found] == [
+    stalls = list(doctor.stalls(service))
+    assert [(each.level, each.says) for each in stalls] == [
         (Level.WRONG, f"{FIRST}: {stall.message}") for stall in (end, step)
     ]
-    assert all(way in each.fix for way in WAYS for each in found)
+    assert all(way in each.fix for way in WAYS for each in stalls)
     assert "stands still     2 stalled (service attention)" in map(str, daemon.figures(overview.find(service)))
     text, _ = Metrics(service).text("")
     assert b'service_stalled{kind="end"} 1.0' in text

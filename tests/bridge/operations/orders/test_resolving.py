@@ -141,7 +141,7 @@ async def test_its_tree_has_the_branch_of_the_other_task_and_leaves_it_there(
     wrote = {"action": Action.IMPLEMENT, "branch": branch, "head_sha": tree.line, "state": JobState.SUCCEEDED}
     seeds.write(tree.service, seeds.task(new, state=TaskState.DONE), seeds.job(new, **wrote))
     seeds.payload(tree.service, new, {}, base_sha=tree.base, given=[], branch=branch)
-    found = branches.of_tree(tree.service, new)
-    assert (found.task_branch, found.owns_task_branch, found.base) == (TASK_BRANCH, False, tree.base)
+    resolved = branches.of_tree(tree.service, new)
+    assert (resolved.task_branch, resolved.owns_task_branch, resolved.base) == (TASK_BRANCH, False, tree.base)
     assert [each.branch for each in drops.drop(tree.service, new, actor="ann", force=False).dropped] == [branch]
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line

@@ -62,12 +62,12 @@ async def test_without_a_worker_an_order_is_refused_or_kept_but_never_both(
 ) -> None:
     service = Service(home)
     seeds.write(service, seeds.task(), seeds.job(), seeds.round_(**round_))
-    said = ResumeOrder(actor="ann", channel="cli", job_id=seeds.ROOT, **order)
+    resume_order = ResumeOrder(actor="ann", channel="cli", job_id=seeds.ROOT, **order)
     if why:
         with pytest.raises(RefusedError, match=why):
-            await resume.resume(service, said)
+            await resume.resume(service, resume_order)
     else:
-        assert "it is kept" in (await resume.resume(service, said)).message
+        assert "it is kept" in (await resume.resume(service, resume_order)).message
     assert len(kept) == (not why)
 
 
@@ -78,9 +78,9 @@ async def test_a_request_that_comes_again_was_taken_also_when_its_tree_is_over(
 ) -> None:
     """The sender was killed before it stored the answer; a tree can end in a moment."""
     service = Service(home)
-    told = {"actor": "ann", "channel": "comment", "verb": "answer", "round": 1, "request": "comment-7-0"}
+    data = {"actor": "ann", "channel": "comment", "verb": "answer", "round": 1, "request": "comment-7-0"}
     says = "ann (comment): answer on round 1"
-    accepted = seeds.event(1, kind=EventKind.RESUME_ACCEPTED, message=says, data=told)
+    accepted = seeds.event(1, kind=EventKind.RESUME_ACCEPTED, message=says, data=data)
     over = seeds.round_(end="answered", closed_at=5.0, closed="answered by ann (comment)")
     seeds.write(service, seeds.task(state="done", ended_at=6.0), seeds.job(), over, accepted)
     order = ResumeOrder(

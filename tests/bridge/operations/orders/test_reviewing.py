@@ -33,10 +33,10 @@ def service(home: Home) -> Service:
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[TreeInput]:
     """Collect the trees that are started, in place of Temporal."""
-    found: list[TreeInput] = []
+    started: list[TreeInput] = []
 
     async def start(service: Service, tree: TreeInput, host: str) -> str:
-        found.append(tree)
+        started.append(tree)
         root = tree.root_job_id
         tree_rows.begin(service.store, tree, host)
         row = seeds.job(root, root_job_id=root, action=Action.REVIEW, state=JobState.RUNNING)
@@ -44,7 +44,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[TreeInput]:
         return root
 
     monkeypatch.setattr(trees, "start", start)
-    return found
+    return started
 
 
 @pytest.fixture
@@ -81,9 +81,9 @@ async def test_it_begins_from_the_head_and_is_told_what_is_unseen(tree: Reviewed
     assert len(started.commits) == 1
     asked = begun[0].assignment
     assert (asked.action, asked.base, asked.worker.name) == (Action.REVIEW, head, "critic")
-    said = asked.prompt.inline or ""
-    assert started.commits[0] in said
-    shows = re.search(r"`git (log .*?)`", said)
+    message = asked.prompt.inline or ""
+    assert started.commits[0] in message
+    shows = re.search(r"`git (log .*?)`", message)
     assert shows is not None
     shown = run_git(tree.repo, *shows[1].replace("HEAD", head).split())
     assert [line for line in shown.splitlines() if line.startswith("+")][1:] == ["+later"]

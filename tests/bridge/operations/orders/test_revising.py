@@ -66,10 +66,10 @@ async def test_comments_may_be_about_all_work_of_a_tree(tree: Grown, begun: list
 async def test_who_said_what_is_recorded_and_which_job_works_on_it(tree: Grown, begun: list[TreeInput]) -> None:
     first = await said(tree, CODE, ON_CODE)
     second = await said(tree, CODE, text="And shorter.")
-    found = [each for each in jobs.events(tree.service, CODE) if each.kind == "branch_revised"]
-    assert [each.data["by"] for each in found] == [first.job_id, second.job_id]
-    assert found[0].message == f"ann (cli) sent a comment on its diff; {first.job_id} works on that"
-    assert found[0].data["comments"] == [f"{FILE}:1: Say what it is.\nIn one word."]
+    events = [each for each in jobs.events(tree.service, CODE) if each.kind == "branch_revised"]
+    assert [each.data["by"] for each in events] == [first.job_id, second.job_id]
+    assert events[0].message == f"ann (cli) sent a comment on its diff; {first.job_id} works on that"
+    assert events[0].data["comments"] == [f"{FILE}:1: Say what it is.\nIn one word."]
 
 
 async def test_one_that_was_started_is_found_again(tree: Grown, begun: list[TreeInput]) -> None:

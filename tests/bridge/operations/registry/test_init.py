@@ -69,8 +69,8 @@ def here(
 
 
 def test_the_first_program_that_works_builds_and_another_one_checks() -> None:
-    found = [here(A, works=False, logged_in=False), here(B, logged_in=None), here(C), here("shell")]
-    usable = init.usable(found)
+    runtimes = [here(A, works=False, logged_in=False), here(B, logged_in=None), here(C), here("shell")]
+    usable = init.usable(runtimes)
     assert [each.name for each in usable] == [C, B]
     assert init.choose(usable) == Programs(builder=C, checker=B)
     assert init.choose(usable, builder=B) == Programs(B, C)
@@ -104,8 +104,13 @@ def test_the_repository_is_found_from_below_and_has_its_name_from_origin(service
     git(shop, "remote", "add", "upstream", "https://github.com/other/shop")
     git(shop, "remote", "add", "origin", "git@github.com:acme/web.shop.git")
     (shop / "src").mkdir()
-    found = init.checkout(service, shop / "src")
-    assert (found.top, found.name, found.github, found.known) == (shop, "acme/web.shop", "acme/web.shop", ())
+    checkout = init.checkout(service, shop / "src")
+    assert (checkout.top, checkout.name, checkout.github, checkout.known) == (
+        shop,
+        "acme/web.shop",
+        "acme/web.shop",
+        (),
+    )
 
 
 @pytest.mark.parametrize(("folder", "name"), [("my shop!", "local/my-shop"), ("--", "local/repository")])
@@ -329,12 +334,12 @@ class TestInAFleet:
         if origin:
             git(shop, "remote", "add", "origin", origin)
         plan = survey(service, shop)
-        said, *more = in_words(service, plan)[: len(ways) + 1]
-        assert f"acme/shop: registered ({shop}), for this host only: {why}" in said
+        first, *more = in_words(service, plan)[: len(ways) + 1]
+        assert f"acme/shop: registered ({shop}), for this host only: {why}" in first
         assert [line.endswith(way.replace("SHOP", str(shop))) for line, way in zip(more, ways, strict=True)] == [
             True
         ] * len(ways)
-        assert "secret" not in "".join([said, *more])
+        assert "secret" not in "".join([first, *more])
         repo, _ = init.carry_out(service, plan)
         assert (repo.remote, repo.path) == ("", str(shop))
 
@@ -349,9 +354,9 @@ class TestInAFleet:
         assert plan.checkout.alone is None
         repo, done = init.carry_out(service, plan)
         assert (repo.remote, repo.path) == ("", str(shop))
-        said, *more = in_words(service, done)
-        assert "refuses the service's work" in said
-        assert "\n" not in said
+        first, *more = in_words(service, done)
+        assert "refuses the service's work" in first
+        assert "\n" not in first
         assert more[1].endswith(f"service repo add acme/shop --remote {tmp_path / 'hub'}")
 
     def test_the_next_command_is_to_invite_another_host(

@@ -34,8 +34,8 @@ def service(home: Home, monkeypatch: pytest.MonkeyPatch) -> Service:
 def test_what_a_person_writes_is_confirmed_and_recalled_at_once(service: Service) -> None:
     entry = memory.add(service, NewEntry(" deploy ", " make deploy\n", "scout", "acme/shop"), "ann")
     assert (entry.key, entry.content, entry.author, entry.decided_by) == ("deploy", "make deploy", "ann", "ann")
-    [found] = memory.recall(service, Recall(query="how to deploy?", agent="scout", repo="acme/shop")).entries
-    assert found.id == entry.id
+    [recalled] = memory.recall(service, Recall(query="how to deploy?", agent="scout", repo="acme/shop")).entries
+    assert recalled.id == entry.id
 
 
 def test_what_a_job_proposes_is_its_agents_and_waits_for_a_person(service: Service) -> None:
