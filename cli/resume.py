@@ -33,6 +33,7 @@ def resume(
     from workflows.model.errors import Commands, UsageError
 
     service = service_here()
+    jobs.check_id(job_id)  # the hints repeat it
     if file and text:
         raise UsageError("the text is given twice: as words, and by --file", "leave one of them out")
     if (partial or other) and verb != "answer":

@@ -9,7 +9,7 @@ from activities.store import job_rows, schema, writers
 from activities.store.queries import insert_new, one, rows, scalars, write
 from workflows.model.rows import Records
 from workflows.model.settings import MERGE_LINE
-from workflows.model.states import ENDED_TASKS, TaskState
+from workflows.model.states import ENDED_TASKS, TaskState, WaitsFor
 from workflows.model.workers import UNRESOLVED
 
 if TYPE_CHECKING:
@@ -56,11 +56,15 @@ def open_bases(engine: Engine, repo: str) -> frozenset[str]:
 
 
 def to_merge(engine: Engine, since: float) -> list[tuple[str, str, float]]:
-    """List trees that ended done since then and were started with `merge = "line"`: root, repository, end (O6)."""
+    """List trees that ended done since then and were started with `merge = "line"`: root, repository, end (O6).
+
+    Those that a bound cut short are left to a person (G1.cut).
+    """
     trees, tasks = schema.trees, schema.tasks
     query = select(tasks.c.root_job_id, tasks.c.repo, tasks.c.ended_at)
     query = query.join(trees, trees.c.root_job_id == tasks.c.root_job_id)
     query = query.where(tasks.c.state == TaskState.DONE.value, tasks.c.ended_at > since)
+    query = query.where(tasks.c.waits_for != WaitsFor.START.value)
     query = query.where(trees.c.start[("settings", "merge")].as_string() == MERGE_LINE).order_by(tasks.c.ended_at)
     return [(root, repo, ended_at) for root, repo, ended_at in rows(engine, query)]
 

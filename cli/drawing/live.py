@@ -52,7 +52,9 @@ class Live(Drawing):
         self.view = View([], [], [])
         self._drawn: tuple[Screen, list[str]] | None = None
         self._fault: OSError | None = None
-        self._at_ctrl_z = signal.getsignal(signal.SIGTSTP)
+        self._changes_screen = False
+        self._arrived: list[int] = []
+        """Signals to handle as soon as the screen does not change."""
 
     def show(self, view: View) -> None:
         """Show this view; raise if the terminal is gone."""
@@ -67,6 +69,7 @@ class Live(Drawing):
         screen = screen_of(sys.stdout) or Screen(80)
         lines = framed(self.view, screen)
         if self._drawn != (screen, lines):
+            self._drawn = screen, lines
             self.update(Text("\n", no_wrap=True, overflow="crop").join(map(Text.from_ansi, lines)))
             try:
                 with self.console:  # in one piece
@@ -74,7 +77,6 @@ class Live(Drawing):
                     super().refresh()
             except OSError as fault:
                 self._fault = fault
-            self._drawn = screen, lines
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -87,25 +89,59 @@ class Live(Drawing):
 
     def leave(self) -> None:
         """Restore the terminal. Errors are ignored: it may be closed."""
-        if self.is_started:
-            with _holding_ctrl_z():
-                with suppress(OSError, ValueError):
-                    self.console.file.write(_WRAP)
-                    self.stop()
-                signal.signal(signal.SIGTSTP, self._at_ctrl_z)
+        with self._in_one_piece():
+            self._restore()
+        self._handle_arrived()
 
     def _enter(self) -> None:
-        self._drawn = None
-        with _holding_ctrl_z():
-            signal.signal(signal.SIGTSTP, self._suspended)
-            self.console.file.write(_NO_WRAP)
-            self.start(refresh=True)
+        with self._in_one_piece():
+            self._begin()
+        self._handle_arrived()
 
-    def _suspended(self, number: int, frame: FrameType | None) -> None:
-        """Restore the terminal at Ctrl-Z until `fg`."""
+    def _begin(self) -> None:
+        self._drawn = None
+        self.console.file.write(_NO_WRAP)
+        self.start(refresh=True)
+
+    def _restore(self) -> None:
+        if self.is_started:
+            with suppress(OSError, ValueError):
+                self.console.file.write(_WRAP)
+                self.stop()
+
+    @contextmanager
+    def _in_one_piece(self) -> Iterator[None]:
+        """Keep signals for later during the context: rich forgets what it began if one ends it halfway."""
+        self._changes_screen = True
+        try:
+            yield
+        finally:
+            self._changes_screen = False
+
+    def at_signal(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal with the terminal restored, but not while the screen changes."""
         del frame
-        with self.aside():
-            os.kill(os.getpid(), number)
+        if number == signal.SIGCONT:
+            self._drawn = None  # after a stop that no handler was told of, the shell's lines are on the screen
+        elif number not in self._arrived:
+            self._arrived.append(number)
+        self._handle_arrived()
+
+    def _handle_arrived(self) -> None:
+        """Suspend the process at Ctrl-Z until `fg`, raise KeyboardInterrupt at Ctrl-C, else SystemExit."""
+        entered = self.is_started
+        while self._arrived and not self._changes_screen:
+            with self._in_one_piece():
+                number = self._arrived.pop(0)
+                self._restore()
+                if number == signal.SIGTSTP:
+                    _suspend()
+                    if entered and not self._arrived:
+                        self._begin()
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            if number != signal.SIGTSTP:
+                raise SystemExit(128 + number)
 
     def print_whole(self) -> None:
         """Print the view on the normal screen, where it stays."""
@@ -117,7 +153,7 @@ class Live(Drawing):
 def live() -> Iterator[Live]:
     """Open a live view. At its end or Ctrl-C, leave the alternate screen and print the whole view."""
     shown = Live()
-    with _ended_by_signals():
+    with _handled_by(shown):
         try:
             yield shown
         except KeyboardInterrupt:
@@ -155,30 +191,24 @@ def _folding(line: str) -> Line:
     return line if isinstance(line, Line) and line.below is not None else prose(line)
 
 
-@contextmanager
-def _holding_ctrl_z() -> Iterator[None]:
-    """Deliver Ctrl-Z after the context, in which the screen changes; to the thread that draws, never."""
+def _suspend() -> None:
+    """Stop this process as Ctrl-Z does by default; Python would report a Ctrl-Z that came as the handler changed."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
+    handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTSTP)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
+    signal.signal(signal.SIGTSTP, handler)
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Raise SystemExit on SIGTERM and SIGHUP."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    mine = [number for number in before if before[number] is not signal.SIG_IGN]
-    for number in mine:
-        signal.signal(number, _end)
+def _handled_by(shown: Live) -> Iterator[None]:
+    """Let the view handle the signals that end, suspend or continue a command, except those that are ignored."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCONT)
+    before = {number: handler for number in numbers if (handler := signal.getsignal(number)) is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, shown.at_signal)
     try:
         yield
     finally:
-        for number in mine:
-            signal.signal(number, before[number])
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    del frame
-    raise SystemExit(128 + number)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -6,8 +6,10 @@ import shlex
 import shutil
 import signal
 import subprocess
+import termios
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from types import FrameType
 
 from cli.drawing.screens import Screen
 from cli.drawing.widths import width
@@ -47,12 +49,25 @@ def for_pager(text: str) -> str:
 
 
 def run(lines: Iterable[str]) -> None:
-    """Page the lines as they are produced, until the person leaves the pager, whose keys include Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Page the lines as they are produced, until the person leaves the pager, whose keys include Ctrl-C.
+
+    After a pager that was killed the terminal's settings are restored.
+    """
+    settings = None
+    with suppress(termios.error):
+        settings = termios.tcgetattr(1)
+    before = signal.signal(signal.SIGINT, _leave_to_the_pager)
     try:
         pager = subprocess.Popen(command(), stdin=subprocess.PIPE, errors="backslashreplace", env=environment_of())
         assert pager.stdin is not None
         with suppress(BrokenPipeError), pager:
             pager.stdin.writelines(lines)
+        if settings and pager.returncode < 0:
+            with suppress(termios.error):
+                termios.tcsetattr(1, termios.TCSADRAIN, settings)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _leave_to_the_pager(number: int, frame: FrameType | None) -> None:
+    """Do nothing. A pager would inherit SIG_IGN."""

@@ -99,6 +99,8 @@ WRONG: list[tuple[str, int, str]] = [
     ("restore /no/such", NOT_FOUND, "is not a backup"),
     ("restore /dev/null", NOT_FOUND, "is not a backup"),
     ("resume x", USAGE, "'x' is not a job id"),
+    ("resume '' --partial", USAGE, "'' is not a job id"),
+    ("resume '' fly", USAGE, "'' is not a job id"),
     (f"resume {JOB}", NOT_FOUND, f"no job {JOB}"),
     (f"resume {JOB} fly", USAGE, "'fly' is not a verb"),
     (f"resume {JOB} answer --round x", USAGE, "Invalid value for '--round'"),

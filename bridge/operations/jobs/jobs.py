@@ -56,12 +56,17 @@ class JobDetail:
     """The host of its attempt, begun or placed; empty while it has none, and where this is the only host."""
 
 
-def get(service: Service, job_id: str) -> JobRecord:
-    """Return one job; raise `NotFoundError` if it does not exist."""
+def check_id(job_id: str) -> None:
+    """Raise if this cannot be a job's id."""
     if ids.root_of(job_id) is None:
         raise UsageError(
             f"{job_id!r} is not a job id; they look like job-0c5e2v7q9a3k or job-0c5e2v7q9a3k.2", "service job list"
         )
+
+
+def get(service: Service, job_id: str) -> JobRecord:
+    """Return one job; raise `NotFoundError` if it does not exist."""
+    check_id(job_id)
     job = job_rows.get(service.store, job_id)
     if job is None:
         raise NotFoundError(f"no job {job_id}", "service job list")

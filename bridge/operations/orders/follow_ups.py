@@ -2,8 +2,7 @@
 it (ruling L10), and what revising it shares with these.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from bridge.operations.registry import agents
 from bridge.operations.service import Service
 from workflows.contract.models import Action
 from workflows.github.merge_gate import GateVerdict
-from workflows.model.errors import Commands, RefusedError, ServiceError, UsageError
+from workflows.model.errors import Commands, RefusedError, UsageError
 from workflows.model.event_kinds import BranchEventKind
 from workflows.model.event_payloads import BranchEvent
 from workflows.model.jobs import Work
@@ -84,14 +83,12 @@ def choose(service: Service, action: Action, repo: str, wanted: str, first: Sequ
     return next(able(service, action, repo, first), None)
 
 
-def able(service: Service, action: Action, repo: str, first: Sequence[str] = ()) -> Iterator[Agent]:
+def able(service: Service, action: Action, repo: str, first: Sequence[str] = ()) -> Generator[Agent]:
     """Yield the agents that may do this in a repository: those named first, then all others."""
     known = {agent.worker.name: agent for agent in agent_rows.every(service.store)}
     for name in dict.fromkeys([*first, *known]):
-        with suppress(ServiceError):
-            if name in known:
-                known[name].check(action, repo)
-                yield known[name]
+        if name in known and known[name].can(action, repo):
+            yield known[name]
 
 
 def refuse_without_base(tree: Branches) -> None:

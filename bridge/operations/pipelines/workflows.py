@@ -1,4 +1,4 @@
-"""The workflow of a pipeline run: starting it, ending it (ruling J4)."""
+"""The workflows of pipelines: starting, reopening and cancelling their runs (ruling J4), keeping their schedules."""
 
 import asyncio
 from collections.abc import Iterable

@@ -3,15 +3,20 @@
 import os
 import re
 import signal
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import redirect_stdout, suppress
+from io import StringIO
+from types import FrameType
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from activities.settings.home import Home
 from bridge.operations.service import Service
-from cli.drawing.live import View, framed
+from cli.drawing.live import View, framed, live
 from cli.drawing.screens import Screen
 from cli.drawing.viewport import Row
 from tests.bridge.seeds import ROOT
@@ -147,6 +152,65 @@ def test_a_view_that_is_suspended_comes_back(watching: Seat) -> None:
     watching.press(CTRL_C)
     assert watching.end() == 130
     assert watching.is_as_before()
+
+
+def test_a_view_that_was_stopped_from_outside_is_drawn_anew(service: Service) -> None:
+    with seated(("attention", "--watch")) as seat:
+        seat.until_shown("nothing waits")
+        seat.signal(signal.SIGSTOP)
+        os.write(seat.program, b"[1]+  Stopped\n$ fg\n")
+        seat.until_shown("$ fg")
+        seat.signal(signal.SIGCONT)
+        seat.until(lambda screen: not any("$ fg" in line for line in screen.shown))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP])
+def test_a_signal_at_any_step_of_a_change_leaves_the_terminal_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(os, "kill", lambda *_: None)  # a suspended process that goes on at once
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        step, ended = 0, False
+        while not ended:
+            step += 1
+            written, ended = signalled(number, step)
+            screen = Emulator(80, 24)
+            screen.feed(written.replace("\n", "\r\n"))
+            left = (screen.cursor, screen.wraps, not screen.alternate)
+            assert all(left), f"the signal came at step {step}"
+            assert number != signal.SIGTSTP or "the title" in screen.everything
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert step > 50
+
+
+OUTSIDE = ("Live.__init__", "Live.get_renderable", "Live.print_whole")
+"""What runs before the view handles signals, or after."""
+
+
+def signalled(number: int, at: int) -> tuple[str, bool]:
+    """Return what a view writes that is sent a signal at this step, and whether it ended before."""
+    steps = 0
+
+    def traced(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal steps
+        name = frame.f_code.co_qualname
+        if event == "line":
+            steps += 1
+            if steps == at:
+                signal.raise_signal(number)
+        return traced if name.startswith("Live.") and name not in OUTSIDE else None
+
+    written, tracing = StringIO(), sys.gettrace()
+    with redirect_stdout(written), suppress(KeyboardInterrupt, SystemExit):
+        try:
+            sys.settrace(traced)
+            with live() as shown:
+                shown.show(View(["the title"], [], ["the title"]))
+        finally:
+            sys.settrace(tracing)
+    return written.getvalue(), steps < at
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ from activities.settings.home import Home
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
+from tests.cli.seat import CTRL_C, seated
 from tests.cli.terminal import Printed, typed
 
 pytestmark = pytest.mark.ruling("N6", "K6")
@@ -62,6 +63,21 @@ def test_a_pager_that_is_left_early_is_no_fault(home: Home, many: Service) -> No
     printed = on_terminal(home, "job list --jobs", "head -n 1")
     assert (printed.code, printed.err) == (0, b"")
     assert printed.out.count(b"\n") == 1
+
+
+def test_a_pager_that_is_killed_leaves_the_terminal_as_it_was(home: Home, many: Service) -> None:
+    with seated(
+        ("job", "list", "--jobs"), environment={"PAGER": "sh -c 'stty -echo -icanon </dev/tty; kill -9 $$'"}
+    ) as seat:
+        assert seat.end() == 0
+        assert seat.is_as_before()
+
+
+def test_ctrl_c_ends_a_pager_that_does_nothing_about_it(home: Home, many: Service) -> None:
+    with seated(("job", "list", "--jobs"), environment={"PAGER": "sh -c 'echo paged; exec sleep 1000'"}) as seat:
+        seat.until_shown("paged")
+        seat.press(CTRL_C)
+        assert seat.end() == 0
 
 
 def test_an_error_is_told_behind_what_was_said(home: Home, many: Service) -> None:

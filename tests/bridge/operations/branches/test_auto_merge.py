@@ -14,7 +14,7 @@ from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
 from tests.bridge.grown import CODE, FILE, FIX, RECHECK, REPLAN, TASK_BRANCH, Grown, grown
 from tests.bridge.seeds import ROOT
-from workflows.model.states import TaskState
+from workflows.model.states import TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("O6")
 
@@ -58,6 +58,14 @@ def test_a_process_killed_before_the_record_makes_up_for_it(tree: Grown, monkeyp
     assert Finishing().look(tree.service) == [ROOT]
     assert len(branch_rows.recorded(tree.service.store, ROOT)) == 2
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
+
+
+@pytest.mark.ruling("G1.cut")
+def test_a_tree_that_was_cut_short_is_left_to_a_person(tree: Grown) -> None:
+    cut = seeds.task(state=TaskState.DONE, waits_for=WaitsFor.START, revision=3, ended_at=time.time())
+    seeds.write(tree.service, cut)
+    assert Finishing().look(tree.service) == []
+    assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
 
 
 def test_what_people_put_on_the_branch_is_kept(tree: Grown) -> None:

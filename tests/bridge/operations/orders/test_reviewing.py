@@ -144,3 +144,10 @@ async def test_a_repeated_call_starts_one(tree: Reviewed, begun: list[TreeInput]
         done = await follow_ups.review(tree.service, ROOT, actor="ann (cli)", root=root)
         assert (done.job_id, done.agent) == (root, "critic")
     assert len(begun) == 1
+
+
+def test_an_error_at_an_able_agent_is_not_swallowed(service: Service, tree: Reviewed) -> None:
+    able = follow_ups.able(service, Action.REVIEW, "acme/shop")
+    assert next(able).worker.name == "critic"
+    with pytest.raises(RefusedError, match="of the caller"):
+        able.throw(RefusedError("of the caller"))
