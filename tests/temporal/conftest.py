@@ -2,13 +2,16 @@
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from temporalio.client import Client
 
+from activities.settings.home import Home
 from bridge.operations.orders import resume, trees
+from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
 from tests.temporal.server import histories, replayer
 from tests.waiting import PATIENCE
 
@@ -43,3 +46,14 @@ def queue(request: pytest.FixtureRequest, queues: list[str]) -> str:
     """Return a task queue of the test's own."""
     queues.append(f"{request.node.name[:60]}-{uuid4().hex[:8]}")
     return queues[-1]
+
+
+@pytest_asyncio.fixture
+async def host(
+    client: Client, queue: str, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[PipelineHost]:
+    """Play a host whose stages wait for files in `$STAGE`."""
+    monkeypatch.setenv("STAGE", str(tmp_path / "stage"))
+    made = pipeline_host(client, queue, home, tmp_path)
+    yield made
+    made.touch("go")  # releases stages that still wait

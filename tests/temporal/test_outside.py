@@ -3,15 +3,12 @@
 import asyncio
 import json
 import subprocess
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from sqlalchemy import update
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 
 from activities import ended_outside
 from activities.ended_outside import OutsideWatch
@@ -19,7 +16,6 @@ from activities.host import heartbeat
 from activities.host.context import Context
 from activities.sealing import seal_key
 from activities.sealing.converter import sealed
-from activities.settings.home import Home
 from activities.store import attempt_rows, event_rows, job_rows, outbox, round_rows, schema, writers
 from activities.store.leader import Chore, Leader
 from bridge.daemon.server import find_program
@@ -29,7 +25,7 @@ from bridge.operations.pipelines import definitions
 from cli.main import main
 from tests.bridge import seeds
 from tests.keys import turn
-from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
+from tests.temporal.pipeline_stage import PipelineHost
 from tests.temporal.server import speaking
 from tests.waiting import until
 from workflows.model import ids
@@ -40,16 +36,6 @@ from workflows.model.states import JobState, TaskState
 from workflows.temporal import calls, search
 
 REASON = "by hand, for a test"
-
-
-@pytest_asyncio.fixture
-async def host(
-    client: Client, queue: str, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[PipelineHost]:
-    monkeypatch.setenv("STAGE", str(tmp_path / "stage"))
-    made = pipeline_host(client, queue, home, tmp_path)
-    yield made
-    made.touch("go")  # releases stages that still wait
 
 
 async def temporal(host: PipelineHost, verb: str, workflow_id: str, *words: str) -> None:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.common import RawValue, RetryPolicy
 
 from activities.pipelines import plan as planning
-from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import attempt_rows, job_rows, tree_rows
 from activities.store.registry import host_rows
@@ -24,7 +22,7 @@ from bridge.operations.pipelines.runs import ActiveRunError, RunFilter, RunView
 from bridge.operations.service import Service
 from cli import pipeline
 from tests.temporal.people import failed_tasks, shows
-from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
+from tests.temporal.pipeline_stage import PipelineHost
 from tests.temporal.server import speaking
 from tests.waiting import until
 from workflows.model import ids
@@ -42,14 +40,10 @@ HEAD = "name: p\nrepo: acme/shop\n"
 
 
 @pytest_asyncio.fixture
-async def host(
-    client: Client, queue: str, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[PipelineHost]:
-    monkeypatch.setenv("STAGE", str(tmp_path / "stage"))
-    made = pipeline_host(client, queue, home, tmp_path)
-    yield made
-    made.touch("go")  # releases stages that still wait
-    await workflows.delete(made.service, made.name)
+async def host(host: PipelineHost) -> AsyncIterator[PipelineHost]:
+    yield host
+    host.touch("go")
+    await workflows.delete(host.service, host.name)
 
 
 def shell(name: str, command: str, **more: object) -> str:

@@ -1,34 +1,20 @@
 """A workflow task that dies with its worker times out soon, in every type of workflow."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from temporalio.client import Client
 
-from activities.settings.home import Home
 from bridge.operations.orders import new_jobs
 from bridge.operations.orders.new_jobs import NewJob
 from tests.temporal.host import Host, ended, script, serving, start
-from tests.temporal.pipeline_stage import PipelineHost, pipeline_host
+from tests.temporal.pipeline_stage import PipelineHost
 from tests.temporal.server import histories
 from tests.tree.simulator import delegation
 from tests.waiting import until
 from workflows.temporal.calls import TASK_TIMEOUT
 
 pytestmark = pytest.mark.ruling("engine:restores")
-
-
-@pytest_asyncio.fixture
-async def host(
-    client: Client, queue: str, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[PipelineHost]:
-    monkeypatch.setenv("STAGE", str(tmp_path / "stage"))
-    made = pipeline_host(client, queue, home, tmp_path)
-    yield made
-    made.touch("go")
 
 
 async def timeouts(client: Client, queue: str, *wanted: str) -> dict[str, timedelta]:

@@ -104,3 +104,14 @@ def hosts(home: Home, repo: Path, tmp_path: Path) -> "Hosts":
         return Stage(context, Jobs(context, {"shell": Shell(())}, Slots(context.settings)), repo, own.root)
 
     return Hosts(forge, stage)
+
+
+@pytest.fixture
+def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the agents' programs a home of a person's that has no settings yet."""
+    home = tmp_path / "h"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR", "KIMI_CODE_HOME", "KIMI_MODEL_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return home

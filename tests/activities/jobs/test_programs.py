@@ -22,16 +22,7 @@ from workflows.model.rows import Records
 from workflows.model.spend import Usage
 from workflows.model.states import JobState
 
-
-@pytest.fixture(autouse=True)
-def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    home = tmp_path / "h"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR", "KIMI_CODE_HOME", "KIMI_MODEL_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    return home
-
+pytestmark = pytest.mark.usefixtures("users_home")
 
 SAYS = {"runtime_a": "codex(RESULT, 1000)", "runtime_b": "claude(RESULT)", "runtime_c": "kimi(RESULT)"}
 USED = {

@@ -18,20 +18,12 @@ from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState
 from workflows.model.workers import SessionScope
 
+pytestmark = pytest.mark.usefixtures("users_home")
+
 ROOT = "job-0123456789ab"
 SAYS = {"runtime_a": "codex(RESULT, 1000 * number)", "runtime_b": "claude(RESULT)", "runtime_c": "kimi(RESULT)"}
 SEEN = '(here / f"seen{number}").write_text(json.dumps([prompt, os.getcwd()]))\n'
 APPROVED = 'print(\'{"service_result": {"decision": "approved", "summary": "fine"}}\')\n'
-
-
-@pytest.fixture(autouse=True)
-def users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    home = tmp_path / "h"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR", "KIMI_CODE_HOME", "KIMI_MODEL_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    return home
 
 
 def kept(run: JobRun, scope: SessionScope = SessionScope.TREE) -> JobRun:
