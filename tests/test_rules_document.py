@@ -2,8 +2,11 @@
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import pytest
 
@@ -92,6 +95,48 @@ def test_the_courses_name_functions_that_their_files_define(document: str) -> No
 def code(text: str) -> list[str]:
     """Return what a text has between backticks."""
     return re.findall(r"`([\w.]+)`", text)
+
+
+WRITTEN = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\([^`\n]*\))?`")
+"""A name in code, also a dotted one or a call."""
+PROSE = re.compile(r'^ *"""[\s\S]*?"""|(?:^|  )# [^\n]*', re.MULTILINE)
+"""A docstring or a comment."""
+EXAMPLE = "one__2"
+INSTALLED = (sys.stdlib_module_names | packages_distributions().keys()) - {*SOURCES}
+CODE = (".py", ".html", ".js", ".css")
+
+
+@cache
+def words() -> frozenset[str]:
+    """Return every word of the code and its files' names, without comments, docstrings and the examples below."""
+    code_files = [path for folder in SOURCES for path in (ROOT / folder).rglob("*") if path.suffix in CODE]
+    scripts = [path for path in (ROOT / "dev-cluster").iterdir() if path.is_file() and not path.suffix]
+    texts = [PROSE.sub("", path.read_text()) for path in (*code_files, *scripts) if path != Path(__file__)]
+    return frozenset(re.findall(r"\w+", " ".join([*files(), *texts])))
+
+
+def prose_of_code() -> Iterator[tuple[str, str]]:
+    """Yield the documents about code, and each module's docstring."""
+    for document in DOCUMENTS:
+        yield document, (ROOT / document).read_text()
+    for path in (path for folder in SOURCES for path in (ROOT / folder).rglob("*.py")):
+        text = path.read_text()
+        yield str(path.relative_to(ROOT)), text.split('"""', 2)[1] if text.startswith('"""') else ""
+
+
+def unknown_names(text: str) -> list[str]:
+    """Return the names in code that neither the project nor an installed package has."""
+    names = [name for name in WRITTEN.findall(text) if name != EXAMPLE and name.partition(".")[0] not in INSTALLED]
+    return [name for name in names if not words().issuperset(name.split("."))]
+
+
+def test_prose_names_what_the_code_has() -> None:
+    assert [f"{place}: {name}" for place, text in prose_of_code() for name in unknown_names(text)] == []
+
+
+def test_a_name_that_the_code_lacks_is_found() -> None:
+    text = "`JobRecord`, `signal.alarm(3)`, `workflows.tree.brandished()`, `[worker].slots`, `Brandisher`, `x y`"
+    assert unknown_names(text) == ["workflows.tree.brandished", "Brandisher"]
 
 
 @cache

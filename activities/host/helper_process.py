@@ -2,7 +2,7 @@
 (N3).
 
 No library: the pools of `concurrent.futures` and `multiprocessing` break, or wait for ever, once one of their processes
-is killed, which is how a deadline ends one here. Those of `pebble` (LGPL) survive that, but share one locked channel,
+is killed, which is how a deadline ends one here. Those of pebble (LGPL) survive that, but share one locked channel,
 ask with SIGTERM from a thread of the worker first, and know no stopped process. A program of its own loads a module
 once, in the control group of the agents, and forks helpers. A helper handles one call after another, and ends when it
 is idle; the kernel ends it with the worker, at its deadline, and before others when memory runs out.
