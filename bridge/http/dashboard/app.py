@@ -29,7 +29,7 @@ from bridge.http.dashboard.frame.page import (
     fields_of,
     nothing_here,
 )
-from bridge.http.dashboard.frame.session import Session, Sessions
+from bridge.http.dashboard.frame.session import DashboardSession, Sessions
 from bridge.http.dashboard.pages import ACTIONS, PAGES, PLAIN
 from bridge.http.dashboard.web_ui import WebUi
 from bridge.http.gates.gate import header
@@ -240,7 +240,7 @@ class _Dashboard:
         page, asked = self._page_at(show, form.asked.session)
         return HTMLResponse(await read(self._whole, page, asked, outcome.notes, form.fields), outcome.status)
 
-    def _page_at(self, path: str, session: Session) -> tuple[PageView, PageRequest]:
+    def _page_at(self, path: str, session: DashboardSession) -> tuple[PageView, PageRequest]:
         """Return the page at a path."""
         parts = urlsplit(path)
         scope = {"type": "http", "method": "GET", "path": parts.path, "root_path": "", "headers": []}
@@ -267,7 +267,7 @@ class _Dashboard:
         if origin is None or not is_own(origin, host, self._service.settings.bridge.url):
             raise ForbiddenOriginError("a form must be sent by a page of the dashboard itself")
 
-    def _session(self, request: Request, rate: Rate | None = None) -> Session | None:
+    def _session(self, request: Request, rate: Rate | None = None) -> DashboardSession | None:
         session = self._sessions.of(request.scope)
         call = call_of(request.scope)
         call.caller = f"session {session.key}" if session else ""
@@ -303,7 +303,7 @@ class _Dashboard:
         inner = render.render_template(page.template, values | {"faults": faults, "sent": sent})
         return _frame(inner, values | {"notes": [note for note in notes if note not in faults.values()]})
 
-    def _answer_error(self, session: Session | None, error: ServiceError) -> Response:
+    def _answer_error(self, session: DashboardSession | None, error: ServiceError) -> Response:
         """Answer a script's form with the error's sentence, which the script shows beside the typed text."""
         headers = {"hx-reswap": "none", "hx-trigger": json.dumps({"trouble": _sentence(error)})}
         if isinstance(error, RateLimitedError):
@@ -333,7 +333,7 @@ def _for_strangers(why: str, to: str = "", *, again: bool = False) -> str:
     return render.render_template("stranger.html", values)
 
 
-def _page_request(request: Request, session: Session) -> PageRequest:
+def _page_request(request: Request, session: DashboardSession) -> PageRequest:
     query = dict(request.query_params)
     if any("\0" in value for value in (*query.values(), *request.path_params.values())):
         raise UsageError("the address holds U+0000")

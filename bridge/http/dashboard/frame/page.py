@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from bridge.http.dashboard.frame.session import Session
+from bridge.http.dashboard.frame.session import DashboardSession
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import TooLargeError
 from bridge.operations.service import Service
@@ -25,7 +25,7 @@ class PageRequest:
     """A request for a page: path, parameters, session."""
 
     path: str
-    session: Session
+    session: DashboardSession
     params: Mapping[str, str] = field(default_factory=dict)
     """Parameters in the path."""
     query: Mapping[str, str] = field(default_factory=dict)

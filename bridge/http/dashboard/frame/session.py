@@ -22,7 +22,7 @@ SECONDS = 7 * 86_400
 
 
 @dataclass(frozen=True)
-class Session:
+class DashboardSession:
     """One browser of one person."""
 
     key: str
@@ -50,7 +50,7 @@ class Sessions:
         value = f"{_text(content)}.{_text(self._signature(b'session', content))}"
         return f"{self.cookie}={value}; Path=/ui; Max-Age={SECONDS}; HttpOnly; SameSite=Strict"
 
-    def of(self, scope: Scope) -> Session | None:
+    def of(self, scope: Scope) -> DashboardSession | None:
         """Return the session of a request, from its cookie; None without a cookie that the bridge has signed."""
         pairs = (pair.strip().partition("=") for pair in (header(scope, b"cookie") or "").split(";"))
         value = next((value for name, _, value in pairs if name == self.cookie), "")
@@ -65,7 +65,7 @@ class Sessions:
         if session["since"] + SECONDS < time.time():
             return None
         form_token = _text(self._signature(b"form", session["key"].encode()))
-        return Session(session["key"], session["actor"], form_token)
+        return DashboardSession(session["key"], session["actor"], form_token)
 
     def _signature(self, purpose: bytes, of: bytes) -> bytes:
         """Sign a value. Without a token the signature is random, so that no cookie matches it."""

@@ -61,10 +61,9 @@ async def _comment(service: Service, form: SubmittedForm) -> Done:
     made = await revising.revise(service, job_id, feedback, actor=form.actor, channel=CHANNEL)
     if made.again:
         return Done((ActionNote("The leg runs again with your comments.", about=job_id),), f"/ui/jobs/{job_id}")
-    note = f"{made.agent} works on your comments. When it has succeeded, merge its job."
-    return Done(
-        (ActionNote(note, hint=f"service job merge {made.job_id}", about=made.job_id),), f"/ui/trees/{made.job_id}"
-    )
+    text = f"{made.agent} works on your comments. When it has succeeded, merge its job."
+    note = ActionNote(text, hint=f"service job merge {made.job_id}", about=made.job_id)
+    return Done((note,), f"/ui/trees/{made.job_id}")
 
 
 def _comments(form: SubmittedForm) -> list[DiffComment]:

@@ -41,6 +41,7 @@ def _one(service: Service, asked: PageRequest) -> Mapping[str, object]:
     run = runs.show_run(service, asked.params["run_id"])
     chosen = _choose_stage(run, asked.query.get("stage", ""))
     attempt = asked.query.get("attempt", "")
+    number = int(attempt) if re.fullmatch("[0-9]{1,9}", attempt) else None
     return {
         "title": f"Run of {run.pipeline}",
         "run": run,
@@ -49,8 +50,7 @@ def _one(service: Service, asked: PageRequest) -> Mapping[str, object]:
         "definition": runs.definition_of_run(service, run.id),
         "registered": any(pipeline.name == run.pipeline for pipeline in definitions.every(service)),
         "decided": decision_label,
-        "log": chosen
-        and _output_of(service, run, chosen, int(attempt) if re.fullmatch("[0-9]{1,9}", attempt) else None),
+        "log": chosen and _output_of(service, run, chosen, number),
         "chosen": chosen,
     }
 

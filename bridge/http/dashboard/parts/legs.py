@@ -115,9 +115,8 @@ def merge(service: Service, job_ids: Sequence[str], form: SubmittedForm) -> Done
         )
         return Done(tuple(notes))
     kept = "The default branch" if what.default else "Your checkout"
-    return Done(
-        (*notes, ActionNote(f"{kept} is as it was. To take the work over, type it there.", hint=what.taking_over))
-    )
+    text = f"{kept} is as it was. To take the work over, type it there."
+    return Done((*notes, ActionNote(text, hint=what.taking_over)))
 
 
 def drop(service: Service, job_id: str, form: SubmittedForm) -> ActionNote:
