@@ -23,9 +23,9 @@ def reaches_itself(deps: dict[str, list[str]], start: str) -> bool:
 @pytest.mark.ruling("A4")
 @given(GRAPHS)
 def test_a_cycle_is_named_exactly_when_there_is_one(deps: dict[str, list[str]]) -> None:
-    found = list(cycles(deps))
-    assert bool(found) == any(reaches_itself(deps, leg) for leg in deps)
-    for path in found:
+    paths = list(cycles(deps))
+    assert bool(paths) == any(reaches_itself(deps, leg) for leg in deps)
+    for path in paths:
         assert path[0] == path[-1]
         assert len(path) > 2
         assert all(after in deps[before] for before, after in pairwise(path))

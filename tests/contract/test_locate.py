@@ -85,9 +85,9 @@ def test_empty_objects_are_objects(empty: str) -> None:
 @pytest.mark.ruling("A1")
 def test_the_key_need_not_come_first() -> None:
     whole = {"type": "result", "usage": {"a": [{"b": "}"}]}, KEY: BODY}
-    (found,) = locate(f"prose {json.dumps(whole)} prose")
-    assert isinstance(found, Candidate)
-    assert found.value == whole
+    (candidate,) = locate(f"prose {json.dumps(whole)} prose")
+    assert isinstance(candidate, Candidate)
+    assert candidate.value == whole
 
 
 @pytest.mark.ruling("A1")
@@ -130,10 +130,10 @@ def test_candidates_come_in_the_order_they_begin() -> None:
     ],
 )
 def test_a_truncated_object_says_how_far_it_got(cut: str, where: str) -> None:
-    (found,) = locate(f"prose {cut}")
-    assert isinstance(found, Broken)
-    assert where in found.message
-    assert ("truncated" in found.message) == (where != "not valid JSON")
+    (broken,) = locate(f"prose {cut}")
+    assert isinstance(broken, Broken)
+    assert where in broken.message
+    assert ("truncated" in broken.message) == (where != "not valid JSON")
 
 
 @pytest.mark.ruling("A2")
@@ -155,9 +155,9 @@ def test_a_truncated_object_says_how_far_it_got(cut: str, where: str) -> None:
     ],
 )
 def test_what_is_no_json_says_why(text: str, says: str) -> None:
-    (found,) = locate(text)
-    assert isinstance(found, Broken)
-    assert says in found.message
+    (broken,) = locate(text)
+    assert isinstance(broken, Broken)
+    assert says in broken.message
 
 
 PROSE = st.one_of(TEXT, st.lists(st.one_of(TEXT, HOSTILE, st.sampled_from(list('{}[]":,\\ \n')))).map("".join))
@@ -202,18 +202,18 @@ def test_every_complete_object_is_what_a_plain_search_finds(text: str) -> None:
 
 def every_object(text: str) -> list[str]:
     """Find the objects the slow way: try to parse one at every brace."""
-    found = []
+    objects = []
     for start, char in enumerate(text):
         try:
             value = json.JSONDecoder().raw_decode(text, start)[0] if char == "{" else None
         except ValueError:
             continue
         if isinstance(value, dict) and KEY in value:
-            found.append(json.dumps(value[KEY]))
-    return found
+            objects.append(json.dumps(value[KEY]))
+    return objects
 
 
 @pytest.mark.ruling("A1")
 def test_of_very_many_candidates_the_last_thousand_are_looked_at() -> None:
-    found = values("\n".join(json.dumps({KEY: number}) for number in range(1_002)))
-    assert found == list(range(2, 1_002))
+    numbers = values("\n".join(json.dumps({KEY: number}) for number in range(1_002)))
+    assert numbers == list(range(2, 1_002))

@@ -84,7 +84,7 @@ def test_a_common_slip_is_named_as_what_it_is(output: str, says: str) -> None:
 
 @pytest.mark.ruling("A7")
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("word", "meant"),
     [
         ("done", "implemented"),
         ("Completed", "implemented"),
@@ -92,8 +92,8 @@ def test_a_common_slip_is_named_as_what_it_is(output: str, says: str) -> None:
         ("LGTM", "approved"),
     ],
 )
-def test_a_word_for_a_decision_is_answered_with_the_decision(said: str, meant: str) -> None:
-    (line,) = rejected(whole(decision=said))
+def test_a_word_for_a_decision_is_answered_with_the_decision(word: str, meant: str) -> None:
+    (line,) = rejected(whole(decision=word))
     assert line.endswith(f'did you mean "{meant}"?')
 
 

@@ -58,11 +58,11 @@ def test_each_text_may_be_as_long_as_its_bound_and_no_longer(owner: str, name: s
     for length, allowed in ((bound.characters, True), (bound.characters + 1, False)):
         text = "x" * length
         body = body_with(owner, name, [text] if several else text)
-        found = faults(body)
-        assert (found == []) is allowed, found
+        lines = faults(body)
+        assert (lines == []) is allowed, lines
         assert fits({KEY: body}, SCHEMA) is allowed
         if not allowed and name != "worktree":
-            (line,) = found
+            (line,) = lines
             assert f"must be at most {bound.characters:,} characters, not {length:,}" in line
             assert name in line
 
@@ -71,8 +71,8 @@ def test_each_text_may_be_as_long_as_its_bound_and_no_longer(owner: str, name: s
 def test_bytes_are_bounded_too(owner: str, name: str, of: str) -> None:
     bound = BOUNDS[of]
     text = "x" + ("\U0001f600" if of == "artifact" else "\x01") * (bound.characters - 1)
-    found = faults(body_with(owner, name, [text] if name in COUNTS else text))
-    assert f"must be at most {bound.bytes:,} bytes, not {size(text) - 2:,}" in "\n".join(found)
+    lines = faults(body_with(owner, name, [text] if name in COUNTS else text))
+    assert f"must be at most {bound.bytes:,} bytes, not {size(text) - 2:,}" in "\n".join(lines)
 
 
 @pytest.mark.parametrize("name", ["capabilities", "artifacts", "choices"])
@@ -100,8 +100,8 @@ def test_the_questions_and_the_delegations_of_one_result_are_bounded_together() 
         {**LEG, "agent": "x", "id": f"l{n}", "phase": "p" * 200, "model": "m" * 200, "effort": "e" * 64}
         for n in range(256)
     ]
-    found = faults({"decision": "approved", "summary": "s", "human_questions": questions, "delegations": legs})
-    assert [line.rpartition(" bytes")[0] for line in found] == [
+    lines = faults({"decision": "approved", "summary": "s", "human_questions": questions, "delegations": legs})
+    assert [line.rpartition(" bytes")[0] for line in lines] == [
         f"delegations must be at most {DELEGATIONS_BYTES:,}",
         f"human_questions must be at most {QUESTIONS_BYTES:,}",
     ]

@@ -27,9 +27,9 @@ def faults(**members: Any) -> list[str]:
 
 def leg_faults(**members: Any) -> list[str]:
     """Return the lines for a valid delegation with these members changed, without their prefix."""
-    found = faults(delegations=[{**LEG, **members}])
-    assert all(line.startswith('delegations[0] (id "a"): ') for line in found), found
-    return [line.removeprefix('delegations[0] (id "a"): ') for line in found]
+    lines = faults(delegations=[{**LEG, **members}])
+    assert all(line.startswith('delegations[0] (id "a"): ') for line in lines), lines
+    return [line.removeprefix('delegations[0] (id "a"): ') for line in lines]
 
 
 class TestDecisionAndSummary:
@@ -156,10 +156,10 @@ class TestDelegations:
     @pytest.mark.ruling("A9")
     @pytest.mark.parametrize("own_id", ["-a", ".a", "a b", "a/b", "x" * 65, "é", "a\n", "a\0"])
     def test_ids_that_are_not(self, own_id: str) -> None:
-        found = faults(delegations=[{**LEG, "id": own_id}])
+        lines = faults(delegations=[{**LEG, "id": own_id}])
         rule = 'id must be 1 to 64 letters, digits, ".", "_" or "-", beginning with a letter or digit'
-        assert found[-1].endswith(rule)
-        assert all("\n" not in line and "\0" not in line for line in found)
+        assert lines[-1].endswith(rule)
+        assert all("\n" not in line and "\0" not in line for line in lines)
 
     @pytest.mark.ruling("spec:validation.unique")
     def test_ids_are_unique(self) -> None:
@@ -419,9 +419,9 @@ class TestHygiene:
 
     @pytest.mark.ruling("A4")
     def test_no_output_makes_endless_faults(self) -> None:
-        found = faults(changes_made=[1] * 10_000)
-        assert len(found) == MOST + 1
-        assert found[-1] == f"and {10_000 - MOST} more faults of the same result"
+        lines = faults(changes_made=[1] * 10_000)
+        assert len(lines) == MOST + 1
+        assert lines[-1] == f"and {10_000 - MOST} more faults of the same result"
 
     @pytest.mark.ruling("A4")
     def test_a_long_chain_is_no_recursion(self) -> None:

@@ -64,11 +64,15 @@ def of(*stages: dict[str, object], **fields: object) -> str:
 
 
 def test_a_whole_yaml_file_is_read() -> None:
-    found = read(WHOLE, Format.YAML)
-    lint, build, review = found.stages
-    assert (found.name, found.repo, found.enabled) == ("nightly", "acme/shop", False)
-    assert found.schedule is not None
-    assert (found.schedule.cron, found.schedule.jitter, found.schedule.timezone) == ("0 3 * * 1-5", "5m", "Europe/Rome")
+    definition = read(WHOLE, Format.YAML)
+    lint, build, review = definition.stages
+    assert (definition.name, definition.repo, definition.enabled) == ("nightly", "acme/shop", False)
+    assert definition.schedule is not None
+    assert (definition.schedule.cron, definition.schedule.jitter, definition.schedule.timezone) == (
+        "0 3 * * 1-5",
+        "5m",
+        "Europe/Rome",
+    )
     assert isinstance(lint, ShellStage)
     assert isinstance(build, ShellStage)
     assert isinstance(review, AgentStage)
@@ -84,10 +88,10 @@ def test_a_whole_yaml_file_is_read() -> None:
 
 
 def test_a_toml_file_is_read() -> None:
-    found = read(TOML, Format.TOML)
-    (ask,) = found.stages
+    definition = read(TOML, Format.TOML)
+    (ask,) = definition.stages
     assert isinstance(ask, AgentStage)
-    assert (found.repo, found.enabled, ask.agent) == (None, True, "scout")
+    assert (definition.repo, definition.enabled, ask.agent) == (None, True, "scout")
     assert ask.success == (Decision.APPROVED, Decision.IMPLEMENTED, Decision.SKIPPED)
 
 
@@ -151,8 +155,8 @@ def test_every_fault_is_reported_at_once_with_the_nearest_key() -> None:
     ],
 )
 def test_a_fault_has_a_sentence(text: str, fault: str) -> None:
-    found = faults(text)
-    assert found[0].startswith(fault), found
+    lines = faults(text)
+    assert lines[0].startswith(fault), lines
 
 
 def test_toml_that_is_none_says_where() -> None:
@@ -160,10 +164,12 @@ def test_toml_that_is_none_says_where() -> None:
 
 
 def test_words_that_old_yaml_took_for_booleans_are_words() -> None:
-    found = read("name: off\nenabled: false\nstages: [{id: no, kind: shell, command: y, env: {A: on}}]", Format.YAML)
-    (only,) = found.stages
+    definition = read(
+        "name: off\nenabled: false\nstages: [{id: no, kind: shell, command: y, env: {A: on}}]", Format.YAML
+    )
+    (only,) = definition.stages
     assert isinstance(only, ShellStage)
-    assert (found.name, found.enabled, only.id, only.env) == ("off", False, "no", {"A": "on"})
+    assert (definition.name, definition.enabled, only.id, only.env) == ("off", False, "no", {"A": "on"})
 
 
 @given(st.text(max_size=200), st.sampled_from(Format))

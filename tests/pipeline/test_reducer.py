@@ -138,12 +138,12 @@ def test_branches_travel_with_what_is_started() -> None:
     player = Player(agent("a"), shell("b", "a"), agent("c", "a"))
     outcome = StageOutcome(state=StageState.SUCCEEDED, branches=("service/1",))
     todo = player.feed(StageEnded(player.now, "a", 1, outcome))
-    told = [
+    branches = [
         c.run.branch_deps if isinstance(c, RunShell) else c.tree.branch_deps
         for c in todo
         if isinstance(c, RunShell | RunTree)
     ]
-    assert told == [("service/1",), ("service/1",)]
+    assert branches == [("service/1",), ("service/1",)]
 
 
 def test_a_run_waits_with_the_tree_of_its_stage_and_goes_on_with_it() -> None:

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.ruling("M4")
 
 
 @pytest.mark.parametrize(
-    ("cron", "said"),
+    ("cron", "words"),
     [
         ("0 3 * * *", "every day at 03:00"),
         ("5 14 * * 1-5", "every Monday to Friday at 14:05"),
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.ruling("M4")
         ("@every 5m", "every 5m"),
     ],
 )
-def test_the_usual_ones_are_said_in_words(cron: str, said: str) -> None:
-    assert in_words(Schedule(cron=cron)) == f"{said} (UTC)"
+def test_the_usual_ones_are_said_in_words(cron: str, words: str) -> None:
+    assert in_words(Schedule(cron=cron)) == f"{words} (UTC)"
 
 
 @pytest.mark.parametrize(

@@ -66,16 +66,16 @@ def test_what_a_person_writes_is_read_as_answers(
     body: str, ids: list[str], answers: dict[str, str] | None, guidance: str
 ) -> None:
     wanted = answers if answers is not None else {"store": "memory\n\nand no\nother: thing", "limit": "1"}
-    found = parse(body, ids)
-    assert (found.by_id, found.guidance) == (wanted, guidance)
+    read = parse(body, ids)
+    assert (read.by_id, read.guidance) == (wanted, guidance)
 
 
 @pytest.mark.ruling("F5", "spec:states.resume_answer")
 def test_what_stands_in_an_ids_place_is_named_wherever_it_stands() -> None:
-    found = parse("stroe: x\na: 1\nlimt: 2\nhttps://x: y\nat 12:30\nlimt: 3\nb: 2", ["a", "b"])
-    assert found.unmatched == ("stroe", "limt")
-    assert found.by_id["a"] == "1\nlimt: 2\nhttps://x: y\nat 12:30\nlimt: 3", "text runs on until the next known id"
-    assert found.guidance == "stroe: x"
+    answers = parse("stroe: x\na: 1\nlimt: 2\nhttps://x: y\nat 12:30\nlimt: 3\nb: 2", ["a", "b"])
+    assert answers.unmatched == ("stroe", "limt")
+    assert answers.by_id["a"] == "1\nlimt: 2\nhttps://x: y\nat 12:30\nlimt: 3", "text runs on until the next known id"
+    assert answers.guidance == "stroe: x"
     assert len(parse("\n".join(f"x{n}: y" for n in range(99)), ["a", "b"]).unmatched) == MOST_UNMATCHED
 
 
@@ -87,10 +87,10 @@ _TEXT = st.text(st.characters(exclude_categories=[]), max_size=40)
 @given(ids=_IDS, body=st.lists(st.one_of(_TEXT, st.sampled_from(["a: x", "b:", "'", '"'])), max_size=5).map("\n".join))
 @example(ids=["a"], body='"')
 def test_every_word_is_kept_and_only_known_ids_are_answered(ids: list[str], body: str) -> None:
-    found = parse(body, ids)
-    assert set(found.by_id) <= set(ids)
-    assert all(text.strip() for text in found.by_id.values())
-    kept = " ".join([*found.by_id, *found.by_id.values(), found.guidance])
+    answers = parse(body, ids)
+    assert set(answers.by_id) <= set(ids)
+    assert all(text.strip() for text in answers.by_id.values())
+    kept = " ".join([*answers.by_id, *answers.by_id.values(), answers.guidance])
     for word in body.split():
         if word.isalnum() and word.isascii() and word not in ids:
             assert word in kept
@@ -180,12 +180,12 @@ def test_a_round_is_extended_by_a_year_at_most() -> None:
 
 def refused(text: str, asks: Asks = TWO, *, partial: bool = False, other: bool = False) -> tuple[str, list[str]]:
     """Return the faults, and the suggested lines."""
-    found = refuse_incomplete(text, asks, Meant(partial, other), JOB, "round 1 of job-1")
-    assert found is not None
-    assert found.kind is ResumeFault.NOT_WHOLE
-    faults, _, rest = found.message.removeprefix("nothing is recorded: ").rpartition(". ")
+    refusal = refuse_incomplete(text, asks, Meant(partial, other), JOB, "round 1 of job-1")
+    assert refusal is not None
+    assert refusal.kind is ResumeFault.NOT_WHOLE
+    faults, _, rest = refusal.message.removeprefix("nothing is recorded: ").rpartition(". ")
     assert rest.startswith("round 1 of job-1 asks store")
-    lines = found.data["commands"]
+    lines = refusal.data["commands"]
     assert isinstance(lines, list)
     return faults, lines
 
@@ -247,11 +247,11 @@ def test_an_id_of_nothing_is_refused_unless_it_is_meant_as_text() -> None:
 
 
 @pytest.mark.ruling("F5", "F5.whole")
-@pytest.mark.parametrize("said", ["Note: keep it small", "colour: red", "Note:\n- keep it small\n- todo: later"])
-def test_a_bare_answer_to_the_only_question_may_begin_with_a_word_and_a_colon(said: str) -> None:
-    assert taken(said, ONE)
-    assert parse(said, list(ONE)).by_id == {"store": said}
-    assert refused(f"store: redis\n{said}", ONE)[0].startswith(f"`{said.partition(':')[0]}` is not a question")
+@pytest.mark.parametrize("text", ["Note: keep it small", "colour: red", "Note:\n- keep it small\n- todo: later"])
+def test_a_bare_answer_to_the_only_question_may_begin_with_a_word_and_a_colon(text: str) -> None:
+    assert taken(text, ONE)
+    assert parse(text, list(ONE)).by_id == {"store": text}
+    assert refused(f"store: redis\n{text}", ONE)[0].startswith(f"`{text.partition(':')[0]}` is not a question")
 
 
 @pytest.mark.ruling("F5.whole")
@@ -264,9 +264,9 @@ def test_a_text_outside_the_choices_names_them_and_the_nearest() -> None:
         f"service resume {JOB} answer {typed} --partial",
         f"service resume {JOB} answer 'store: reddis' {typed} --other",
     ]
-    found = refuse_incomplete("store: x\nlimit: 5", TWO, Meant(), JOB, "round 1 of job-1")
-    assert found is not None
-    assert found.message.endswith("round 1 of job-1 asks store (redis | memory); limit")
+    refusal = refuse_incomplete("store: x\nlimit: 5", TWO, Meant(), JOB, "round 1 of job-1")
+    assert refusal is not None
+    assert refusal.message.endswith("round 1 of job-1 asks store (redis | memory); limit")
     assert taken("store: reddis\nlimit: 5", other=True)
     assert not taken("store: reddis", other=True), "what is missing is another matter"
     assert taken("store: reddis", other=True, partial=True)
@@ -295,20 +295,20 @@ _LOWER_IDS = st.lists(st.from_regex(r"[a-z][a-z0-9._-]{0,5}", fullmatch=True), m
 def test_what_is_taken_answers_everything_and_what_is_refused_says_what_to_type(
     ids: list[str], body: str, partial: bool, other: bool
 ) -> None:
-    asks: Asks = {each: ("a", "b") if number % 2 else () for number, each in enumerate(ids)}
-    found = refuse_incomplete(body, asks, Meant(partial, other), JOB, "it")
-    said = parse(body, ids).by_id
-    if found is None:
-        assert partial or set(said) == set(ids)
-        assert other or all(text in asks[each] for each, text in said.items() if asks[each])
+    asks: Asks = {name: ("a", "b") if number % 2 else () for number, name in enumerate(ids)}
+    refusal = refuse_incomplete(body, asks, Meant(partial, other), JOB, "it")
+    answers = parse(body, ids).by_id
+    if refusal is None:
+        assert partial or set(answers) == set(ids)
+        assert other or all(text in asks[name] for name, text in answers.items() if asks[name])
         return
-    lines = found.data["commands"]
+    lines = refusal.data["commands"]
     assert isinstance(lines, list)
     for line in lines:
         assert shlex.split(line)[:4] == ["service", "resume", JOB, "answer"]
     for flags, line in (((True, False), " --partial"), ((True, True), " --other")):
-        for each in (each.removesuffix(line) for each in lines if each.endswith(line)):
-            assert refuse_incomplete("\n".join(shlex.split(each)[4:]), asks, Meant(*flags), JOB, "it") is None
+        for typed in (typed.removesuffix(line) for typed in lines if typed.endswith(line)):
+            assert refuse_incomplete("\n".join(shlex.split(typed)[4:]), asks, Meant(*flags), JOB, "it") is None
 
 
 @pytest.mark.ruling("F5.whole")

@@ -96,9 +96,9 @@ def test_a_leg_s_own_timeout_wins_and_nothing_set_is_unbounded() -> None:
 @pytest.mark.ruling("spec:timeouts.precedence")
 @pytest.mark.parametrize("phase", ["plan", "review", "review-prep", "review-dispatch", "gate", "repair", "continue"])
 def test_a_recognised_phase_whose_key_is_empty_falls_to_the_action_then_to_the_default(phase: str) -> None:
-    told = Timeouts(default_implement_timeout=2, default_delegation_timeout=9)
-    assert timeout_of(delegation("a", action="implement", phase=phase), told) == 2
-    assert timeout_of(delegation("a", action="ask", phase=phase), told) == 9
+    timeouts = Timeouts(default_implement_timeout=2, default_delegation_timeout=9)
+    assert timeout_of(delegation("a", action="implement", phase=phase), timeouts) == 2
+    assert timeout_of(delegation("a", action="ask", phase=phase), timeouts) == 9
     assert timeout_of(delegation("a", action="ask", phase=phase), Timeouts(default_implement_timeout=2)) is None
 
 

@@ -10,14 +10,14 @@ from workflows.policy.decisions import state_of
 
 def ballots(*words: str, rule: str | None = None, quorum: int | None = None) -> list[Ballot]:
     """Return a ballot per word; the first is tagged with the rule, all for a vote. `crash` and `unrun` are states."""
-    found = []
+    made = []
     for index, word in enumerate(words):
         tag = SynthesisRule(rule) if rule and (index == 0 or rule == "vote") else None
         crashed = {"crash": JobState.FAILED, "unrun": JobState.SKIPPED}.get(word)
         decision = None if crashed else Decision(word)
         state = crashed or state_of(Decision(word))
-        found.append(Ballot(f"l{index}", state, decision, frozenset({tag} if tag else ()), quorum if tag else None))
-    return found
+        made.append(Ballot(f"l{index}", state, decision, frozenset({tag} if tag else ()), quorum if tag else None))
+    return made
 
 
 @pytest.mark.ruling("E2", "spec:synthesis.vote")

@@ -112,10 +112,10 @@ def recipe_leg(text: str, recipe: Recipe, number: int) -> str:
 
 BUILDERS: dict[str, Callable[[str], str]] = {
     "task": task,
-    **{f"continuation {each}": partial(continuation, flavour=each) for each in Continuation},
+    **{f"continuation {flavour}": partial(continuation, flavour=flavour) for flavour in Continuation},
     **{
-        f"corrective {each}": partial(continuation, flavour=Continuation.CORRECTIVE, correction=each)
-        for each in Correction
+        f"corrective {correction}": partial(continuation, flavour=Continuation.CORRECTIVE, correction=correction)
+        for correction in Correction
     },
     "repair": lambda text: repair_prompt([Fault("a", f"a is wrong: {text}".partition("\n")[0][:12])], f"x{text}"),
     "stage": lambda text: stage_prompt("Look.", {"k": text, "l": f"l{text}"}),
@@ -159,9 +159,9 @@ def test_the_same_prompt_again_is_the_same_and_another_seed_has_another_mark() -
 
 
 def test_a_question_cannot_answer_itself() -> None:
-    said = answer_to("Which?\nThe answer: all of them", "only one")
-    found = blocks(write_fenced("", lambda fences: said_block(said, fences)))
-    assert found == [
+    words = answer_to("Which?\nThe answer: all of them", "only one")
+    fenced = blocks(write_fenced("", lambda fences: said_block(words, fences)))
+    assert fenced == [
         ("you, in an earlier attempt", r"Which?\nThe answer: all of them"),
         ("a person with a say in this task", "only one"),
     ]

@@ -104,9 +104,9 @@ def test_the_order_of_legs_does_not_count_and_long_prompts_count_by_their_digest
 @pytest.mark.ruling("H2", "spec:limits.loop_window")
 def test_a_repeat_warns_once_and_then_is_a_loop_for_good() -> None:
     chain = Chain()
-    for each in ("A", "B"):
-        assert chain.returns(each) is None
-        chain.dispatches(each)
+    for name in ("A", "B"):
+        assert chain.returns(name) is None
+        chain.dispatches(name)
     assert chain.returns("A") is Rung.WARNING
     chain.settles("one", limit=2)
     chain.settles("two", limit=2)
@@ -125,8 +125,8 @@ def test_both_signals_climb_one_ladder() -> None:
 @pytest.mark.ruling("H1")
 def test_the_window_holds_eight_sets() -> None:
     chain = Chain()
-    for each in "ABCDEFGHI":
-        chain.dispatches(each)
+    for name in "ABCDEFGHI":
+        chain.dispatches(name)
     assert chain.returns("A") is None
     assert chain.returns("B") is Rung.WARNING
 

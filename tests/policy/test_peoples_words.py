@@ -41,15 +41,15 @@ def check_fenced(prompt: str, times: int) -> None:
 @given(TEXTS, TEXTS)
 @settings(max_examples=cases(30, 500))
 def test_answers_and_instructions_are_fenced(before: str, after: str) -> None:
-    said = f"{before}{WORD}{after}"
+    words = f"{before}{WORD}{after}"
     brief = ContinuationBrief(
         flavour=Continuation.ANSWERED,
         goal=Text(inline="goal"),
         assignment=Text(inline="part"),
         parent_job_id="job-0123456789ab",
-        answers=(Answer(id="q", question="which?", text=said),),
-        guidance=said,
-        orders=(said,),
+        answers=(Answer(id="q", question="which?", text=words),),
+        guidance=words,
+        orders=(words,),
         budget=BUDGET,
     )
     check_fenced(render_continuation(brief, {}), 3)
@@ -59,6 +59,6 @@ def test_answers_and_instructions_are_fenced(before: str, after: str) -> None:
         task_id="task-0123456789ab",
         repo="acme/shop",
         assignment=Assignment(worker=WORKER, action=Action.ASK, prompt=Text(inline="do it")),
-        guidance=(said,),
+        guidance=(words,),
     )
     check_fenced(render_task(run, "do it", "contract"), 1)

@@ -203,9 +203,9 @@ class Table:
         self.hosts, self._random = hosts, random
         self._rooms: dict[Room, list[str]] = {room: [] for room in Room}
         self._at: dict[str, int] = {}
-        self._index = {each.name: number for number, each in enumerate(hosts)}
-        for each in hosts:
-            self._enter(each)
+        self._index = {host.name: number for number, host in enumerate(hosts)}
+        for host in hosts:
+            self._enter(host)
 
     def draw(self) -> list[Host]:
         drawn = list[str]()

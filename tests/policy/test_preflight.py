@@ -24,10 +24,10 @@ def test_a_good_set_passes() -> None:
 
 @pytest.mark.ruling("C6", "spec:events.delegation_preflight_failed")
 def test_every_fault_of_the_set_is_in_the_one_refusal() -> None:
-    found = faults(
+    lines = faults(
         delegation("a", "ghost"), delegation("b", "runtime_a"), delegation("c", "reader"), delegation("d", "shell")
     )
-    assert found == [
+    assert lines == [
         'delegations[0] (id "a"): agent "ghost" is unknown or not allowed on this repository',
         (
             'delegations[1] (id "b"): "runtime_a" is the name of a runtime, not of an agent: '

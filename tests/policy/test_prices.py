@@ -12,8 +12,8 @@ MILLION = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 
 def price(model: str | None, overrides: dict[str, tuple[float, float]] | None = None) -> tuple[float, bool]:
     """Return the dollars for a million tokens in and a million out, and whether they are an estimate."""
-    found = cost(MILLION, model, overrides or {})
-    return found.usd, found.assumed
+    dollars = cost(MILLION, model, overrides or {})
+    return dollars.usd, dollars.assumed
 
 
 @pytest.mark.ruling("K5", "spec:limits.dollars")
@@ -86,9 +86,9 @@ def test_the_table_is_dated_every_tier_is_in_it_and_no_row_stands_in_anothers_sh
 
 @pytest.mark.ruling("K5")
 def test_tokens_cost_by_the_model_that_was_said_else_by_the_one_that_was_asked_for_else_the_mid_tier() -> None:
-    def of(said: str | None, asked: str | None) -> tuple[float, bool]:
-        found = price_of(MILLION, reported=said, asked=asked, overrides={})
-        return found.usd, found.assumed
+    def of(reported: str | None, asked: str | None) -> tuple[float, bool]:
+        dollars = price_of(MILLION, reported=reported, asked=asked, overrides={})
+        return dollars.usd, dollars.assumed
 
     assert of("claude-opus-5-5", None) == of(None, "claude-opus-5-5") == (24.0, False)
     assert of("gpt-6-astra", "gpt-6.1-sol") == (60.0, False)

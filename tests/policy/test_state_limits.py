@@ -54,6 +54,6 @@ def test_a_tree_that_asks_very_much_asks_the_rest_shortened() -> None:
 def test_files_and_findings_have_their_share() -> None:
     assert len(state_limits.files(outcome(touched_files=tuple(f"f{n}" for n in range(99))))) == state_limits.FILES_LIMIT
     assert sum(map(size, state_limits.files(outcome(touched_files=("x" * 300,) * 9)))) <= state_limits.FILES_BYTES
-    found = outcome(findings="é" * 4_000)
-    alone, shared = (size(state_limits.findings(found, legs)) for legs in (1, 64))
+    result = outcome(findings="é" * 4_000)
+    alone, shared = (size(state_limits.findings(result, legs)) for legs in (1, 64))
     assert shared < state_limits.FINDINGS_BYTES / 32 < alone < state_limits.FINDINGS_BYTES / 8

@@ -99,13 +99,13 @@ def _codes() -> list[Shape]:
         "hex in capitals": lambda raw: raw.hex().upper(),
         "numbers": lambda raw: str(list(raw))[1:-1],
     }
-    for code, said in (by_character | whole).items():
-        shapes.append(_as(f"token in {code}", said(_GITHUB.encode())))
-        name, value = said(b"DB_PASSWORD="), said(_P.encode())
+    for code, encode in (by_character | whole).items():
+        shapes.append(_as(f"token in {code}", encode(_GITHUB.encode())))
+        name, value = encode(b"DB_PASSWORD="), encode(_P.encode())
         if code in by_character:
             shapes.append(Shape(f"assignment in {code}", name + value, (value,)))
         else:
-            shapes.append(_as(f"assignment in {code}", said(f"DB_PASSWORD={_P}".encode())))
+            shapes.append(_as(f"assignment in {code}", encode(f"DB_PASSWORD={_P}".encode())))
     shapes += [
         Shape("assignment, quoted-printable", quopri.encodestring(f"password={_P}".encode(), quotetabs=True).decode(), (_P,)),
         Shape("assignment, soft line break", f"the API password=3D{_P[:9]}=\n{_P[9:]} is\n", (_P[:9],)),

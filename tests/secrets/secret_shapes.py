@@ -506,14 +506,14 @@ def _disguises() -> list[Shape]:
     for depth in range(1, 5):
         shapes.append(Shape(f"JSON in JSON, {depth} deep", text, (_P, github[4:])))
         text = json.dumps({"log": text})
-    said = _b64(f"the key is {github} indeed")
+    encoded = _b64(f"the key is {github} indeed")
     shapes += [
-        Shape("base64 of a text", f"payload {said} end", (said[8:],)),
-        Shape("base64 of base64", _b64(said), (_b64(said)[8:],)),
+        Shape("base64 of a text", f"payload {encoded} end", (encoded[8:],)),
+        Shape("base64 of base64", _b64(encoded), (_b64(encoded)[8:],)),
         Shape("base64 for addresses", base64.urlsafe_b64encode(f"??>> {github}".encode()).decode(), (base64.urlsafe_b64encode(f"??>> {github}".encode()).decode()[8:],)),
         Shape("base64 of an assignment", _b64(f"DB_PASSWORD={_P}"), (_b64(f"DB_PASSWORD={_P}")[4:],)),
         Shape("base64 of JSON", _b64(json.dumps({"password": _P})), (_b64(json.dumps({"password": _P}))[4:],)),
-        Shape("base64 in an address", "data:text/plain;base64," + said, (said[8:],)),
+        Shape("base64 in an address", "data:text/plain;base64," + encoded, (encoded[8:],)),
         Shape("base64, wrapped", base64.encodebytes(f"{'#' * 70} {github} {'#' * 70}".encode()).decode(), (_b64(f"{'#' * 70} {github} {'#' * 70}")[100:140],)),
         Shape("percent-encoded", quote(f"x&password={_P}&y", safe=""), (_P,)),
         Shape("percent-encoded twice", quote(quote(f"x&password={_P}&y", safe=""), safe=""), (_P,)),

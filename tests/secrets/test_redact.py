@@ -56,7 +56,7 @@ def test_innocent_text_comes_out_untouched() -> None:
 
 
 def _changed(texts: Iterable[str]) -> list[tuple[str, str]]:
-    return [(text, said) for text in texts if (said := redact(text)) != text]
+    return [(text, redacted) for text in texts if (redacted := redact(text)) != text]
 
 
 def test_the_table_is_a_table() -> None:
@@ -168,12 +168,12 @@ STDLIB = Path(sysconfig.get_paths()["stdlib"])
 
 
 def _per_megabyte(texts: Iterable[str]) -> float:
-    found = size = 0
+    count = size = 0
     for text in texts:
-        found += len(secrets_in(text))
+        count += len(secrets_in(text))
         size += len(text)
     assert size > 100_000
-    return found / size * 1e6
+    return count / size * 1e6
 
 
 def _texts(folder: Path, *patterns: str, without: tuple[str, ...] = ()) -> list[str]:

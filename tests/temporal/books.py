@@ -33,23 +33,23 @@ class Books:
                 first = known.setdefault(job.revision, job)
                 assert first is job or _timeless(first) == _timeless(job), "a revision says one thing"
             for event in records.events:
-                told = self.events.setdefault(event.event_id, event)
-                one = told is event or _of_any_time(told) == _of_any_time(event)
-                assert one, f"an event id is of one event: {told}, {event}"
+                before = self.events.setdefault(event.event_id, event)
+                one = before is event or _of_any_time(before) == _of_any_time(event)
+                assert one, f"an event id is of one event: {before}, {event}"
             if records.task:
                 self.tasks[records.task.revision] = records.task
 
     def _rounds(self, records: Records) -> None:
         """Assert that nothing starts during a round that is open before and after a step (ruling F8)."""
-        before = {each.round_id for each in self.open()}
-        for each in records.rounds:
-            self.round_versions.setdefault(each.round_id, {}).setdefault(each.revision, each)
+        before = {row.round_id for row in self.open()}
+        for row in records.rounds:
+            self.round_versions.setdefault(row.round_id, {}).setdefault(row.revision, row)
         begun = [
             job
             for job in records.jobs
             if job.state is JobState.RUNNING and job.revision not in self.versions.get(job.job_id, {})
         ]
-        for pause in (each for each in self.open() if each.round_id in before):
+        for pause in (row for row in self.open() if row.round_id in before):
             late = [job for job in begun if (job.started_at or 0.0) > pause.opened_at + CLOCKS]
             assert not late, f"a paused tree starts nothing: {late}"
 
@@ -142,10 +142,10 @@ class Books:
         numbers = sorted(int(job_id.partition(".")[2] or 0) for job_id in self.jobs)
         assert numbers == list(range(len(numbers))), "job ids have no gap"
         for job_id in self.jobs:
-            told = sorted(
+            of_job = sorted(
                 int(event.event_id.rpartition("-e")[2]) for event in self.events.values() if event.job_id == job_id
             )
-            assert told == list(range(1, len(told) + 1)), "event ids of a job have no gap"
+            assert of_job == list(range(1, len(of_job) + 1)), "event ids of a job have no gap"
 
 
 def _timeless(job: JobRecord) -> JobRecord:

@@ -247,9 +247,9 @@ async def record(client: Client, shape: str, folder: Path) -> None:
     wanted = f"WorkflowId IN ('{tree.id}', '{tree.id}.1')"
     if shape in golden_pipelines.SHAPES:
         wanted += f" OR ParentWorkflowId = '{tree.id}'"
-    found = [each async for each in client.list_workflows(wanted)]
-    for number, each in enumerate(sorted(found, key=lambda each: each.start_time)):
-        history = await client.get_workflow_handle(each.id, run_id=each.run_id).fetch_history()
+    runs = [run async for run in client.list_workflows(wanted)]
+    for number, run in enumerate(sorted(runs, key=lambda run: run.start_time)):
+        history = await client.get_workflow_handle(run.id, run_id=run.run_id).fetch_history()
         text = re.sub(r'"[0-9]+@[^"]*"', '"somebody"', history.to_json())
         text = re.sub(r'"stackTrace": *"(?:[^"\\]|\\.)*"', '"stackTrace": ""', text)
         events = ",\n".join(json.dumps(event, separators=(",", ":")) for event in json.loads(text)["events"])

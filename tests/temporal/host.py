@@ -61,14 +61,14 @@ def says(run: JobRun, line: Line, **fields: Any) -> JobOutcome:
 
 def script(lines: Mapping[str, Line | list[Line]], **fields: Any) -> Script:
     """Return a script: unnamed jobs approve; a list is used line by line, its last line repeatedly."""
-    said: dict[str, int] = {}
+    calls: dict[str, int] = {}
 
     def answer(run: JobRun) -> JobOutcome:
         name = name_of(run)
         line = lines.get(name, "approved")
         if isinstance(line, list):
-            said[name] = said.get(name, -1) + 1
-            line = line[min(said[name], len(line) - 1)]
+            calls[name] = calls.get(name, -1) + 1
+            line = line[min(calls[name], len(line) - 1)]
         return says(run, line, **fields)
 
     return answer
@@ -90,10 +90,10 @@ class Host:
     cancelled: list[str] = field(default_factory=list)
     written: list[Records] = field(default_factory=list)
     kept: list[TreeMemory] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    notified: list[str] = field(default_factory=list)
     left: dict[tuple[str, int], JobOutcome | None] = field(default_factory=dict)
     """How given up attempts end, by job and attempt; None if their host keeps them. Any other moves."""
-    on_cancel: Callable[[JobOutcome], JobOutcome] = lambda said: said
+    on_cancel: Callable[[JobOutcome], JobOutcome] = lambda outcome: outcome
     before_write: Callable[[Records], Awaitable[None]] | None = None
     before_take_back: Callable[[calls.OfferKey], Awaitable[None]] | None = None
     placements: list[str] = field(default_factory=list)
@@ -116,19 +116,19 @@ class Host:
                 await asyncio.sleep(0.01)
         except asyncio.CancelledError:
             self.cancelled.append(name_of(run))
-            said = self.on_cancel(outcome(run, None, state=JobState.CANCELLED, reason="stopped by order"))
+            outcome = self.on_cancel(outcome(run, None, state=JobState.CANCELLED, reason="stopped by order"))
         else:
-            said = self.answer(run)
+            outcome = self.answer(run)
         self.ended.append(name_of(run))
-        return said.model_copy(update={"begun_at": at})
+        return outcome.model_copy(update={"begun_at": at})
 
     def _claim(self, run: JobRun) -> bool:
         return self.claims.setdefault((run.job_id, run.attempt, run.offer), "begun") == "begun"
 
     async def _report(self, run: JobRun, at: float) -> None:
         if self.reports:
-            told = HostReport(begun=(Begun(job_id=run.job_id, offer=run.offer, at=at),))
-            await activity.client().get_workflow_handle(run.root_job_id).signal(DelegationTree.report, told)
+            report = HostReport(begun=(Begun(job_id=run.job_id, offer=run.offer, at=at),))
+            await activity.client().get_workflow_handle(run.root_job_id).signal(DelegationTree.report, report)
 
     @activity.defn(name="place")
     async def place(self, wanted: Unplaced) -> str:
@@ -190,7 +190,7 @@ class Host:
 
     @activity.defn(name="deliver")
     async def deliver(self, notification_id: str) -> None:
-        self.told.append(notification_id)
+        self.notified.append(notification_id)
 
     @property
     def names(self) -> list[str]:

@@ -136,8 +136,8 @@ class MortalHost:
         row = self.claimed(Offered(run.job_id, run.attempt, run.offer))
         if row is None:
             return JobOutcome(job_id=run.job_id, attempt=run.attempt, state=JobState.CANCELLED)
-        said = self.once((run.job_id, run.attempt), lambda: answer(run).model_dump_json())
-        return JobOutcome.model_validate_json(said).model_copy(update={"begun_at": row.started_at})
+        line = self.once((run.job_id, run.attempt), lambda: answer(run).model_dump_json())
+        return JobOutcome.model_validate_json(line).model_copy(update={"begun_at": row.started_at})
 
     def claimed(self, offered: Offered) -> AttemptRow | None:
         self.passes()
@@ -162,12 +162,12 @@ class MortalHost:
         if self.claimed(Offered(run.job_id, run.attempt)) is None:
             return StageOutcome(state=StageState.CANCELLED)
         run_rows.stage_begins(self.store, run.row)
-        said = self.once((run.job_id, run.attempt), lambda: stage_answer(run).model_dump_json())
-        outcome = StageOutcome.model_validate_json(said)
+        line = self.once((run.job_id, run.attempt), lambda: stage_answer(run).model_dump_json())
+        outcome = StageOutcome.model_validate_json(line)
         run_rows.stage_ends(self.store, run.row, outcome)
         return outcome
 
-    def once(self, key: tuple[str, int], said: Callable[[], str]) -> str:
+    def once(self, key: tuple[str, int], answer: Callable[[], str]) -> str:
         """Act like a real run: begin once, be found again, report the recorded outcome."""
         self.passes()
         with effects(self.home) as ledger:
@@ -177,7 +177,7 @@ class MortalHost:
             if not ledger.execute("SELECT 1 FROM began WHERE job = ? AND attempt = ?", key).fetchone():
                 ledger.execute("INSERT INTO began VALUES (?, ?)", key)
             self.passes()
-            outcome = said()
+            outcome = answer()
             ledger.execute("INSERT INTO ended VALUES (?, ?, ?)", (*key, outcome))
         self.passes()
         return outcome

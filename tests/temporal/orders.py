@@ -41,14 +41,14 @@ def latest(client: Client, tree: Handle) -> Handle:
 
 async def runs_of(client: Client, tree: Handle) -> int:
     """Count the runs, once the last one is in the list of workflows, which may lag behind."""
-    last, found = (await latest(client, tree).describe()).run_id, set[str]()
+    last, runs = (await latest(client, tree).describe()).run_id, set[str]()
 
     async def listed() -> bool:
-        found.update([each.run_id async for each in client.list_workflows(f"WorkflowId = '{tree.id}'")])
-        return last in found
+        runs.update([each.run_id async for each in client.list_workflows(f"WorkflowId = '{tree.id}'")])
+        return last in runs
 
     await until(listed)
-    return len(found)
+    return len(runs)
 
 
 async def steps(client: Client, tree: Handle) -> list[int]:

@@ -27,12 +27,12 @@ def asking(lines: Mapping[str, Line | list[Line]], *names: str, **fields: Any) -
     answer, left = script(lines, **fields), list(names)
 
     def ask(run: JobRun) -> JobOutcome:
-        said, name = answer(run), name_of(run)
+        outcome, name = answer(run), name_of(run)
         if name not in left:
-            return said
+            return outcome
         left.remove(name)
         question = HumanQuestion(id=f"q-{name}", prompt="which?", choices=("red", "blue"))
-        return said.model_copy(update={"human_questions": (question,)})
+        return outcome.model_copy(update={"human_questions": (question,)})
 
     return ask
 
@@ -48,20 +48,20 @@ def order(job_id: str, verb: str, text: str = "", **fields: Any) -> ResumeOrder:
     return ResumeOrder.model_validate(base | {"job_id": job_id, "verb": verb, "text": text} | fields)
 
 
-async def say(tree: Handle, said: ResumeOrder) -> str:
+async def say(tree: Handle, order: ResumeOrder) -> str:
     """Send an order by update, and return its result."""
-    return str(await tree.execute_update("resume", said, result_type=str))
+    return str(await tree.execute_update("resume", order, result_type=str))
 
 
-async def send(tree: Handle, said: ResumeOrder) -> None:
+async def send(tree: Handle, order: ResumeOrder) -> None:
     """Send an order by signal."""
-    await tree.signal("resume", said)
+    await tree.signal("resume", order)
 
 
-async def refusal(tree: Handle, said: ResumeOrder) -> tuple[str | None, str]:
+async def refusal(tree: Handle, order: ResumeOrder) -> tuple[str | None, str]:
     """Return kind and sentence of an update's refusal."""
     with pytest.raises(WorkflowUpdateFailedError) as caught:
-        await say(tree, said)
+        await say(tree, order)
     assert isinstance(caught.value.cause, ApplicationError)
     return caught.value.cause.type, caught.value.cause.message
 
@@ -84,8 +84,8 @@ async def listed(client: Client, queue: str, expected: dict[str, str]) -> None:
 
     async def as_expected() -> bool:
         nonlocal shown
-        found = [each async for each in client.list_workflows(query)]
-        shown = {each.id: str(each.typed_search_attributes[search.ATTENTION]) for each in found}
+        runs = [each async for each in client.list_workflows(query)]
+        shown = {each.id: str(each.typed_search_attributes[search.ATTENTION]) for each in runs}
         return shown == expected
 
     await until(as_expected, lambda: f"{shown}, not {expected}")
@@ -113,12 +113,12 @@ async def failed_tasks(tree: Handle) -> int:
 
 async def shows(tree: Handle, text: str) -> str:
     """Return the details, as soon as they contain the text."""
-    found = ""
+    shown = ""
 
     async def said() -> bool:
-        nonlocal found
-        found = await details(tree)
-        return text in " ".join(found.split())
+        nonlocal shown
+        shown = await details(tree)
+        return text in " ".join(shown.split())
 
-    await until(said, lambda: f"{text!r} is not shown: {found}")
-    return found
+    await until(said, lambda: f"{text!r} is not shown: {shown}")
+    return shown

@@ -103,8 +103,8 @@ class PipelineHost:
 def pipeline_host(client: Client, queue: str, home: Home, folder: Path) -> PipelineHost:
     """Create a home on the test's server, with one repository and one agent."""
     stage, repo = folder / "stage", folder / "shop"
-    for each in (stage, repo):
-        each.mkdir()
+    stage.mkdir()
+    repo.mkdir()
     words = f"git init -q -b main && {COMMIT} --allow-empty -m first"
     subprocess.run(["sh", "-c", words], cwd=repo, check=True)
     (folder / "agent.py").write_text(ANSWER)

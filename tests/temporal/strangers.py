@@ -34,17 +34,17 @@ def payloads_in(message: Message) -> list[Payload]:
         return []
     if isinstance(message, Payload):
         return [message]
-    found: list[Payload] = []
+    payloads: list[Payload] = []
     for field, value in message.ListFields():
         if field.message_type is None:
             continue
         if field.message_type.GetOptions().map_entry:
-            several: list[Any] = [each for each in value.values() if isinstance(each, Message)]
+            several: list[Any] = [inner for inner in value.values() if isinstance(inner, Message)]
         else:
             several = list(value) if field.is_repeated else [value]
-        for each in several:
-            found += payloads_in(each)
-    return found
+        for inner in several:
+            payloads += payloads_in(inner)
+    return payloads
 
 
 async def input_of(client: Client, workflow_id: str) -> Payload:
@@ -55,16 +55,16 @@ async def input_of(client: Client, workflow_id: str) -> Payload:
 
 async def signal_in(handle: WorkflowHandle[Any, Any], name: str) -> Payload:
     """Return a signal's payload, as soon as the history has it."""
-    found: list[Payload] = []
+    payloads: list[Payload] = []
 
     async def there() -> bool:
-        for each in (await handle.fetch_history()).events:
-            if (said := each.workflow_execution_signaled_event_attributes).signal_name == name:
-                found.extend(said.input.payloads)
-        return bool(found)
+        for event in (await handle.fetch_history()).events:
+            if (signal := event.workflow_execution_signaled_event_attributes).signal_name == name:
+                payloads.extend(signal.input.payloads)
+        return bool(payloads)
 
     await until(there, f"no signal {name}")
-    return found[0]
+    return payloads[0]
 
 
 async def closed_as(client: Client, workflow_id: str) -> tuple[str, str]:
@@ -134,9 +134,9 @@ async def completed_by_a_stranger(client: Client, queue: str, workflow_id: str, 
     poll = PollWorkflowTaskQueueRequest(
         namespace=client.namespace, task_queue=TaskQueue(name=queue), identity="stranger"
     )
-    said = Payload(metadata={"encoding": b"json/plain"}, data=result.model_dump_json().encode())
+    forged = Payload(metadata={"encoding": b"json/plain"}, data=result.model_dump_json().encode())
     command = Command(command_type=CommandType.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION)
-    command.complete_workflow_execution_command_attributes.result.payloads.append(said)
+    command.complete_workflow_execution_command_attributes.result.payloads.append(forged)
     while True:
         task = await soon(client.workflow_service.poll_workflow_task_queue(poll))
         if task.workflow_execution.workflow_id == workflow_id:

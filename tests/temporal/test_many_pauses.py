@@ -72,8 +72,8 @@ class Crowd(Host):
 
 
 def _root(records: Records) -> str | None:
-    found = {job.root_job_id for job in records.jobs} | {event.root_job_id for event in records.events}
-    return next(iter(found | {each.root_job_id for each in records.rounds}), None)
+    roots = {job.root_job_id for job in records.jobs} | {event.root_job_id for event in records.events}
+    return next(iter(roots | {each.root_job_id for each in records.rounds}), None)
 
 
 def _words(chance: random.Random, shown: RoundRecord) -> ResumeOrder:
@@ -92,15 +92,15 @@ def _words(chance: random.Random, shown: RoundRecord) -> ResumeOrder:
     )
 
 
-async def _speak(chance: random.Random, tree: Handle, said: ResumeOrder, heard: Counter[str]) -> None:
+async def _speak(chance: random.Random, tree: Handle, order: ResumeOrder, heard: Counter[str]) -> None:
     """Send by update or signal; some are sent twice, with one request id."""
     if chance.random() < 0.4:
         heard["sent"] += 1
-        await send(tree, said)
+        await send(tree, order)
         return
     for _ in range(chance.choice([1, 1, 2])):
         try:
-            await say(tree, said)
+            await say(tree, order)
             heard["accepted"] += 1
         except WorkflowUpdateFailedError as error:
             heard[error.cause.type or "" if isinstance(error.cause, ApplicationError) else "failed"] += 1
@@ -137,11 +137,11 @@ async def _settled(host: Crowd) -> set[str]:
     over = {TaskState.DONE, TaskState.CANCELLED, TaskState.BLOCKED}
 
     def moving() -> list[str]:
-        found = host.books().items()
-        return [root for root, each in found if bool(each.open()) == (each.task_state in over)]
+        trees = host.books().items()
+        return [root for root, books in trees if bool(books.open()) == (books.task_state in over)]
 
     await until(lambda: not moving(), moving)
-    for each in host.books().values():
-        each.check_resumes()
-        assert (each.task_state is TaskState.AWAITING_HUMAN) == bool(each.open())
-    return {root for root, each in host.books().items() if each.open()}
+    for books in host.books().values():
+        books.check_resumes()
+        assert (books.task_state is TaskState.AWAITING_HUMAN) == bool(books.open())
+    return {root for root, books in host.books().items() if books.open()}

@@ -78,9 +78,9 @@ async def test_whatever_is_sent_becomes_an_event_and_a_sentence(client: Client, 
             await shows(tree, why.replace("`", "'"))
             assert "Refused: somebody (temporal), " in await details(tree)
             await until(partial(heard, host, number))
-            told = refused(host)
-            assert why in told[-1].message
-            assert (told[-1].data["why"], told[-1].data["channel"]) == ("unreadable", "temporal")
+            refusals = refused(host)
+            assert why in refusals[-1].message
+            assert (refusals[-1].data["why"], refusals[-1].data["channel"]) == ("unreadable", "temporal")
         assert await failed_tasks(tree) == 0
         assert Books(host.written).open() == [shown]
         await tree.signal("resume", {"verb": "answer", "text": "blue"})
@@ -135,22 +135,22 @@ async def test_of_several_open_rounds_one_must_be_named(client: Client, queue: s
         assert all(name in refused.message for name in names)
         pasted = re.findall(r"```json\n(.*?)```", await shows(tree, "Refused"), re.DOTALL)
         assert [json.loads(each)["job_id"] for each in pasted] == names
-        said: str = await tree.execute_update(
+        text: str = await tree.execute_update(
             "resume", {"verb": "answer", "text": "red", "job_id": names[0]}, result_type=str
         )
-        assert f"\nstill waiting: service resume {names[1]} answer" in said
+        assert f"\nstill waiting: service resume {names[1]} answer" in text
         await tree.signal("resume", {"verb": "answer", "text": "blue"})
         await soon(tree.result())
 
 
 async def test_an_update_is_whole_or_refused_and_a_signal_is_read_as_far_as_it_goes(client: Client, queue: str) -> None:
-    said = asking({}, "root")
+    answer = asking({}, "root")
 
     def ask(run: JobRun) -> JobOutcome:
-        found = said(run)
+        outcome = answer(run)
         second = (HumanQuestion(id="limit", prompt="how many?"),)
-        more = {"human_questions": (*found.human_questions, *second)} if run.parent_job_id is None else {}
-        return found.model_copy(update=more)
+        more = {"human_questions": (*outcome.human_questions, *second)} if run.parent_job_id is None else {}
+        return outcome.model_copy(update=more)
 
     host = Host(ask)
     async with serving(client, queue, host):

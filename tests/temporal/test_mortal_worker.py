@@ -80,12 +80,12 @@ async def test_whenever_the_worker_dies_nothing_is_lost_and_nothing_happens_twic
     assert again.task_state is TaskState.DONE
     assert [end.task_state for end in closed[:4]] == [TaskState.DONE] * 3 + [TaskState.BLOCKED]
     for tree, state in zip(trees, states, strict=True):
-        told, ran = books(store, tree.id), begun(home, tree.id)
-        told.check([], Bounds())
+        tree_books, ran = books(store, tree.id), begun(home, tree.id)
+        tree_books.check([], Bounds())
         assert set(ran.values()) == {1} or (tree is trees[-1] and not ran), "every attempt acted once, if it ever began"
-        attempted = {(job.job_id, job.attempt) for job in told.jobs.values() if job.started_at is not None}
+        attempted = {(job.job_id, job.attempt) for job in tree_books.jobs.values() if job.started_at is not None}
         assert attempted <= set(ran)
-        assert set(told.jobs) == set(state.jobs), "no row of a job that never was"
+        assert set(tree_books.jobs) == set(state.jobs), "no row of a job that never was"
 
 
 @pytest.mark.ruling("engine:restores", "F3", "F4")
@@ -106,34 +106,34 @@ async def test_whenever_the_worker_dies_what_people_said_counts_once(
     answering.cancel()
     assert [end.task_state for end in closed] == [TaskState.DONE] * len(trees)
     for root in trees:
-        told, ran = books(store, root), begun(home, root)
-        told.check([], Bounds())
+        tree_books, ran = books(store, root), begun(home, root)
+        tree_books.check([], Bounds())
         assert set(ran.values()) == {1}, "every attempt acted once"
         assert len(ran) == 5, "the root, a leg twice, a leg, the continuation"
         ends = sorted(str(each.end) for each in round_rows.of_tree(store, root))
         assert ends == ["answered", "retried"]
-        assert told.kinds().count("resume_accepted") == 2
+        assert tree_books.kinds().count("resume_accepted") == 2
 
 
 async def answer_everything(store: Engine, trees: Mapping[str, Handle]) -> None:
     """Answer like a person who sends everything twice by mistake, and never waits for a result."""
     done: set[str] = set()
     while True:
-        for each in round_rows.open_rounds(store):
-            if each.round_id not in done:
-                verb = "answer" if each.kind is RoundKind.ASK else "retry"
-                said = order(each.coordinator_id, verb, "red", request_id=each.round_id, round=each.number)
-                await send(trees[each.root_job_id], said)
-                await send(trees[each.root_job_id], said)
-                done.add(each.round_id)
+        for row in round_rows.open_rounds(store):
+            if row.round_id not in done:
+                verb = "answer" if row.kind is RoundKind.ASK else "retry"
+                resume = order(row.coordinator_id, verb, "red", request_id=row.round_id, round=row.number)
+                await send(trees[row.root_job_id], resume)
+                await send(trees[row.root_job_id], resume)
+                done.add(row.round_id)
         await asyncio.sleep(0.05)
 
 
 async def reopen(client: Client, queue: str, store: Engine, tree: Handle) -> CloseTree:
-    found = tree_rows.get(store, tree.id)
-    assert found is not None
-    assert found.state is not None
-    state = found.state
+    row = tree_rows.get(store, tree.id)
+    assert row is not None
+    assert row.state is not None
+    state = row.state
     bad = next(job.job_id for job in state.jobs.values() if job.delegation_id == "bad")
     order = RetryRequested(now=time.time(), actor="ann", job_id=bad)
     first = TreeStart(input=state.input, host=queue, state=state, retry=order)

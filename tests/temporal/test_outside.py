@@ -56,9 +56,9 @@ def answer(root: str) -> ResumeOrder:
 
 
 def task(host: PipelineHost, root: str) -> TaskRecord:
-    found = job_rows.task_of(host.service.store, root)
-    assert found is not None
-    return found
+    row = job_rows.task_of(host.service.store, root)
+    assert row is not None
+    return row
 
 
 async def until_state(host: PipelineHost, root: str, *states: TaskState) -> TaskRecord:
@@ -99,9 +99,9 @@ async def test_a_terminated_tree_is_found_told_and_goes_on(host: PipelineHost) -
         assert REASON in ended.reason
         assert ended.next == job.next == f"service job retry {root}"
         assert (job.state, job.reason) == (JobState.CANCELLED, ended.reason)
-        told = event_rows.of_tree(host.service.store, root)[-1]
-        assert told.kind == "tree_lost"
-        assert outbox.get(host.service.store, told.event_id) is not None
+        last = event_rows.of_tree(host.service.store, root)[-1]
+        assert last.kind == "tree_lost"
+        assert outbox.get(host.service.store, last.event_id) is not None
         log = host.service.home.root / "notifications.jsonl"
         await host.until(lambda: log.exists() and "tree_lost" in log.read_text())
         # Its agent ends at the next heartbeat, since no workflow waits for it.
@@ -157,8 +157,8 @@ async def test_a_deleted_tree_ends_and_says_how_to_start_anew(host: PipelineHost
 
 async def until_gone(host: PipelineHost, workflow_id: str) -> None:
     async def gone() -> bool:
-        found = await ended_outside.ending_of(host.client, workflow_id)
-        return bool(found and found.gone)
+        end = await ended_outside.ending_of(host.client, workflow_id)
+        return bool(end and end.gone)
 
     await until(gone, "the server did not delete it")
 
@@ -216,9 +216,9 @@ async def test_a_reset_tree_goes_on_and_its_rows_with_it(host: PipelineHost, whi
         done = await until_state(host, root, TaskState.DONE)
         jobs = job_rows.tree(host.service.store, root)
     assert {job.state for job in jobs} == {JobState.SUCCEEDED}
-    told = event_rows.of_tree(host.service.store, root)
-    assert len({event.event_id for event in told}) == len(told)
-    assert [event.kind for event in told].count("round_opened") == 2
+    recorded = event_rows.of_tree(host.service.store, root)
+    assert len({event.event_id for event in recorded}) == len(recorded)
+    assert [event.kind for event in recorded].count("round_opened") == 2
     assert done.ended_at is not None
 
 
@@ -335,9 +335,9 @@ async def test_a_tree_whose_rows_are_of_another_course_is_told_once_to_write_the
 
     def writer() -> writers.Writer:
         with host.service.store.connect() as connection:
-            found = writers.get(connection, root)
-        assert found is not None
-        return found
+            row = writers.get(connection, root)
+        assert row is not None
+        return row
 
     async def asked() -> int:
         history = await host.client.get_workflow_handle(root).fetch_history()
@@ -393,8 +393,8 @@ async def test_who_dismisses_a_task_is_told_which_branches_hold_work_nobody_has_
             f"  not merged: service/{first} (service job drop {first} --force)",
         ]
         assert await asyncio.to_thread(main, ["job", "dismiss", second, "--json"]) == 0
-        said = json.loads(capsys.readouterr().out)
-        assert said == {"root_job_id": second, "over": True, "unmerged_branches": [f"service/{second}"]}
+        answer = json.loads(capsys.readouterr().out)
+        assert answer == {"root_job_id": second, "over": True, "unmerged_branches": [f"service/{second}"]}
 
 
 @pytest.mark.ruling("N1")

@@ -158,21 +158,21 @@ async def test_it_does_not_continue_as_new_in_a_pause_and_does_after_it(client: 
 
 
 @pytest.mark.ruling("F3", "F4", "engine:restores")
-@pytest.mark.parametrize("said", ["answer", "continue", "abort", "retry"])
-async def test_what_a_person_says_is_carried_over_into_the_next_run(client: Client, queue: str, said: str) -> None:
+@pytest.mark.parametrize("verb", ["answer", "continue", "abort", "retry"])
+async def test_what_a_person_says_is_carried_over_into_the_next_run(client: Client, queue: str, verb: str) -> None:
     """Sent by update to a tree that continues as new wherever it can: one result, and nothing is lost."""
-    asks = said == "answer"
+    asks = verb == "answer"
     lines: dict[str, Line | list[Line]] = {"root": (human("bad"), delegation("good")), "bad": ["failed", "approved"]}
     host = Host(asking({"answered": LEGS}, "root") if asks else script(lines))
     async with serving(client, queue, host):
         tree = latest(client, await start(client, queue, TreeStart(input=an_input(), host=queue, history_limit=1)))
         await waits(host)
-        assert (await say(tree, order(tree.id, said, "red" if asks else ""))).startswith(f"{said} is accepted\n")
+        assert (await say(tree, order(tree.id, verb, "red" if asks else ""))).startswith(f"{verb} is accepted\n")
         closed, books = await over(tree, host)
         runs = await runs_of(client, tree)
     ends = {"answer": "answered", "continue": "continued", "abort": "aborted", "retry": "retried"}
-    assert [each.end for each in books.rounds.values()] == [ends[said]]
+    assert [each.end for each in books.rounds.values()] == [ends[verb]]
     assert closed.task_state is TaskState.DONE
     after = {"answer": ["answered", "a", "b", "normal"], "retry": ["bad", "normal"], "continue": ["normal"]}
-    assert sorted(host.names[1 if asks else 3 :]) == sorted(after.get(said, ["finalize"]))
+    assert sorted(host.names[1 if asks else 3 :]) == sorted(after.get(verb, ["finalize"]))
     assert runs >= 3

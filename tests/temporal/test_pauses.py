@@ -41,11 +41,11 @@ async def test_an_answer_goes_on(client: Client, queue: str, by: str) -> None:
         tree = await start(client, queue)
         shown = await waits(host)
         assert (Books(host.written).task_state, host.names) == (TaskState.AWAITING_HUMAN, ["root"])
-        said = order(tree.id, "answer", "q-root: blue")
+        answer = order(tree.id, "answer", "q-root: blue")
         if by == "update":
-            assert (await say(tree, said)).startswith("answer is accepted\n  q-root: blue\nround 1 of ")
+            assert (await say(tree, answer)).startswith("answer is accepted\n  q-root: blue\nround 1 of ")
         else:
-            await send(tree, said)
+            await send(tree, answer)
         closed, books = await over(tree, host)
     brief = host.run("answered").brief
     assert brief is not None
@@ -127,11 +127,11 @@ async def test_one_request_by_two_ways_acts_once(client: Client, queue: str) -> 
     async with serving(client, queue, host):
         tree = await start(client, queue)
         await waits(host)
-        said = order(tree.id, "answer", "x")
-        await asyncio.gather(send(tree, said), say(tree, said), return_exceptions=True)
+        answer = order(tree.id, "answer", "x")
+        await asyncio.gather(send(tree, answer), say(tree, answer), return_exceptions=True)
         await waits(host, number=2)
-        await send(tree, said)
-        kind, _ = await refusal(tree, said)
+        await send(tree, answer)
+        kind, _ = await refusal(tree, answer)
         assert kind == "duplicate"
         assert len(Books(host.written).open()) == 1, "the second round is not answered by an echo"
         await say(tree, order(tree.id, "answer", "y"))
@@ -264,16 +264,16 @@ async def test_a_worker_that_is_replaced_in_a_pause_repeats_nothing(client: Clie
         await say(tree, order(tree.id, "answer", "x"))
         _, books = await over(tree, host)
         history = await tree.fetch_history()
-        await host.until(lambda: len(host.told) == 1)
+        await host.until(lambda: len(host.notified) == 1)
     assert sorted(host.names) == ["a", "answered", "b", "c", "root"]
     begun = [
         event.start_child_workflow_execution_initiated_event_attributes.workflow_id
         for event in history.events
         if event.HasField("start_child_workflow_execution_initiated_event_attributes")
     ]
-    told = [f"notify-{each.event_id}" for each in books.events.values() if each.kind in TELLS_PEOPLE]
-    assert [each for each in begun if each.startswith("notify-")] == told
-    assert len(told) == 1
+    notified = [f"notify-{each.event_id}" for each in books.events.values() if each.kind in TELLS_PEOPLE]
+    assert [each for each in begun if each.startswith("notify-")] == notified
+    assert len(notified) == 1
 
 
 @pytest.mark.ruling("F8")
@@ -282,16 +282,20 @@ async def test_what_has_been_told_already_is_no_reason_to_stop(client: Client, q
     host = Host(asking({}, "root"))
     first = an_input()
     async with serving(client, queue, host):
-        told = f"{first.root_job_id}-e5"  # the tree started, its root was queued, began and ended, and then it asks
+        event_id = f"{first.root_job_id}-e5"  # the tree started, its root was queued, began and ended, and then it asks
         await client.execute_workflow(
-            Notify.run, told, id=f"notify-{told}", task_queue=queue, id_conflict_policy=WorkflowIDConflictPolicy.FAIL
+            Notify.run,
+            event_id,
+            id=f"notify-{event_id}",
+            task_queue=queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
         )
         tree = await start(client, queue, first)
         await waits(host)
         await say(tree, order(tree.id, "answer", "x"))
         await over(tree, host)
-        events = (await client.get_workflow_handle(f"notify-{told}").fetch_history()).events
-    assert host.told == [told], "once"
+        events = (await client.get_workflow_handle(f"notify-{event_id}").fetch_history()).events
+    assert host.notified == [event_id], "once"
     scheduled = [event.activity_task_scheduled_event_attributes for event in events]
     (tries,) = [each for each in scheduled if each.activity_id]
     assert tries.heartbeat_timeout.ToTimedelta() <= timedelta(seconds=30), "a host that dies with it is missed soon"
@@ -312,10 +316,10 @@ async def test_the_web_ui_lists_the_paused_trees_and_says_what_they_wait_for(cli
         busy = await start(client, queue)
         await host.until_running("normal")
         await listed(client, queue, {asks.id: "ask", fails.id: "failure"})
-        said = await details(asks)
-        assert "q-root: which? (red / blue)" in said
-        assert f'service resume {asks.id} answer "q-root: <text>"' in said
-        assert "waits for a person until" in said
+        text = await details(asks)
+        assert "q-root: which? (red / blue)" in text
+        assert f'service resume {asks.id} answer "q-root: <text>"' in text
+        assert "waits for a person until" in text
         await say(asks, order(asks.id, "answer", "red", digest=shown.digest))
         await say(fails, order(fails.id, "abort"))
         host.release("normal")
@@ -340,11 +344,11 @@ async def test_a_tree_that_is_taken_up_late_waits_for_people_as_long_as_it_had_l
         async def has_begun_one() -> bool:
             events = (await tree.fetch_history()).events
             timers = [
-                each.timer_started_event_attributes
-                for each in events
-                if each.HasField("timer_started_event_attributes")
+                event.timer_started_event_attributes
+                for event in events
+                if event.HasField("timer_started_event_attributes")
             ]
-            started[:] = [each.start_to_fire_timeout.ToTimedelta() for each in timers]
+            started[:] = [event.start_to_fire_timeout.ToTimedelta() for event in timers]
             return bool(started)
 
         await until(has_begun_one)

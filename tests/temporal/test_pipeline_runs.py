@@ -229,12 +229,12 @@ async def test_what_a_stage_printed_can_be_read(host: PipelineHost, capsys: pyte
     async with host.working():
         run_id = await host.run()
         shown = await host.until_over(run_id)
-    said = runs.stage_output(host.service, run_id, "talk")
-    assert (said.state, said.attempt, said.said, said.stderr) == ("succeeded", 1, "last", "oh\n")
-    assert said.output.endswith("\nlast\n")
-    assert "99999\n100000\n" in said.output
-    assert "ghp_0123" not in said.output
-    assert len(said.output) < 13_000
+    output = runs.stage_output(host.service, run_id, "talk")
+    assert (output.state, output.attempt, output.said, output.stderr) == ("succeeded", 1, "last", "oh\n")
+    assert output.output.endswith("\nlast\n")
+    assert "99999\n100000\n" in output.output
+    assert "ghp_0123" not in output.output
+    assert len(output.output) < 13_000
     with pytest.raises(RefusedError, match="is an agent's") as agents:
         runs.stage_output(host.service, run_id, "think")
     assert agents.value.hint == f"service job show {shown.stages[1].job_id}"
@@ -395,12 +395,12 @@ async def test_a_schedule_runs_what_is_registered_and_skips_while_one_is_active(
 async def test_a_firing_that_cannot_run_leaves_a_row_that_says_why(host: PipelineHost, queue: str) -> None:
     await host.add(f"{HEAD}enabled: false\nstages:\n" + shell("a", "true"))
     async with host.working():
-        said = await host.client.execute_workflow(
+        sentence = await host.client.execute_workflow(
             PipelineFiring.run, Firing(pipeline=host.name), id=f"firing-{queue}", task_queue=queue
         )
     (run,) = runs.list_runs(host.service, RunFilter()).runs
     assert (run.state, run.reason) == (RunState.FAILED, f"the pipeline {host.name} is disabled")
-    assert said == f"{run.id} failed: the pipeline {host.name} is disabled"
+    assert sentence == f"{run.id} failed: the pipeline {host.name} is disabled"
 
 
 @pytest.mark.ruling("K6")

@@ -69,7 +69,7 @@ async def test_a_leg_that_ran_on_through_a_reset_is_stopped_with_its_tree(
 ) -> None:
     """Reset to before the leg was begun, and after: then the server itself tells the new run how the leg ends."""
     host = Host(script({"root": PAIR}), held={"a"})
-    host.on_cancel = lambda said: said.model_copy(update={"summary": "as far as it came"})
+    host.on_cancel = lambda outcome: outcome.model_copy(update={"summary": "as far as it came"})
     async with serving(client, queue, host):
         tree = await start(client, queue)
         await host.until_running("a")

@@ -84,11 +84,11 @@ async def test_a_retry_before_the_first_task_is_refused(client: Client, queue: s
 
 async def test_an_order_that_comes_while_the_tree_closes_opens_it_again(client: Client, queue: str) -> None:
     """Writing the row with `blocked` lasts until the order is accepted: the operator sees the state elsewhere."""
-    host, told = Host(script({"root": (delegation("bad"),), "bad": ["failed", "approved"]})), asyncio.Event()
+    host, blocked = Host(script({"root": (delegation("bad"),), "bad": ["failed", "approved"]})), asyncio.Event()
 
     async def slow(records: Records) -> None:
-        if records.task and records.task.state is TaskState.BLOCKED and not told.is_set():
-            told.set()
+        if records.task and records.task.state is TaskState.BLOCKED and not blocked.is_set():
+            blocked.set()
             await until(accepted)
 
     async def accepted() -> bool:
@@ -98,7 +98,7 @@ async def test_an_order_that_comes_while_the_tree_closes_opens_it_again(client: 
     host.before_write = slow
     async with serving(client, queue, host):
         tree = await start(client, queue, task_timeout=TASK_TIMEOUT)
-        await told.wait()
+        await blocked.wait()
         await retry(tree, host.run("bad").job_id)
         closed = await soon(ended(tree))
     Books(host.written).check(host.runs, Bounds())

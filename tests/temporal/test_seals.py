@@ -91,9 +91,9 @@ async def test_with_encryption_nothing_can_be_read_and_everything_works(client: 
     async with serving(hidden, queue, failing):
         failed = await start(hidden, queue)
         assert (await ended(failed)).task_state == "blocked"
-    found = await ended_outside.ending_of(hidden, failed.id)
-    assert found is not None
-    assert "Encoded failure" not in found.why
+    end = await ended_outside.ending_of(hidden, failed.id)
+    assert end is not None
+    assert "Encoded failure" not in end.why
     for tree in (whole, failed):
         history = await tree.fetch_history()
         assert {payload.metadata["encoding"] for _, payload in written(history)} == {b"binary/encrypted"}
@@ -138,8 +138,12 @@ async def test_where_it_is_turned_off_nobody_answers_by_hand(client: Client, que
     async with serving(client, queue, host):
         tree = await typed(client, queue, by_hand=False)
         await waits(host)
-        for name, said in (("resume", [{"verb": "answer", "text": "blue"}]), ("kill", []), ("kill", [{"actor": "me"}])):
-            await tree.signal(name, args=said)
+        for name, values in (
+            ("resume", [{"verb": "answer", "text": "blue"}]),
+            ("kill", []),
+            ("kill", [{"actor": "me"}]),
+        ):
+            await tree.signal(name, args=values)
         with pytest.raises(WorkflowUpdateFailedError) as caught:
             await tree.execute_update("resume", {"verb": "answer", "text": "blue"})
         assert isinstance(caught.value.cause, ApplicationError)
@@ -173,8 +177,8 @@ async def test_a_tree_is_read_and_answered_with_temporals_own_program(client: Cl
         tree = await start(client, queue)
         await waits(host)
         assert "waits for a person" in await temporal(client, "workflow", "metadata", "-w", tree.id)
-        said = json.dumps({"verb": "answer", "text": "blue"})
-        await temporal(client, "workflow", "signal", "-w", tree.id, "--name", "resume", "--input", said)
+        message = json.dumps({"verb": "answer", "text": "blue"})
+        await temporal(client, "workflow", "signal", "-w", tree.id, "--name", "resume", "--input", message)
         _, books = await over(tree, host)
     assert [each.questions[0].answer for each in books.rounds.values()] == ["blue"]
     shown = json.loads(await temporal(client, "workflow", "show", "-w", tree.id, "--output", "json"))

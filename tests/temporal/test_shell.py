@@ -52,11 +52,11 @@ async def test_the_web_ui_is_told_where_the_tree_stands(client: Client, queue: s
     async with serving(client, queue, host):
         tree = await start(client, queue)
         await host.until(lambda: JobState.RUNNING in {each.state for each in Books(host.written).of_leg("a")})
-        told = str(await tree.query("__temporal_workflow_metadata"))
+        text = str(await tree.query("__temporal_workflow_metadata"))
         host.release("a")
         await ended(tree)
-    assert "jobs 1 of 64" in told
-    assert ".1 a coder implement: running" in told
+    assert "jobs 1 of 64" in text
+    assert ".1 a coder implement: running" in text
 
 
 @pytest.mark.ruling("B3")

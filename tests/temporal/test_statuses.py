@@ -50,16 +50,16 @@ async def test_a_blocked_tree_is_failed_with_its_reason_and_its_outcome(client: 
 
 @pytest.mark.ruling("engine:ui.status")
 async def test_a_delegation_is_what_its_job_is(client: Client, queue: str) -> None:
-    said: dict[str, Line] = {"a": "failed", "b": "blocked", "c": None, "d": "changes_requested"}
+    lines: dict[str, Line] = {"a": "failed", "b": "blocked", "c": None, "d": "changes_requested"}
     wanted = {"a": FAILED, "b": FAILED, "c": FAILED, "d": COMPLETED}
-    host = Host(script({"root": tuple(delegation(leg, failure_policy="continue") for leg in said), **said}))
+    host = Host(script({"root": tuple(delegation(leg, failure_policy="continue") for leg in lines), **lines}))
     async with serving(client, queue, host):
         tree = await start(client, queue)
         assert (await ended(tree)).task_state is TaskState.DONE
     assert await status(client, tree.id) is COMPLETED
-    assert {leg: await status(client, host.run(leg).job_id) for leg in said} == wanted
-    decisions = {leg: Books(host.written).named(leg).decision or None for leg in said}
-    assert decisions == said, "the tree has read the whole outcome"
+    assert {leg: await status(client, host.run(leg).job_id) for leg in lines} == wanted
+    decisions = {leg: Books(host.written).named(leg).decision or None for leg in lines}
+    assert decisions == lines, "the tree has read the whole outcome"
 
 
 @pytest.mark.ruling("engine:ui.status")
@@ -83,7 +83,7 @@ async def test_what_a_cancelled_delegation_has_spent_is_counted(client: Client, 
     """Temporal stores no result of a cancelled workflow, but its outcome reaches the tree."""
     host = Host(script({"root": (delegation("a", failure_policy="continue"),)}), held={"a"})
     spent = Usage(input_tokens=700, output_tokens=70)
-    host.on_cancel = lambda said: said.model_copy(update={"usage": spent, "branch": "service/half"})
+    host.on_cancel = lambda outcome: outcome.model_copy(update={"usage": spent, "branch": "service/half"})
     async with serving(client, queue, host):
         tree = await start(client, queue)
         await host.until_running("a")

@@ -20,16 +20,16 @@ pytestmark = pytest.mark.ruling("engine:restores")
 async def timeouts(client: Client, queue: str, *wanted: str) -> dict[str, timedelta]:
     """Return the task timeout of each workflow type; the server lists new workflows with a delay."""
 
-    found: dict[str, timedelta] = {}
+    by_type: dict[str, timedelta] = {}
 
     async def listed() -> bool:
         async for history in histories(client, [queue]):
             begun = history.events[0].workflow_execution_started_event_attributes
-            found[begun.workflow_type.name] = begun.workflow_task_timeout.ToTimedelta()
-        return set(wanted) <= set(found)
+            by_type[begun.workflow_type.name] = begun.workflow_task_timeout.ToTimedelta()
+        return set(wanted) <= set(by_type)
 
-    await until(listed, lambda: found)
-    return found
+    await until(listed, lambda: by_type)
+    return by_type
 
 
 async def test_of_a_tree_that_was_just_started(client: Client, queue: str, host: PipelineHost) -> None:
@@ -38,11 +38,11 @@ async def test_of_a_tree_that_was_just_started(client: Client, queue: str, host:
 
 
 async def test_of_what_a_tree_starts(client: Client, queue: str) -> None:
-    said = script({"root": (delegation("a"),), "a": "failed"})
-    async with serving(client, queue, Host(said)):
+    lines = script({"root": (delegation("a"),), "a": "failed"})
+    async with serving(client, queue, Host(lines)):
         await ended(await start(client, queue, task_timeout=TASK_TIMEOUT))
-        found = await timeouts(client, queue, "Delegation", "Notify")
-    assert set(found.values()) == {TASK_TIMEOUT}
+        by_type = await timeouts(client, queue, "Delegation", "Notify")
+    assert set(by_type.values()) == {TASK_TIMEOUT}
 
 
 async def test_of_a_run_and_its_stages(client: Client, queue: str, host: PipelineHost) -> None:
@@ -50,5 +50,5 @@ async def test_of_a_run_and_its_stages(client: Client, queue: str, host: Pipelin
     await host.add(f"name: p\nrepo: acme/shop\nstages:\n  - {stage}\n")
     async with host.working():
         await host.until_over(await host.run())
-        found = await timeouts(client, queue, "PipelineRun", "DelegationTree")
-    assert set(found.values()) == {TASK_TIMEOUT}
+        by_type = await timeouts(client, queue, "PipelineRun", "DelegationTree")
+    assert set(by_type.values()) == {TASK_TIMEOUT}

@@ -197,10 +197,10 @@ async def test_a_good_outcome_of_another_attempt_is_not_believed(client: Client,
         tree = await start(client, queue)
         await ended(tree)
         copied = next(
-            each.activity_task_completed_event_attributes.result.payloads[0]
-            for each in (await tree.fetch_history()).events
-            if each.HasField("activity_task_completed_event_attributes")
-            and b'"attempt"' in each.activity_task_completed_event_attributes.result.payloads[0].data
+            event.activity_task_completed_event_attributes.result.payloads[0]
+            for event in (await tree.fetch_history()).events
+            if event.HasField("activity_task_completed_event_attributes")
+            and b'"attempt"' in event.activity_task_completed_event_attributes.result.payloads[0].data
         )
         again = json.loads(copied.data) | {"attempt": 7, "decision": "approved", "state": "succeeded"}
         place = bound_to(ActivitySerializationContext("default", None, "run_job", None, tree.id, None, False))
@@ -224,9 +224,9 @@ async def test_a_host_runs_nothing_that_somebody_else_orders(client: Client, que
         await ended(tree)
         ran = len(host.runs)
         scheduled = next(
-            each.activity_task_scheduled_event_attributes.input.payloads[0]
-            for each in (await tree.fetch_history()).events
-            if each.HasField("activity_task_scheduled_event_attributes")
+            event.activity_task_scheduled_event_attributes.input.payloads[0]
+            for event in (await tree.fetch_history()).events
+            if event.HasField("activity_task_scheduled_event_attributes")
         )
         given: dict[str, list[object]] = {
             "unsealed": [RawValue(Payload(metadata={"encoding": b"json/plain"}, data=scheduled.data))],
@@ -267,9 +267,12 @@ async def test_what_a_worker_without_the_key_answers_is_not_believed(client: Cli
         asked: Handle = client.get_workflow_handle_for(DelegationTree.run, tree.id)
         with pytest.raises(UnsealedError, match="it has no seal of this service"):
             await asked.query(DelegationTree.state)
-        with pytest.raises(UnreachableError, match="Temporal's answer has no valid seal") as told, translate_errors():
+        with (
+            pytest.raises(UnreachableError, match="Temporal's answer has no valid seal") as refused,
+            translate_errors(),
+        ):
             await asked.query(DelegationTree.state)
-        assert told.value.hint == "service doctor"
+        assert refused.value.hint == "service doctor"
         await tree.signal("resume", {"verb": "answer", "text": "blue"})
         await ended(tree)
         with pytest.raises(UnsealedError):
@@ -295,13 +298,13 @@ async def test_a_tree_of_a_release_without_seals_is_ended_and_says_what_to_type(
 @pytest.mark.parametrize("name", ["resume", "kill"])
 async def test_a_message_with_a_false_seal_is_refused_and_told(client: Client, queue: str, name: str) -> None:
     host = Host(lambda run: asking({}, "root")(run))
-    said = {"verb": "answer", "text": "red"} if name == "resume" else {"immediate": True}
+    value = {"verb": "answer", "text": "red"} if name == "resume" else {"immediate": True}
     async with serving(client, queue, host):
         other, tree = await start(client, queue), await start(client, queue)
         await waits(host, rounds=2)
-        await other.signal(name, said)
+        await other.signal(name, value)
         stranger, copied = speaking(client).get_workflow_handle(tree.id), await signal_in(other, name)
-        for false in (payload(said, seal=bytes(16)), RawValue(copied)):
+        for false in (payload(value, seal=bytes(16)), RawValue(copied)):
             await stranger.signal(name, false)
 
         def told() -> list[str]:

@@ -107,8 +107,8 @@ async def test_a_row_the_store_never_takes_leaves_a_tree_that_can_be_seen_and_ki
         assert "record_refused" in books.kinds()
         assert books.named("a").state in {JobState.QUEUED, JobState.RUNNING}
         assert books.named("a").phase == "?"
-        told = str(await tree.query("__temporal_workflow_metadata"))
-        assert ".1 a coder implement" in told
+        text = str(await tree.query("__temporal_workflow_metadata"))
+        assert ".1 a coder implement" in text
         await tree.signal(DelegationTree.kill, Kill(actor="ann", immediate=True))
         closed = await soon(ended(tree))
     assert closed.task_state is TaskState.CANCELLED
@@ -143,8 +143,8 @@ async def test_the_largest_texts_and_questions_of_a_whole_tree_are_carried_into_
     def answer(run: JobRun) -> JobOutcome:
         if run.continuation != "none" or not run.delegation_id:
             return plain(run)
-        said = {"summary": letter * 2_000, "findings": letter * 4_000, "reason": letter * 2_000}
-        return says(run, "changes_requested", human_questions=asks, touched_files=(letter * 250,) * 100, **said)
+        texts = {"summary": letter * 2_000, "findings": letter * 4_000, "reason": letter * 2_000}
+        return says(run, "changes_requested", human_questions=asks, touched_files=(letter * 250,) * 100, **texts)
 
     names, bounds = {leg.id for leg in legs}, Bounds(max_delegation_width=62)
     host = Host(answer, held=names | {"finalize"})
@@ -187,8 +187,8 @@ async def test_people_are_told_of_a_row_that_the_store_never_takes(client: Clien
         await soon(ended(tree))
         refused = [each.event_id for each in Books(host.written).events.values() if each.kind == "record_refused"]
         assert refused
-        await host.until(lambda: set(refused) <= set(host.told))
-    assert len(host.told) == len(set(host.told)), "each once"
+        await host.until(lambda: set(refused) <= set(host.notified))
+    assert len(host.notified) == len(set(host.notified)), "each once"
 
 
 @dataclass

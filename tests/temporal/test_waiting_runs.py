@@ -85,7 +85,7 @@ async def serving(client: Client, queue: str, context: Context) -> AsyncIterator
         yield
 
 
-def a_run(said: str = "look") -> JobRun:
+def a_run(prompt: str = "look") -> JobRun:
     job_id = f"job-{uuid4().hex[:12]}"
     return JobRun(
         job_id=job_id,
@@ -95,7 +95,7 @@ def a_run(said: str = "look") -> JobRun:
         assignment=Assignment(
             worker=Agent(name="scout", runtime="runtime_b"),
             action=Action.ASK,
-            prompt=Text(inline=said),
+            prompt=Text(inline=prompt),
         ),
     )
 

@@ -52,12 +52,12 @@ LIVE = re.compile(r"@[A-Za-z0-9_-]|#[0-9]|(?i:\bgh-[0-9])|https?://[^\s<>]*/(?:i
 
 def shown(text: str) -> str:
     """Return the page's text, entities and escapes resolved, with the linked addresses."""
-    found = []
+    texts = []
     for token in MarkdownIt("commonmark").parse(text):
         for child in token.children or ():
             assert child.type not in ("image", "html_inline")
-            found += [child.content, str(child.attrGet("href") or "")]
-    return " ".join(found)
+            texts += [child.content, str(child.attrGet("href") or "")]
+    return " ".join(texts)
 
 
 @pytest.mark.ruling("L11")

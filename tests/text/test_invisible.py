@@ -65,9 +65,9 @@ def test_in_texts_for_github_it_is_marked_or_left_out() -> None:
 def test_no_text_has_a_way_through(text: str) -> None:
     shown = visible(text)
     assert visible(shown) == shown
-    for each in set(shown) - set("\n\t"):
-        newer = 0x1F000 <= ord(each) <= 0x3FFFD
-        assert each.isprintable() or each.isspace() or newer or each in "\u200c\u200d", ascii(each)
+    for letter in set(shown) - set("\n\t"):
+        newer = 0x1F000 <= ord(letter) <= 0x3FFFD
+        assert letter.isprintable() or letter.isspace() or newer or letter in "\u200c\u200d", ascii(letter)
     assert not set("\x85\u2028\u2029\x1c\x1d\x1e\x1f\x0b\x0c\r") & set(shown)
     assert "\n" not in one_line(text)
 

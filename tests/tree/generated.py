@@ -128,7 +128,7 @@ def _host(choices: Choices, world: World, places: int) -> bool:
     if world.asked_back and (free <= 0 or not choices.rare(4)):
         world.give_back(_some(choices, sorted(world.asked_back)))
     elif world.offered and (free > 0 or idle):
-        world.begins(_some(choices, list(world.offered)), told=not choices.rare(4))
+        world.begins(_some(choices, list(world.offered)), reported=not choices.rare(4))
     else:
         return False
     return True
@@ -153,11 +153,11 @@ def _step(choices: Choices, world: World, places: int) -> None:
         _host(choices, world, places)
         return
     run = world.flying[_some(choices, list(world.flying))]
-    said = ending(choices, run).model_copy(update={"begun_at": world.now})
-    if said.state is JobState.CANCELLED and choices.pick(2):
+    outcome = ending(choices, run).model_copy(update={"begun_at": world.now})
+    if outcome.state is JobState.CANCELLED and choices.pick(2):
         world.move(_some(choices, [run.job_id, *world.offered]))
         return
-    ended = JobEnded(now=world.now + choices.pick(10), outcome=said)
+    ended = JobEnded(now=world.now + choices.pick(10), outcome=outcome)
     world.feed(ended)
     if choices.rare(10):
         assert world.feed(ended) == [], "an outcome counts once"

@@ -114,8 +114,8 @@ class Lines:
         for leg in self.chains[parent].sets[parent].legs:
             if leg in wanted:
                 job_id = self.legs[parent, leg]
-                for each in self._made(self.chains[job_id]):
-                    yield each.model_copy(update={"leg": leg, "job_id": job_id})
+                for work in self._made(self.chains[job_id]):
+                    yield work.model_copy(update={"leg": leg, "job_id": job_id})
 
 
 def _number(job_id: str) -> int:

@@ -28,9 +28,9 @@ FINDINGS = "- **test_limit fails** (high)\n  ran: pytest"
 def start(bounds: Bounds | None = None, **fields: Any) -> World:
     """Start a tree; settings are passed by name."""
     settings = {name: fields.pop(name) for name in [*fields] if name in TreeSettings.model_fields}
-    found = TreeSettings.model_validate({"bounds": (bounds or Bounds()).model_dump(), **settings})
+    frozen = TreeSettings.model_validate({"bounds": (bounds or Bounds()).model_dump(), **settings})
     given: dict[str, Any] = {"prompt": Text(digest=_digest(GOAL)), "repo": "acme/shop"} | fields
-    return World(tree_input(settings=found, **given)).begin()
+    return World(tree_input(settings=frozen, **given)).begin()
 
 
 def told(tree: World) -> ContinuationBrief:

@@ -80,12 +80,12 @@ def resume_requested(fields: Mapping[str, object]) -> ResumeRequested:
 
 def outcome(run: JobRun, decision: str | None = "approved", *legs: Delegation, **fields: object) -> JobOutcome:
     """Return an attempt's outcome; without a decision it crashed."""
-    said = Decision(decision) if decision else None
+    concluded = Decision(decision) if decision else None
     base: dict[str, object] = {
         "job_id": run.job_id,
         "attempt": run.attempt,
-        "state": state_of(said) if said else JobState.FAILED,
-        "decision": said,
+        "state": state_of(concluded) if concluded else JobState.FAILED,
+        "decision": concluded,
         "summary": f"{run.job_id} says {decision}",
         "delegations": legs,
         "agents": AGENTS if legs else (),
@@ -213,7 +213,7 @@ class World:
         chosen = job_id or next(iter([*self.asked_back, *self.offered]))
         self.give_back(chosen) if chosen in self.asked_back else self.begins(chosen)
 
-    def begins(self, job_id: str, *, told: bool = True) -> None:
+    def begins(self, job_id: str, *, reported: bool = True) -> None:
         """Begin a job: its claim comes first, so later requests to return it fail. The tree may learn of it late."""
         run = self.offered.pop(job_id)
         wanted = job_id in self.asked_back
@@ -221,7 +221,7 @@ class World:
         assert (job_id, run.attempt, run.offer) not in self.given_back, "what was taken back never begins"
         self.flying[job_id] = run
         self._check_begin(run)
-        if told or wanted:
+        if reported or wanted:
             self.feed(JobBegun(now=self.now, job_id=job_id, offer=run.offer, at=self.now))
 
     def give_back(self, job_id: str) -> None:
@@ -264,7 +264,7 @@ class World:
 
     def fire(self) -> list[Command]:
         """Fire the next timer."""
-        key = min(self.timers, key=lambda each: self.timers[each])
+        key = min(self.timers, key=lambda timer: self.timers[timer])
         return self.feed(TimerFired(now=max(self.now, self.timers.pop(key)), key=key))
 
     def kill(self, *, immediate: bool = False) -> list[Command]:
@@ -361,11 +361,11 @@ class World:
                 self.flying.pop(job.job_id, None)
         self.task = command.records.task or self.task
         self.events += command.records.events
-        for each in command.records.rounds:
-            known = self.rounds.get(each.round_id)
-            assert bool(each.commands) == bool(each.verbs) == (each.closed_at is None) == (each.end is None)
-            assert known is None or (known.end is None and known.revision < each.revision), "a round ends once"
-            self.rounds[each.round_id] = each
+        for row in command.records.rounds:
+            known = self.rounds.get(row.round_id)
+            assert bool(row.commands) == bool(row.verbs) == (row.closed_at is None) == (row.end is None)
+            assert known is None or (known.end is None and known.revision < row.revision), "a round ends once"
+            self.rounds[row.round_id] = row
 
     def _attempt(self, job_id: str) -> int:
         return self.flying[job_id].attempt if job_id in self.flying else 0
@@ -400,12 +400,12 @@ class World:
         self.runs.append(run)
 
     def _check_leg(self, run: JobRun) -> None:
-        found = self.state.find_leg(run.job_id)
-        assert found is not None
-        assert found[0].batch is not None
-        assert all(dep.state is JobState.SUCCEEDED for dep in found[0].batch.acting_deps(found[1]))
+        pair = self.state.find_leg(run.job_id)
+        assert pair is not None
+        assert pair[0].batch is not None
+        assert all(dep.state is JobState.SUCCEEDED for dep in pair[0].batch.acting_deps(pair[1]))
         bounds = self.start.settings.bounds
-        assert len(found[0].batch.legs) <= bounds.max_delegation_width
+        assert len(pair[0].batch.legs) <= bounds.max_delegation_width
         assert not bounds.max_delegation_token_budget or self.state.usage.total < bounds.max_delegation_token_budget
         out = [*self.flying.values(), *self.offered.values()]
         shared = [each.shared_worktree for each in out if each.shared_worktree]
@@ -443,20 +443,20 @@ class World:
         assert bool(state.task.to_retry) is (state.task.waits_for is WaitsFor.RETRY)
         assert not state.task.to_retry or f"{RETRY} {state.task.to_retry}" in state.task.next
         assert not state.is_blocked or not self.open()
-        for each in self.open():
-            self._check_round(each)
+        for open_round in self.open():
+            self._check_round(open_round)
 
-    def _check_round(self, each: RoundRecord) -> None:
-        for command in each.commands:
+    def _check_round(self, row: RoundRecord) -> None:
+        for command in row.commands:
             job_id, verb, *rest = command.removeprefix("service resume ").split(" ", 2)
             text = {"extend": "1h", "answer": " ".join(rest).replace("<text>", "yes")}.get(verb, "with care")
-            order = ResumeOrder(actor="ann", channel="cli", job_id=job_id, verb=verb, text=text, round=each.number)
-            said = ResumeRequested(now=self.now, order=order, answers=True)
-            refusal = refuse_resume(self.state, said)
+            order = ResumeOrder(actor="ann", channel="cli", job_id=job_id, verb=verb, text=text, round=row.number)
+            request = ResumeRequested(now=self.now, order=order, answers=True)
+            refusal = refuse_resume(self.state, request)
             assert refusal is None, (command, refusal)
             if len(self.open()) == 1:
                 tried = TreeMemory.model_validate_json(self.state.model_dump_json())
-                reduce(tried, said)
+                reduce(tried, request)
                 ends = tried.finalize is not None
                 assert verb == "answer" or ends == (verb == "abort"), f"{command} has no effect of its own"
 
@@ -467,14 +467,12 @@ class World:
     def _check_pauses(self) -> None:
         """Check rounds: at most one per coordinator, numbered; nothing starts in a pause; its time is free (F1, F8)."""
         state, still = self.state, self.open()
-        assert [each.round_id for each in open_rounds(state)] == [
-            each.round_id for each in sorted(still, key=lambda each: each.opened_at)
+        assert [row.round_id for row in open_rounds(state)] == [
+            row.round_id for row in sorted(still, key=lambda row: row.opened_at)
         ]
-        assert len({each.coordinator_id for each in still}) == len(still)
+        assert len({row.coordinator_id for row in still}) == len(still)
         assert state.is_paused == bool(still)
-        assert not (self.dispatched and self.was_open & {each.round_id for each in still}), (
-            "a paused tree starts nothing"
-        )
+        assert not (self.dispatched and self.was_open & {row.round_id for row in still}), "a paused tree starts nothing"
         assert (state.task.state is TaskState.AWAITING_HUMAN) == bool(still)
         assert not still or state.finalize is None, "a tree that ends waits for nobody"
         counted = self.now - self.start.created_at - self.paused_seconds - self.closed_seconds
@@ -485,10 +483,10 @@ class World:
             or self.task.elapsed_seconds(self.now) == state.elapsed_seconds(self.now)
         )
         assert len([key for key in self.timers if key.startswith("round:")]) == len(still)
-        for each in still:
-            assert each.commands
-            assert each.questions or each.failing
-            assert self.jobs[each.job_id].next.startswith("service resume ")
+        for row in still:
+            assert row.commands
+            assert row.questions or row.failing
+            assert self.jobs[row.job_id].next.startswith("service resume ")
 
 
 def play(world: World, script: Script, limit: int = 500) -> World:

@@ -84,8 +84,8 @@ def test_a_tree_that_belongs_to_nothing_says_nothing() -> None:
 def test_the_web_ui_shows_it_and_finds_it() -> None:
     tree = world(**PULL_REQUEST)
     assert "pull request #7 of acme/shop" in details(tree.state)
-    found = search.attributes(tree.last, "running")
-    assert (found.get(search.PULL_REQUEST), found.get(search.ISSUE)) == (7, None)
+    attributes = search.attributes(tree.last, "running")
+    assert (attributes.get(search.PULL_REQUEST), attributes.get(search.ISSUE)) == (7, None)
     other = search.attributes(root_run(tree_input(**ISSUE)), "running")
     assert (other.get(search.PULL_REQUEST), other.get(search.ISSUE)) == (None, 3)
     assert search.NAMES["SvcIssue"] == "Int"

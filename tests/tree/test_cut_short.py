@@ -33,12 +33,12 @@ def summed_up(tree: World) -> World:
 
 def test_sixty_legs_at_a_width_of_sixteen_are_cut_short() -> None:
     tree = summed_up(asked(60, max_delegation_width=16))
-    task, said = tree.state.task, "the lead asked for 60 parts, the limit is 16 (`max_delegation_width`)"
-    assert (task.cut_short, task_words(task), task.reason) == (True, "cut short", f"cut short: {said}")
+    task, words = tree.state.task, "the lead asked for 60 parts, the limit is 16 (`max_delegation_width`)"
+    assert (task.cut_short, task_words(task), task.reason) == (True, "cut short", f"cut short: {words}")
     assert task.next == f"write max_delegation_width = 60 below [orchestrate] in config.toml; then: {ANEW}"
     assert "**cut short**: the lead asked for 60 parts" in details(tree.state)
-    [told] = [event for event in tree.events if event.kind in TELLS_PEOPLE]
-    assert (told.kind, told.message) == ("tree_cut_short", task.reason)
+    [notified] = [event for event in tree.events if event.kind in TELLS_PEOPLE]
+    assert (notified.kind, notified.message) == ("tree_cut_short", task.reason)
     assert tree.events[-1].message == f"the tree was {task.reason}"
     assert tree.close is not None
     assert tree.close.cut_short

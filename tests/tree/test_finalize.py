@@ -117,9 +117,9 @@ def test_a_finalize_that_fails_leaves_the_task_blocked_for_good(decision: str | 
 def test_a_finalize_that_ends_badly_is_told_and_stands_until_it_is_dismissed(decision: str | None) -> None:
     tree = batch(delegation("a"), delegation("b"), bounds=Bounds(max_delegation_width=1))
     tree.coordinator(decision)
-    [told] = [event for event in tree.events if event.kind == "task_blocked"]
-    assert (told.job_id, told.message) == (tree.last.job_id, tree.state.task.reason)
-    assert told.kind in TELLS_PEOPLE
+    [blocked] = [event for event in tree.events if event.kind == "task_blocked"]
+    assert (blocked.job_id, blocked.message) == (tree.last.job_id, tree.state.task.reason)
+    assert blocked.kind in TELLS_PEOPLE
     assert tree.state.task.waits_for is WaitsFor.DISMISS
     assert "service agent implement lead 'reach the goal' --repo repo" in tree.state.task.next
     assert f"service job dismiss {ROOT}" in tree.state.task.next

@@ -56,7 +56,7 @@ def test_no_job_begins_before_it_was_queued() -> None:
 @pytest.mark.parametrize("how", ["pause", "block", "kill"])
 def test_what_has_begun_is_not_stopped_even_if_the_tree_has_not_heard_of_it(how: str) -> None:
     world = waiting("a", "b", "c", begun=1)
-    world.begins(f"{ROOT}.2", told=False)
+    world.begins(f"{ROOT}.2", reported=False)
     match how:
         case "pause":
             world.leg("a", human_questions=ASKS)
@@ -202,11 +202,11 @@ def test_the_finalize_is_never_taken_back() -> None:
 
 def test_an_outcome_tells_of_a_begin_that_nobody_reported() -> None:
     world = waiting("a", "b")
-    world.begins(f"{ROOT}.1", told=False)
+    world.begins(f"{ROOT}.1", reported=False)
     assert states(world)["a"] == "queued"
     world.end(f"{ROOT}.1", begun_at=world.now - 1)
-    told = [event.kind for event in world.events if event.job_id == f"{ROOT}.1"]
-    assert told == ["job_queued", "job_begun", "job_ended"]
+    kinds = [event.kind for event in world.events if event.job_id == f"{ROOT}.1"]
+    assert kinds == ["job_queued", "job_begun", "job_ended"]
     assert world.state.jobs[f"{ROOT}.1"].started_at is not None
 
 

@@ -67,8 +67,8 @@ def test_a_finalize_is_told_of_a_set_that_did_not_fit(waiting: bool) -> None:
     tree.kill()
     assert tree.last.continuation is Continuation.FINALIZE
     assert tree.last.brief is not None
-    told = {each.job_id: (each.left_out, [leg.id for leg in each.delegations]) for each in tree.last.brief.refused}
-    assert told == {f"{ROOT}.2": (len(MANY), []), f"{ROOT}.3": (0, ["y"])}
+    sets = {each.job_id: (each.left_out, [leg.id for leg in each.delegations]) for each in tree.last.brief.refused}
+    assert sets == {f"{ROOT}.2": (len(MANY), []), f"{ROOT}.3": (0, ["y"])}
 
 
 @pytest.mark.ruling("B6", "A11")

@@ -228,9 +228,9 @@ SCENES: dict[EventKind, Callable[[], World]] = {
 @pytest.mark.parametrize("kind", list(EventKind))
 def test_every_kind_is_told_by_some_tree_and_its_payload_says_something(kind: EventKind) -> None:
     world = SCENES[kind]()
-    found = [event for event in world.events if event.kind == kind]
-    assert found
-    for event in found:
+    events = [event for event in world.events if event.kind == kind]
+    assert events
+    for event in events:
         check_payload(kind, event.data)
         assert event.data.keys() == PAYLOADS[kind].model_fields.keys()
         assert event.message

@@ -26,10 +26,10 @@ def _arrows(moves: Mapping[JobState, Set[JobState]] | Mapping[TaskState, Set[Tas
 def test_the_readme_draws_the_tables_as_they_are() -> None:
     text = README.read_text()
     for name, picture in (("job", drawn(JobState.QUEUED, JOB_MOVES)), ("task", drawn(TaskState.OPEN, TASK_MOVES))):
-        text, found = re.subn(
+        text, count = re.subn(
             rf"(<!-- {name} moves -->\n).*?(?=\n<!-- end -->)", rf"\1{picture}", text, flags=re.DOTALL
         )
-        assert found == 1
+        assert count == 1
     keep(README, text)
 
 

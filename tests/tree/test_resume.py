@@ -40,8 +40,8 @@ def why(tree: World, verb: str, text: str = "", job_id: str = ROOT, **fields: ob
     assert refusal is not None
     tree.feed(request)
     assert (tree.said[-1].kind, tree.said[-1].message) == ("resume_refused", refusal.message)
-    assert {each.round_id: each.end for each in open_rounds(tree.state)} == {
-        each.round_id: each.end for each in open_rounds(before)
+    assert {row.round_id: row.end for row in open_rounds(tree.state)} == {
+        row.round_id: row.end for row in open_rounds(before)
     }
     return refusal.kind, refusal.message
 
@@ -82,8 +82,8 @@ def test_the_first_accepted_wins_and_a_later_one_is_told_who_how_and_when() -> N
     digest = tree.open()[0].digest
     tree.resume("answer", "memory", request_id="comment-1")
     accepted = next(each for each in tree.events if each.kind == "resume_accepted")
-    said = {"actor": "ann", "channel": "cli", "request": "comment-1", "verb": "answer", "round": 1, "digest": digest}
-    assert accepted.data == said | {"recorded": ["store: memory"], "unanswered": [], "unmatched": []}
+    payload = {"actor": "ann", "channel": "cli", "request": "comment-1", "verb": "answer", "round": 1, "digest": digest}
+    assert accepted.data == payload | {"recorded": ["store: memory"], "unanswered": [], "unmatched": []}
     kind, message = why(tree, "answer", "redis")
     assert kind is ResumeFault.ROUND_OVER
     assert message == f"round 1 of {ROOT} is over: answered by ann (cli) at 1970-01-01 00:16:42 UTC"
@@ -221,8 +221,8 @@ def test_everything_a_surface_needs_is_in_the_row_the_event_and_the_details() ->
     opened = next(each for each in tree.events if each.kind == "round_opened")
     assert (opened.data["handle"], opened.data["asks"]) == ("@ann", ["store"])
     assert opened.message == f"round 1 of {ROOT} asks store; waits until 1970-01-01 00:33:21 UTC"
-    told = [each.message for each in failing().events if each.kind == "round_opened"]
-    assert told[0].startswith(f"round 1 of {ROOT}: a failed; a person decides; waits until ")
+    messages = [each.message for each in failing().events if each.kind == "round_opened"]
+    assert messages[0].startswith(f"round 1 of {ROOT}: a failed; a person decides; waits until ")
     text = details(tree.state)
     assert "awaiting_human" in text
     assert "  store: Redis or memory? (redis / memory)" in text

@@ -147,8 +147,10 @@ def test_the_rows_tell_what_is_used_as_the_tree_itself_counts_it() -> None:
     world.kill()
     world.leg("b")
     world.end(world.last.job_id)
-    own, told = world.state.ledger(), ledger_of(world.state.task, list(world.state.jobs.values()), world.now)
+    own, counted = world.state.ledger(), ledger_of(world.state.task, list(world.state.jobs.values()), world.now)
     assert world.last.continuation is Continuation.FINALIZE
     assert (
-        (told.jobs, told.tokens, told.cost_usd) == (own.jobs, own.tokens, own.cost_usd) == (3, own.tokens, own.cost_usd)
+        (counted.jobs, counted.tokens, counted.cost_usd)
+        == (own.jobs, own.tokens, own.cost_usd)
+        == (3, own.tokens, own.cost_usd)
     )

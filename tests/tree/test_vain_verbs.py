@@ -93,9 +93,9 @@ def refused(tree: World, verb: str, text: str = "") -> str:
     [still] = tree.open()
     assert (still.digest, still.verbs) == (before.digest, before.verbs)
     assert tree.task_state() is TaskState.AWAITING_HUMAN
-    said = tree.said[-1]
-    assert (said.kind, said.data["why"]) == ("resume_refused", "no_room"), "a refused order is no tripped bound"
-    return said.message
+    event = tree.said[-1]
+    assert (event.kind, event.data["why"]) == ("resume_refused", "no_room"), "a refused order is no tripped bound"
+    return event.message
 
 
 @pytest.mark.ruling("F5", "E6")

@@ -264,23 +264,23 @@ def test_what_a_leg_found_is_told_to_its_coordinator_and_to_the_legs_behind_it()
     tree.coordinator("approved", *look, delegation("mend", deps=("ask", "review", "fine")))
     for leg, decision in (("ask", "approved"), ("review", "changes_requested"), ("fine", "approved")):
         tree.leg(leg, decision, findings=f"{leg} found this")
-    told = {"ask": "ask found this", "review": "review found this", "fine": ""}
-    assert {leg.id: leg.findings for leg in tree.last.follows} == told
+    wanted = {"ask": "ask found this", "review": "review found this", "fine": ""}
+    assert {leg.id: leg.findings for leg in tree.last.follows} == wanted
     tree.leg("mend", findings="mine")
     assert tree.last.brief is not None
-    assert {leg.id: leg.findings for leg in tree.last.brief.legs} == told | {"mend": ""}
+    assert {leg.id: leg.findings for leg in tree.last.brief.legs} == wanted | {"mend": ""}
     tree.kill()
     tree.coordinator("approved", delegation("more"))
     assert tree.last.brief is not None
-    assert {leg.id: leg.findings for leg in tree.last.brief.legs} == told | {"mend": ""}
+    assert {leg.id: leg.findings for leg in tree.last.brief.legs} == wanted | {"mend": ""}
 
 
 @pytest.mark.ruling("E5", "E6")
 def test_a_finalize_after_the_last_replan_is_told_the_last_findings_and_no_earlier_ones() -> None:
     tree = World(tree_input(Bounds(max_verify_replan_attempts=1))).begin()
-    for number, found in enumerate(("the first fault", "the last fault")):
+    for number, findings in enumerate(("the first fault", "the last fault")):
         tree.coordinator("approved", delegation(f"v{number}", "reader", "review", synthesis_rule="verify"))
-        tree.leg(f"v{number}", "changes_requested", findings=found, progress=found)
+        tree.leg(f"v{number}", "changes_requested", findings=findings, progress=findings)
     assert tree.last.continuation is Continuation.FINALIZE
     assert tree.last.brief is not None
     text = render_continuation(tree.last.brief, {})
@@ -289,13 +289,13 @@ def test_a_finalize_after_the_last_replan_is_told_the_last_findings_and_no_earli
 
 
 @pytest.mark.ruling("P3")
-@pytest.mark.parametrize(("decision", "told"), [("blocked", "a key"), ("failed", "a key"), ("implemented", "")])
-def test_what_a_leg_needs_that_could_not_go_on_is_told(decision: str, told: str) -> None:
+@pytest.mark.parametrize(("decision", "wanted"), [("blocked", "a key"), ("failed", "a key"), ("implemented", "")])
+def test_what_a_leg_needs_that_could_not_go_on_is_told(decision: str, wanted: str) -> None:
     tree = World(tree_input()).begin()
     tree.coordinator("approved", delegation("a", failure_policy="continue"))
     tree.leg("a", decision, findings="a key" + " " * 4_000)
     assert tree.last.brief is not None
-    assert [leg.findings.strip() for leg in tree.last.brief.legs] == [told]
+    assert [leg.findings.strip() for leg in tree.last.brief.legs] == [wanted]
     assert len(tree.last.brief.legs[0].findings) <= 250
 
 

@@ -17,27 +17,27 @@ MANY = 100_000
 
 def printed(count: int, **body: object) -> str:
     legs = [{"id": f"l{n}", "agent": "dev", "action": "ask", "prompt": "look"} for n in range(count)]
-    said = {"decision": "approved", "summary": "shared out", "delegations": legs}
-    return json.dumps({"service_result": said | body})
+    members = {"decision": "approved", "summary": "shared out", "delegations": legs}
+    return json.dumps({"service_result": members | body})
 
 
 @pytest.mark.parametrize("count", [257, MANY])
 def test_the_contract_takes_it_and_keeps_how_many_there_were(count: int) -> None:
-    found = read_result(printed(count))
-    assert isinstance(found, Accepted)
-    assert (found.result.delegations, found.not_kept) == ((), count)
+    accepted = read_result(printed(count))
+    assert isinstance(accepted, Accepted)
+    assert (accepted.result.delegations, accepted.not_kept) == ((), count)
 
 
 def test_as_many_as_one_may_have_are_kept() -> None:
-    found = read_result(printed(256))
-    assert isinstance(found, Accepted)
-    assert (len(found.result.delegations), found.not_kept) == (256, 0)
+    accepted = read_result(printed(256))
+    assert isinstance(accepted, Accepted)
+    assert (len(accepted.result.delegations), accepted.not_kept) == (256, 0)
 
 
 def test_what_else_is_wrong_with_it_is_a_fault_as_ever() -> None:
-    found = read_result(printed(MANY, decision="skipped", summary=""))
-    assert isinstance(found, Rejected)
-    messages = [each.message for each in found.faults]
+    rejected = read_result(printed(MANY, decision="skipped", summary=""))
+    assert isinstance(rejected, Rejected)
+    messages = [each.message for each in rejected.faults]
     assert messages == ["summary is required", "delegations must be empty when decision is skipped"]
 
 
@@ -49,8 +49,8 @@ def test_a_tree_is_finalized_for_it_whatever_its_own_width_is(width: int) -> Non
     assert event.data == {"width": MANY, "cap": min(width, 256)}
     assert tree.last.continuation is Continuation.FINALIZE
     assert tree.last.brief is not None
-    [told] = tree.last.brief.refused
-    assert (told.left_out, told.delegations) == (MANY, ())
+    [refused] = tree.last.brief.refused
+    assert (refused.left_out, refused.delegations) == (MANY, ())
     assert len(tree.last.model_dump_json()) < 4_000, "a prompt of its size would be told otherwise"
     tree.coordinator("approved")
     assert tree.task_state() is TaskState.DONE
@@ -70,8 +70,8 @@ def test_held_back_while_a_person_is_asked_it_is_told_as_what_was_not_kept() -> 
     tree.resume("answer", "color: red")
     assert tree.last.continuation is Continuation.ANSWERED
     assert tree.last.brief is not None
-    [told] = tree.last.brief.refused
-    assert told.left_out == MANY
+    [refused] = tree.last.brief.refused
+    assert refused.left_out == MANY
 
 
 def test_of_a_failed_result_it_is_dropped() -> None:
