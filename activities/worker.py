@@ -226,3 +226,7 @@ def main() -> NoReturn:
     jobs.
     """
     run(lambda: uvloop.run(serve(Home.locate())))
+
+
+if __name__ == "__main__":  # as a daemon of 0.2.0 starts it, once this release stands under it
+    main()
