@@ -9,7 +9,7 @@ from activities.github import api
 from activities.github.client import Client, GithubError
 from activities.github.credentials import Credentials
 from activities.github.models import Issue, Pull
-from activities.host.belongs_to import Bound
+from activities.host.base import Bound
 from activities.store.artifacts import Artifacts
 from workflows.model.long_texts import Text
 from workflows.policy import binding_words

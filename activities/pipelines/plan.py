@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from activities.host.belongs_to import Bound, based, bound
+from activities.host.base import Bound, based, bound
 from activities.settings.model import Settings
 from activities.store.artifacts import Artifacts
 from activities.store.registry import agent_rows, pipeline_rows, repo_rows

@@ -14,12 +14,12 @@ from activities.store import job_rows
 from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
-from bridge.github.session import Needless, Session, Wrote
+from bridge.github.session import GithubSession, Needless, Wrote
 from bridge.operations.branches import merge_gate
 from bridge.operations.github.tree import result_of
 from workflows.github.facts import FactKind, check_id
 from workflows.github.merge_gate import GateState, GateVerdict, deciding_tree, queued_number
-from workflows.github.texts import pull_requests as texts
+from workflows.github.texts import pull_requests
 from workflows.github.texts.pull_requests import Annotation
 from workflows.text.digests import digest
 
@@ -34,7 +34,7 @@ STATUSES = {
 }
 
 
-def wanted_checks(session: Session, thread: Thread) -> list[FactRow]:
+def wanted_checks(session: GithubSession, thread: Thread) -> list[FactRow]:
     """Return the check to declare for a tree of a pull request, at the last known head."""
     if not session.settings.check or thread.kind != "pull_request" or not thread.head_sha:
         return []
@@ -43,14 +43,14 @@ def wanted_checks(session: Session, thread: Thread) -> list[FactRow]:
     return [_fact(thread, thread.head_sha)]
 
 
-def again(session: Session, thread: Thread) -> None:
+def again(session: GithubSession, thread: Thread) -> None:
     """Queue an update of every written check of the tree, because the verdict may have changed."""
     for fact in facts.of_root(session.store, thread.root_job_id):
         if fact.kind == FactKind.CHECK and fact.state == facts.DONE:
             facts.again(session.store, fact.fact_id)
 
 
-async def look(session: Session, github: str) -> None:
+async def look(session: GithubSession, github: str) -> None:
     """Fetch the heads of the watched pull requests and the entries of the merge queue."""
     store = session.store
     mine = await asyncio.to_thread(threads.watched, store, github) if session.settings.check else []
@@ -67,7 +67,7 @@ async def look(session: Session, github: str) -> None:
             await asyncio.to_thread(_queue, session, github, tried, ref.object.sha)
 
 
-def _record_heads(session: Session, mine: list[Thread], heads: Mapping[int, str | None]) -> None:
+def _record_heads(session: GithubSession, mine: list[Thread], heads: Mapping[int, str | None]) -> None:
     """Record new heads, and declare a check on each; the check is pending until the head is judged."""
     for thread in mine:
         head = heads[thread.number]
@@ -80,7 +80,7 @@ def _record_heads(session: Session, mine: list[Thread], heads: Mapping[int, str 
             facts.declare(session.store, [_fact(thread, head)])
 
 
-def _queue(session: Session, github: str, number: int, sha: str) -> None:
+def _queue(session: GithubSession, github: str, number: int, sha: str) -> None:
     deciding = (each for each in threads.of_number(session.store, github, number) if _decides(session, each))
     facts.declare(session.store, [_fact(each, sha) for each in deciding])
 
@@ -90,13 +90,13 @@ def _fact(thread: Thread, sha: str) -> FactRow:
     return FactRow(fact_id, FactKind.CHECK, thread.root_job_id, thread.github, thread.number, sha)
 
 
-def _decides(session: Session, thread: Thread) -> bool:
+def _decides(session: GithubSession, thread: Thread) -> bool:
     mine = (each.root_job_id for each in threads.of_number(session.store, thread.github, thread.number))
     trees = ((root, [job.action for job in job_rows.tree(session.store, root)]) for root in mine)
     return thread.root_job_id == deciding_tree(trees)
 
 
-async def write(session: Session, fact: FactRow) -> Wrote:
+async def write(session: GithubSession, fact: FactRow) -> Wrote:
     """Create or update the check. No-op if its content has not changed."""
     thread = await asyncio.to_thread(threads.get, session.store, fact.root_job_id)
     if thread is None or thread.closed or not await asyncio.to_thread(_decides, session, thread):
@@ -122,7 +122,7 @@ async def write(session: Session, fact: FactRow) -> Wrote:
     return Wrote("status", digest=now)
 
 
-async def _check_run(session: Session, fact: FactRow, body: dict[str, Any], now: str) -> Wrote:
+async def _check_run(session: GithubSession, fact: FactRow, body: dict[str, Any], now: str) -> Wrote:
     """Create or update the check run, found by its external id. GitHub accepts 50 annotations a request and appends
     them.
     """
@@ -137,7 +137,7 @@ async def _check_run(session: Session, fact: FactRow, body: dict[str, Any], now:
     return Wrote(str(made.id), made.html_url, now, more=sent + len(some) < len(notes))
 
 
-async def _ours(session: Session, fact: FactRow, *, looks: bool) -> tuple[str, int]:
+async def _ours(session: GithubSession, fact: FactRow, *, looks: bool) -> tuple[str, int]:
     """Return the id of the service's own check run, or "", and the number of annotations that it has."""
     if fact.github_id and not looks:
         return fact.github_id, 0
@@ -146,15 +146,15 @@ async def _ours(session: Session, fact: FactRow, *, looks: bool) -> tuple[str, i
     return (str(mine[0].id), mine[0].output.annotations_count) if mine else (fact.github_id or "", 0)
 
 
-def _verdict(session: Session, thread: Thread) -> GateVerdict:
+def _verdict(session: GithubSession, thread: Thread) -> GateVerdict:
     return merge_gate.of_tree(
         session.service, thread.root_job_id, pull_request=thread.number, token=session.client.token or None
     )
 
 
-def _body(session: Session, thread: Thread, fact: FactRow, verdict: GateVerdict) -> dict[str, Any]:
+def _body(session: GithubSession, thread: Thread, fact: FactRow, verdict: GateVerdict) -> dict[str, Any]:
     """Return the body of a check run."""
-    output = {"title": texts.check_title(verdict), "summary": texts.check_summary(verdict)}
+    output = {"title": pull_requests.check_title(verdict), "summary": pull_requests.check_summary(verdict)}
     body: dict[str, Any] = {"name": NAME, "external_id": fact.fact_id, "output": output}
     if session.service.settings.bridge.url:
         body["details_url"] = f"{session.service.settings.bridge.url}/ui/trees/{thread.root_job_id}"
@@ -163,7 +163,7 @@ def _body(session: Session, thread: Thread, fact: FactRow, verdict: GateVerdict)
     return body | {"status": "completed", "conclusion": CONCLUSIONS[verdict.state]}
 
 
-def _notes(session: Session, root: str) -> list[Annotation]:
+def _notes(session: GithubSession, root: str) -> list[Annotation]:
     """Return the findings of the tree that name a file and a line, as annotations."""
     results = (result_of(session.service, job) for job in job_rows.tree(session.store, root))
-    return [each for result in results if result for each in texts.annotations(result.findings)]
+    return [each for result in results if result for each in pull_requests.annotations(result.findings)]

@@ -34,7 +34,7 @@ from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
 from activities.store.leader import Chore, Leader
 from bridge.github import checks, publishing, reading, writing
-from bridge.github.session import APART, Session
+from bridge.github.session import APART, GithubSession
 from bridge.operations.github.desk import ring
 from bridge.operations.github.polling import of_interest
 from bridge.operations.github.tree import bound_tree, last_event
@@ -83,7 +83,7 @@ async def serve(service: Service) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await asyncio.to_thread(account.ask_anew, service.store)
     async with Client(service.store, known, settings.github.api_url) as client, AsyncExitStack() as stack:
-        desk = Desk(Session(service, client))
+        desk = Desk(GithubSession(service, client))
         ours = settings.temporal.task_queue
         for queue, work in ((turns_queue(ours), desk.turn), (pushing_queue(ours, settings.host), desk.push)):
             worker = Worker(
@@ -141,7 +141,7 @@ def is_news(service: Service) -> bool:
 class Desk:
     """The activities of the desk. All of its state is in the store."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: GithubSession) -> None:
         self._session = session
 
     @activity.defn(name="github_turn")
@@ -218,7 +218,7 @@ def _works(store: Engine, known: Account) -> None:
     account.tidy(store)
 
 
-async def _refresh_login(session: Session) -> None:
+async def _refresh_login(session: GithubSession) -> None:
     """Fetch the account's login unless it is fresh. If GitHub refuses the account, wait for a while and
     notify people.
     """
@@ -245,7 +245,7 @@ def _bound_new(service: Service) -> bool:
     return bool(new)
 
 
-def _declare(session: Session) -> None:
+def _declare(session: GithubSession) -> None:
     """Declare the facts of every tree that has new events."""
     store = session.store
     _bound_new(session.service)
@@ -257,7 +257,7 @@ def _declare(session: Session) -> None:
     publishing.declare(session)
 
 
-def _declare_tree(session: Session, thread: Thread, tree: BoundTree) -> None:
+def _declare_tree(session: GithubSession, thread: Thread, tree: BoundTree) -> None:
     """Declare new facts, and queue edits of written ones, whose content may have changed."""
     store, root = session.store, thread.root_job_id
     tree_facts = [each for each in due(tree) if _is_wanted(session, thread, each)]
@@ -279,7 +279,7 @@ def _declare_tree(session: Session, thread: Thread, tree: BoundTree) -> None:
             facts.again(store, fact.fact_id, next_at=0.0 if hurries else (was.done_at or 0.0) + SETTLES)
 
 
-def _is_wanted(session: Session, thread: Thread, fact: Fact) -> bool:
+def _is_wanted(session: GithubSession, thread: Thread, fact: Fact) -> bool:
     """Return whether a fact is to be posted. On a pull request that publishes the work, the body already shows the
     status.
     """

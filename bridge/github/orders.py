@@ -10,12 +10,12 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from activities.github import api
-from activities.github.models import IssueComment as ReadComment
+from activities.github.models import IssueComment
 from activities.store import job_rows
 from activities.store.github import threads
 from activities.store.github.threads import CommentRow, Thread
 from activities.store.registry import repo_rows
-from bridge.github.session import Session
+from bridge.github.session import GithubSession
 from bridge.operations.jobs import rounds
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.orders.new_jobs import NewJob
@@ -88,7 +88,7 @@ class _Pauses:
         return "\n".join(_line(each, command) for each in self.now if each.commands)
 
 
-def carry_out(session: Session, source: CommandSource, command: CommentCommand) -> Awaitable[CommandResult]:
+def carry_out(session: GithubSession, source: CommandSource, command: CommentCommand) -> Awaitable[CommandResult]:
     """Carry out a command. Raise ServiceError with the reason if it is refused."""
     match command:
         case ResumeCommand():
@@ -105,7 +105,7 @@ def carry_out(session: Session, source: CommandSource, command: CommentCommand) 
             raise ValueError("an unknown command is refused before")
 
 
-async def is_for_us(session: Session, source: CommandSource, command: CommentCommand) -> bool:
+async def is_for_us(session: GithubSession, source: CommandSource, command: CommentCommand) -> bool:
     """Return whether the command addresses this service, by its job, its thread or its repository."""
     try:
         match command:
@@ -124,7 +124,7 @@ async def is_for_us(session: Session, source: CommandSource, command: CommentCom
     return True
 
 
-async def _resume(session: Session, source: CommandSource, command: ResumeCommand) -> CommandResult:
+async def _resume(session: GithubSession, source: CommandSource, command: ResumeCommand) -> CommandResult:
     job, number = await _target(session, source, command)
     order = ResumeOrder(
         actor=source.comment.author,
@@ -141,7 +141,7 @@ async def _resume(session: Session, source: CommandSource, command: ResumeComman
     return CommandResult(verdict.message, job)
 
 
-async def _target(session: Session, source: CommandSource, command: ResumeCommand) -> tuple[str, int | None]:
+async def _target(session: GithubSession, source: CommandSource, command: ResumeCommand) -> tuple[str, int | None]:
     """Return the job that a command means, and the number of its round that was open when the comment was written."""
     if command.job:
         job = await _job(session, source, command.job)
@@ -160,19 +160,19 @@ async def _target(session: Session, source: CommandSource, command: ResumeComman
     return only.coordinator_id, only.number
 
 
-async def _kill(session: Session, source: CommandSource, command: KillCommand) -> CommandResult:
+async def _kill(session: GithubSession, source: CommandSource, command: KillCommand) -> CommandResult:
     job = await _job(session, source, command.job) if command.job else await _only_tree(session, source)
     killed = await trees.kill(session.service, job, actor=signature(source.comment.author, COMMENT), immediate=False)
     return CommandResult(f"{killed.root_job_id} is being ended", job)
 
 
-async def _retry(session: Session, source: CommandSource, command: RetryCommand) -> CommandResult:
+async def _retry(session: GithubSession, source: CommandSource, command: RetryCommand) -> CommandResult:
     job, by = await _job(session, source, command.job), signature(source.comment.author, COMMENT)
     retried = await trees.retry(session.service, job, actor=by, request_id=source.request_id)
     return CommandResult(f"{retried.job_id} runs again", job)
 
 
-async def _start(session: Session, source: CommandSource, command: StartCommand) -> CommandResult:
+async def _start(session: GithubSession, source: CommandSource, command: StartCommand) -> CommandResult:
     """Start a tree under an id that is reserved first: a retry finds the tree of the first attempt."""
     row, store = source.row, session.store
     repo = await asyncio.to_thread(_repo_of, session, row.github)
@@ -196,14 +196,14 @@ async def _start(session: Session, source: CommandSource, command: StartCommand)
     return CommandResult(f"{started}; {caveat}" if caveat else started, root)
 
 
-async def _status(session: Session, source: CommandSource) -> CommandResult:
+async def _status(session: GithubSession, source: CommandSource) -> CommandResult:
     here = await asyncio.to_thread(_threads, session, source.row)
     if not here:
         raise NotOursError
     return CommandResult("the status was given", report="\n".join(each.root_job_id for each in here))
 
 
-async def _job(session: Session, source: CommandSource, job_id: str) -> str:
+async def _job(session: GithubSession, source: CommandSource, job_id: str) -> str:
     """Return the named job if its tree is discussed on this thread."""
     root = ids.root_of(job_id)
     here = {each.root_job_id for each in await asyncio.to_thread(_threads, session, source.row)}
@@ -218,7 +218,7 @@ async def _job(session: Session, source: CommandSource, job_id: str) -> str:
     raise NotFoundError(f"there is no job of that name here; discussed here: {known or 'none'}")
 
 
-async def _is_anothers(session: Session, source: CommandSource, root: str) -> bool:
+async def _is_anothers(session: GithubSession, source: CommandSource, root: str) -> bool:
     """Return whether another service has written about this tree on the thread."""
     thread = await api.comments_of(session.client, source.row.github, source.row.number, 0.0)
     return any((fact_in(each.body) or "").startswith(root) for each in thread)
@@ -247,7 +247,7 @@ def _round_of(job_id: str, pauses: _Pauses) -> int | None:
     return mine[0].number if len(mine) == 1 else None
 
 
-async def _only_tree(session: Session, source: CommandSource) -> str:
+async def _only_tree(session: GithubSession, source: CommandSource) -> str:
     """Return the only tree on this thread that is still running."""
     here = await asyncio.to_thread(_threads, session, source.row)
     if not here:
@@ -261,13 +261,13 @@ async def _only_tree(session: Session, source: CommandSource) -> str:
     raise RefusedError(f"several trees go on here: name one of {', '.join(going_on)}")
 
 
-def _threads(session: Session, row: CommentRow) -> list[Thread]:
+def _threads(session: GithubSession, row: CommentRow) -> list[Thread]:
     """Return the trees discussed on a thread that existed when the comment was written."""
     discussed = threads.discussed(session.store, row.github, row.number)
     return [each for each in discussed if each.bound_at < row.created_at + 1]
 
 
-def _repo_of(session: Session, github: str) -> str:
+def _repo_of(session: GithubSession, github: str) -> str:
     served = session.settings.repos
     names = [each.name for each in repo_rows.every(session.store) if each.github == github]
     names = [name for name in names if not served or name in served]
@@ -286,19 +286,20 @@ def _line(row: RoundRecord, command: ResumeCommand) -> str:
     return f"service resume {row.coordinator_id} {command.verb} {command.text}".rstrip()
 
 
-async def _open_then(session: Session, row: CommentRow, roots: list[str]) -> _Pauses:
+async def _open_then(session: GithubSession, row: CommentRow, roots: list[str]) -> _Pauses:
     """Return the pauses of these trees, and of other services, that were open when the comment was written.
 
     If any of them was announced on the thread by then, return only those: people answer what they have read.
     """
     thread = await api.comments_of(session.client, row.github, row.number, 0.0)
-    announced = {
-        fact_of(mark): each for each in thread if (mark := fact_in(each.body)) and each.created_at <= row.created_at
-    }
+    written = [comment for comment in thread if comment.created_at <= row.created_at]
+    announced = {fact_of(mark): comment for comment in written if (mark := fact_in(comment.body))}
     return await asyncio.to_thread(_pauses_at, session, row, roots, announced)
 
 
-def _pauses_at(session: Session, row: CommentRow, roots: list[str], announced: dict[str, ReadComment]) -> _Pauses:
+def _pauses_at(
+    session: GithubSession, row: CommentRow, roots: list[str], announced: dict[str, IssueComment]
+) -> _Pauses:
     every = [each for root in roots for each in rounds.of_tree(session.service, root)]
     mine = [each for each in every if _was_open(each, row, announced)]
     others = frozenset(
@@ -312,11 +313,11 @@ def _pauses_at(session: Session, row: CommentRow, roots: list[str], announced: d
     return _Pauses(tuple(read if read or others else mine), others, now)
 
 
-def _was_open(pause: RoundRecord, row: CommentRow, announced: dict[str, ReadComment]) -> bool:
+def _was_open(pause: RoundRecord, row: CommentRow, announced: dict[str, IssueComment]) -> bool:
     begun = pause.opened_at < row.created_at + SECOND or pause_id(pause.round_id) in announced
     return begun and (pause.closed_at is None or pause.closed_at > row.created_at)
 
 
-def _asks_for_resume(root: str, comment: ReadComment, row: CommentRow) -> bool:
+def _asks_for_resume(root: str, comment: IssueComment, row: CommentRow) -> bool:
     """Return whether the service's comment asks for a resume, or was edited since and may have asked for one."""
     return f"/service resume {root}" in comment.body or comment.updated_at > row.created_at

@@ -21,13 +21,13 @@ from activities.store.github import account, facts
 from activities.store.github.facts import FactRow
 from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Repo
-from bridge.github.session import APART, Later, Never, Session, Wrote
+from bridge.github.session import APART, GithubSession, Later, Never, Wrote
 from bridge.operations.branches.publish import NamedCommit, NothingToPublishError, publication, work_of
 from bridge.operations.github.tree import result_of
 from bridge.operations.service import Service
 from workflows.github.bound_tree import BoundTree, last_job
 from workflows.github.facts import BY_ITSELF, OUR_BRANCHES, FactKind, Publication, fact_in, publish_id
-from workflows.github.texts import pull_requests as texts
+from workflows.github.texts import pull_requests
 from workflows.github.texts.pull_requests import PullRequestData
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError
 from workflows.model.states import TaskState
@@ -44,7 +44,7 @@ NOT_SEEN_YET = 4
 """Attempts to wait for GitHub to see a branch that was just pushed."""
 
 
-def declare(session: Session) -> None:
+def declare(session: GithubSession) -> None:
     """Declare automatic publications, and pull requests whose tree has ended since they were written."""
     store, repos_ = session.store, _published_repos(session)
     facts.publish_in(store, [each.name for each in repos_], time.time())
@@ -62,7 +62,7 @@ def is_news(service: Service, now: float) -> bool:
     return fresh or bool(facts.outdated_pulls(store) or facts.unpublished(store))
 
 
-def _published_repos(session: Session) -> list[Repo]:
+def _published_repos(session: GithubSession) -> list[Repo]:
     """Return the repositories whose finished work is published automatically."""
     if session.settings.publish != "on_success":
         return []
@@ -102,7 +102,7 @@ def to_push(store: Engine, now: float) -> list[FactRow]:
     return due
 
 
-def pusher(session: Session, fact: FactRow) -> str:
+def pusher(session: GithubSession, fact: FactRow) -> str:
     """Return the host that pushes: that of the checkout; for a repository with a remote, this one, which surely has the
     account.
     """
@@ -115,7 +115,7 @@ def pusher(session: Session, fact: FactRow) -> str:
     return here
 
 
-async def push(session: Session, fact_id: str) -> None:
+async def push(session: GithubSession, fact_id: str) -> None:
     """Push the branch from this host's checkout, and record the outcome in the fact's row."""
     store = session.store
     fact = await asyncio.to_thread(facts.get, store, fact_id)
@@ -147,7 +147,7 @@ async def push(session: Session, fact_id: str) -> None:
     await asyncio.to_thread(facts.note, store, fact_id, **done)
 
 
-def _here(session: Session, fact: FactRow) -> Repo | None:
+def _here(session: GithubSession, fact: FactRow) -> Repo | None:
     """Return the fact's repository if its checkout is on this host; else assign the fact to that host and
     return None.
     """
@@ -162,7 +162,7 @@ def _here(session: Session, fact: FactRow) -> Repo | None:
     return None
 
 
-def _work(session: Session, fact: FactRow) -> NamedCommit:
+def _work(session: GithubSession, fact: FactRow) -> NamedCommit:
     """Return the branch and commit to publish now; if the branch is gone, the commit pushed before."""
     was = publication(fact)
     job = job_rows.get(session.store, was.job_id)
@@ -176,7 +176,7 @@ def _work(session: Session, fact: FactRow) -> NamedCommit:
         raise
 
 
-async def _refuse_protected(session: Session, github: str, branch: str) -> None:
+async def _refuse_protected(session: GithubSession, github: str, branch: str) -> None:
     """Refuse to push to the default branch or to a protected one. GitHub is asked for every name."""
     default = (await api.repository(session.client, github)).default_branch
     there = await api.branch(session.client, github, branch)
@@ -185,7 +185,7 @@ async def _refuse_protected(session: Session, github: str, branch: str) -> None:
         raise RefusedError(f"{branch} is {what} of {github}: it is never pushed", "service job publish LEG")
 
 
-def _push(session: Session, fact: FactRow, repo: Path, work: NamedCommit) -> None:
+def _push(session: GithubSession, fact: FactRow, repo: Path, work: NamedCommit) -> None:
     to = pushing.destination(repo, fact.github, session.settings.web, session.client.token)
     pushing.push(repo, work.commit, work.branch, to)
 
@@ -203,7 +203,7 @@ def _whole(error: ServiceError) -> str:
     return f"{error.message}; to go on: {error.hint}" if error.hint else error.message
 
 
-async def open_pull(session: Session, fact: FactRow) -> Wrote:
+async def open_pull(session: GithubSession, fact: FactRow) -> Wrote:
     """Open the pull request, or update the existing one."""
     what = publication(fact)
     content = await asyncio.to_thread(_content, session, fact, what)
@@ -220,21 +220,23 @@ async def open_pull(session: Session, fact: FactRow) -> Wrote:
     return await _update(session, fact, what, content, standing)
 
 
-async def _open(session: Session, fact: FactRow, what: Publication, content: PullRequestData) -> Pull | None:
+async def _open(session: GithubSession, fact: FactRow, what: Publication, content: PullRequestData) -> Pull | None:
     """Open the pull request, and record its body's digest before the POST, so that a crash in between can be
     recognised.
     """
     base = what.base or await _base(session, fact)
-    body, draft = texts.body(content, fact.fact_id), content.running and not what.no_drafts
+    body, draft = pull_requests.body(content, fact.fact_id), content.running and not what.no_drafts
     await _keep(session, fact, what.about_to_say(_body_digest(body)).model_copy(update={"draft": draft}))
-    fields = {"title": texts.title(content), "body": body, "head": fact.subject, "base": base, "draft": draft}
+    fields = {"title": pull_requests.title(content), "body": body, "head": fact.subject, "base": base, "draft": draft}
     try:
         return await api.open_pull(session.client, fact.github, **fields)
     except DeclinedError as error:
         return await _handle_refusal(session, fact, what, error, base)
 
 
-async def _handle_refusal(session: Session, fact: FactRow, what: Publication, error: DeclinedError, base: str) -> Pull:
+async def _handle_refusal(
+    session: GithubSession, fact: FactRow, what: Publication, error: DeclinedError, base: str
+) -> Pull:
     """Handle GitHub's 422: use a pull request that somebody opened first, retry without a draft, or give up."""
     if error.status != 422:
         raise error
@@ -257,7 +259,7 @@ async def _handle_refusal(session: Session, fact: FactRow, what: Publication, er
     raise error
 
 
-async def _base(session: Session, fact: FactRow) -> str:
+async def _base(session: GithubSession, fact: FactRow) -> str:
     """Return the head branch of the bound pull request if it is open and in this repository; else the default
     branch.
     """
@@ -274,10 +276,12 @@ async def _base(session: Session, fact: FactRow) -> str:
     return (await api.repository(session.client, fact.github)).default_branch
 
 
-async def _update(session: Session, fact: FactRow, what: Publication, content: PullRequestData, there: Pull) -> Wrote:
+async def _update(
+    session: GithubSession, fact: FactRow, what: Publication, content: PullRequestData, there: Pull
+) -> Wrote:
     """Update the body if nobody else edited it, and mark the service's own draft ready. The title is never changed."""
     await asyncio.to_thread(facts.note, session.store, fact.fact_id, github_id=str(there.number), url=there.html_url)
-    body = texts.body(content, fact.fact_id)
+    body = pull_requests.body(content, fact.fact_id)
     ours = fact_in(_plain(there.body)) == fact.fact_id and _body_digest(there.body) in what.said
     changed = ours and _body_digest(there.body) != _body_digest(body)
     if changed:
@@ -295,7 +299,7 @@ async def _update(session: Session, fact: FactRow, what: Publication, content: P
 
 
 async def _record(
-    session: Session, fact: FactRow, what: Publication, content: PullRequestData, there: Pull, state: str
+    session: GithubSession, fact: FactRow, what: Publication, content: PullRequestData, there: Pull, state: str
 ) -> Wrote:
     """Record the state of the pull request and the revision of the task it reflects."""
     text = what.model_copy(update={"state": state, "into": there.base.ref}).model_dump_json()
@@ -304,17 +308,17 @@ async def _record(
     return Wrote(str(there.number), there.html_url, what.said[-1] if what.said else "")
 
 
-async def _keep(session: Session, fact: FactRow, what: Publication) -> None:
+async def _keep(session: GithubSession, fact: FactRow, what: Publication) -> None:
     text = what.model_dump_json()
     await asyncio.to_thread(facts.note, session.store, fact.fact_id, text=text)
 
 
-def _again(session: Session, fact: FactRow) -> Publication:
+def _again(session: GithubSession, fact: FactRow) -> Publication:
     """Read the publication again from the store."""
     return publication(facts.get(session.store, fact.fact_id) or fact)
 
 
-def _content(session: Session, fact: FactRow, what: Publication) -> PullRequestData:
+def _content(session: GithubSession, fact: FactRow, what: Publication) -> PullRequestData:
     store = session.store
     task, job = job_rows.task_of(store, fact.root_job_id), job_rows.get(store, what.job_id)
     if task is None or job is None:

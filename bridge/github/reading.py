@@ -22,12 +22,11 @@ from activities.store.github.facts import FactRow
 from activities.store.github.threads import CommentRow
 from bridge.github import checks, orders
 from bridge.github.orders import CommandSource, NotOursError
-from bridge.github.session import Session
+from bridge.github.session import GithubSession
 from bridge.operations.github import polling
 from bridge.operations.github.polling import STARTING
 from workflows.github.commands import MAY_COMMAND, Refused, commands_in, refusal_reason, silent, spoken_in
-from workflows.github.comment import Comment as Written
-from workflows.github.comment import reason_to_ignore
+from workflows.github.comment import Comment, reason_to_ignore
 from workflows.github.facts import FactKind, comment_fact_id
 from workflows.github.texts.comments import as_comment
 from workflows.model.errors import ServiceError, UnreachableError
@@ -48,13 +47,13 @@ LATE_SECONDS = 60.0
 HOUR = 3600.0
 
 
-def of_interest(session: Session) -> list[Reading]:
+def of_interest(session: GithubSession) -> list[Reading]:
     """Return the repositories to read: those with an unfinished tree, or that may be given commands."""
     wanted = polling.of_interest(session.service)
     return [each for each in account.readings(session.store) if each.github in wanted]
 
 
-async def read(session: Session) -> list[str]:
+async def read(session: GithubSession) -> list[str]:
     """Read every repository that is due. A failure in one does not stop the others; raise only if all fail."""
     await asyncio.to_thread(_begin_new, session)
     did, now = [], time.time()
@@ -73,7 +72,7 @@ async def read(session: Session) -> list[str]:
     return did
 
 
-async def _read_one(session: Session, known: Reading) -> list[str]:
+async def _read_one(session: GithubSession, known: Reading) -> list[str]:
     """Read a repository's new comments and the heads of its pull requests, then schedule the next read."""
     store, began = session.store, time.time()
     before, taken = session.client.requests, 0
@@ -93,13 +92,13 @@ async def _read_one(session: Session, known: Reading) -> list[str]:
     return [f"took {taken} comments of {known.github}"] if taken else []
 
 
-def _leave(session: Session, known: Reading, why: str) -> None:
+def _leave(session: GithubSession, known: Reading, why: str) -> None:
     """Postpone the next read of a repository after a failure; doctor and status show the reason."""
     now = time.time()
     account.note_reading(session.store, known.github, polled_at=now, next_at=now + FAILED_SECONDS, error=why)
 
 
-def _take(session: Session, known: Reading, comments: list[IssueComment]) -> int:
+def _take(session: GithubSession, known: Reading, comments: list[IssueComment]) -> int:
     """Store the comments that contain a permitted command, and ignore the others."""
     store, us = session.store, account.read(session.store).login
     rows = []
@@ -112,7 +111,7 @@ def _take(session: Session, known: Reading, comments: list[IssueComment]) -> int
     return threads.take_comments(store, rows)
 
 
-def _begin_new(session: Session) -> None:
+def _begin_new(session: GithubSession) -> None:
     """Begin to read repositories that are newly of interest, from their first tree on."""
     store = session.store
     known = {each.github for each in account.readings(store)}
@@ -141,7 +140,7 @@ class CommentOutcome:
         self.lines.append("" if self.stranger else redacted(line))
 
 
-async def act(session: Session) -> list[str]:
+async def act(session: GithubSession) -> list[str]:
     """Act on the open comments. Those left wait while Temporal is unreachable."""
     did: list[str] = []
     for row in await asyncio.to_thread(threads.open_comments, session.store):
@@ -153,7 +152,7 @@ async def act(session: Session) -> list[str]:
     return did
 
 
-async def _act_on(session: Session, row: CommentRow) -> str:
+async def _act_on(session: GithubSession, row: CommentRow) -> str:
     """Fetch the comment again before acting: it may have been deleted or edited since it was read."""
     store = session.store
     comment = await api.comment(session.client, row.github, row.comment_id)
@@ -172,7 +171,7 @@ async def _act_on(session: Session, row: CommentRow) -> str:
     return await asyncio.to_thread(_settle, session, row, outcome)
 
 
-def _why_not(session: Session, row: CommentRow, comment: IssueComment | None) -> str:
+def _why_not(session: GithubSession, row: CommentRow, comment: IssueComment | None) -> str:
     if comment is None:
         return "it was deleted"
     bound = [thread.bound_at for thread in threads.discussed(session.store, row.github, row.number)]
@@ -180,7 +179,7 @@ def _why_not(session: Session, row: CommentRow, comment: IssueComment | None) ->
     return reason_to_ignore(clean_comment(comment), {us}, min(bound, default=0.0))
 
 
-async def _carry_out(session: Session, row: CommentRow, comment: IssueComment, permission: str) -> CommentOutcome:
+async def _carry_out(session: GithubSession, row: CommentRow, comment: IssueComment, permission: str) -> CommentOutcome:
     outcome, clean = CommentOutcome([], [], [], [], stranger=permission not in MAY_COMMAND), clean_comment(comment)
     for number, spoken in enumerate(spoken_in(clean.body)):
         source, command = CommandSource(row, clean, f"comment-{row.comment_id}-{number}"), spoken.command
@@ -218,7 +217,7 @@ def _lines(hint: str) -> Sequence[str]:
     return [line for line in lines if as_comment(line).startswith("/")]
 
 
-def _settle(session: Session, row: CommentRow, outcome: CommentOutcome) -> str:
+def _settle(session: GithubSession, row: CommentRow, outcome: CommentOutcome) -> str:
     """Declare the answer, then record that the comment was acted on: after a crash in between, a repeat is
     idempotent.
     """
@@ -255,7 +254,7 @@ def _is_silent(store: Engine, row: CommentRow, *, stranger: bool) -> bool:
     return silent(sum(each.at >= since and each.fact_id not in to_strangers for each in refusals))
 
 
-def _declare(session: Session, row: CommentRow, kind: FactKind, text: str = "") -> None:
+def _declare(session: GithubSession, row: CommentRow, kind: FactKind, text: str = "") -> None:
     root = text.split()[0] if kind == FactKind.REPORT else ""
     fact = FactRow(
         comment_fact_id(kind, row.comment_id, root), kind, "", row.github, row.number, str(row.comment_id), text
@@ -263,9 +262,9 @@ def _declare(session: Session, row: CommentRow, kind: FactKind, text: str = "") 
     facts.declare(session.store, [fact])
 
 
-def clean_comment(comment: IssueComment) -> Written:
+def clean_comment(comment: IssueComment) -> Comment:
     """Convert a comment to the model of the comment rules, without placeholders of kept secrets (ruling N7)."""
-    return Written(
+    return Comment(
         id=comment.id,
         author=comment.user.login,
         author_type=comment.user.type,

@@ -10,7 +10,7 @@ from bridge.operations.service import Service
 
 
 @dataclass(frozen=True)
-class Session:
+class GithubSession:
     """One GitHub account that serves one service."""
 
     service: Service

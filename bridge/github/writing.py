@@ -16,7 +16,7 @@ from activities.github.client import AwayError, DeclinedError, LimitedError
 from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from bridge.github import checks, publishing
-from bridge.github.session import APART, CommentDeleted, Later, Needless, Never, Session, Wrote
+from bridge.github.session import APART, CommentDeleted, GithubSession, Later, Needless, Never, Wrote
 from bridge.operations.github.tree import bound_tree
 from workflows.github.bound_tree import BoundTree
 from workflows.github.commands import Refused
@@ -54,7 +54,7 @@ LONG_AGO = 10.0
 """A search that took longer is repeated before a comment is created: the process may have been suspended in between."""
 
 
-async def write_one(session: Session) -> list[str]:
+async def write_one(session: GithubSession) -> list[str]:
     """Write the first fact that is due, unless the last write is too recent."""
     store = session.store
     known, now = await asyncio.to_thread(account.read, store), time.time()
@@ -66,7 +66,7 @@ async def write_one(session: Session) -> list[str]:
     return await _write(session, fact)
 
 
-async def _write(session: Session, fact: FactRow) -> list[str]:
+async def _write(session: GithubSession, fact: FactRow) -> list[str]:
     try:
         wrote = await WRITERS[fact.kind](session, fact)
     except LimitedError as error:
@@ -96,7 +96,7 @@ async def _write(session: Session, fact: FactRow) -> list[str]:
     return [f"wrote {fact.kind} on {fact.where}"]
 
 
-def _record(session: Session, fact: FactRow, wrote: Wrote) -> None:
+def _record(session: GithubSession, fact: FactRow, wrote: Wrote) -> None:
     text_digest = "" if wrote.more else wrote.digest
     facts.written(session.store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest=text_digest)
     if wrote.more:
@@ -108,7 +108,7 @@ def _record(session: Session, fact: FactRow, wrote: Wrote) -> None:
                 facts.again(session.store, row.fact_id)
 
 
-def _retry_or_give_up(session: Session, fact: FactRow, why: str, *, final: bool = False) -> list[str]:
+def _retry_or_give_up(session: GithubSession, fact: FactRow, why: str, *, final: bool = False) -> list[str]:
     """Give up at once on a permanent error, else after some attempts. People are notified of both."""
     if final or fact.attempts + 1 >= MOST_ATTEMPTS:
         facts.give_up(session.store, fact.fact_id, why)
@@ -127,7 +127,7 @@ class CommentBody:
     """True once the fact is outdated: an existing comment is edited, a missing one is not created."""
 
 
-def body_of(session: Session, fact: FactRow) -> CommentBody:
+def body_of(session: GithubSession, fact: FactRow) -> CommentBody:
     """Render the current body of a fact's comment."""
     if not fact.root_job_id:
         return CommentBody(_answer(session, fact))
@@ -138,7 +138,7 @@ def body_of(session: Session, fact: FactRow) -> CommentBody:
     return CommentBody(body(tree, replace(meant, fact_id=fact.fact_id)), meant.only_edit)
 
 
-def _answer(session: Session, fact: FactRow) -> str:
+def _answer(session: GithubSession, fact: FactRow) -> str:
     """Render the reply to a comment."""
     row = threads.comment(session.store, int(fact.subject))
     who = row.author if row else ""
@@ -148,14 +148,14 @@ def _answer(session: Session, fact: FactRow) -> str:
     return refusal(fact.fact_id, who, refused.why, refused.instead, refused.lines)
 
 
-def _tree(session: Session, root: str) -> BoundTree:
+def _tree(session: GithubSession, root: str) -> BoundTree:
     tree = bound_tree(session.service, root)
     if tree is None:
         raise Never(f"the tree {root} is gone")
     return tree
 
 
-async def comment(session: Session, fact: FactRow) -> Wrote:
+async def comment(session: GithubSession, fact: FactRow) -> Wrote:
     """Create the comment, or edit the existing one. No-op if its text has not changed."""
     body = await asyncio.to_thread(body_of, session, fact)
     text_digest = digest(body.text)
@@ -170,7 +170,7 @@ async def comment(session: Session, fact: FactRow) -> Wrote:
     return Wrote(str(made.id), made.html_url, text_digest)
 
 
-async def _edit(session: Session, fact: FactRow, there: str, body: str, text_digest: str) -> Wrote:
+async def _edit(session: GithubSession, fact: FactRow, there: str, body: str, text_digest: str) -> Wrote:
     try:
         made = await api.edit_comment(session.client, fact.github, there, body)
     except DeclinedError as error:
@@ -181,7 +181,7 @@ async def _edit(session: Session, fact: FactRow, there: str, body: str, text_dig
     return Wrote(str(made.id), made.html_url, text_digest)
 
 
-async def _ours(session: Session, fact: FactRow) -> str:
+async def _ours(session: GithubSession, fact: FactRow) -> str:
     """Return the id of the comment that already carries this fact, or "". Of duplicates keep the oldest; delete one per
     turn.
     """
@@ -196,7 +196,7 @@ async def _ours(session: Session, fact: FactRow) -> str:
     return str(mine[0]) if mine else ""
 
 
-async def reaction(session: Session, fact: FactRow) -> Wrote:
+async def reaction(session: GithubSession, fact: FactRow) -> Wrote:
     """React to the comment that the fact is about. Idempotent: GitHub keeps one reaction of each kind."""
     try:
         made = await api.react(session.client, fact.github, fact.subject, REACTIONS[FactKind(fact.kind)])
@@ -208,7 +208,7 @@ async def reaction(session: Session, fact: FactRow) -> Wrote:
     return Wrote(str(made.id))
 
 
-Writer = Callable[[Session, FactRow], Awaitable[Wrote]]
+Writer = Callable[[GithubSession, FactRow], Awaitable[Wrote]]
 WRITERS: Mapping[str, Writer] = {
     **dict.fromkeys(COMMENTS, comment),
     FactKind.TAKEN: reaction,

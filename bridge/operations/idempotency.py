@@ -35,8 +35,8 @@ class _KeyLock:
 async def once(
     service: Service, key: str | None, words: str, new_id: Callable[[], str], act: Act, *, owner: str = ""
 ) -> Answer:
-    """Run `act`; with a key, run it once, under an id that is stored with the key. A key is its owner's: the same one
-    of another owner is another key. The operator is the owner without a name.
+    """Run `act`; with a key, run it once, under an id that is stored with the key. Each owner has keys of their own;
+    the operator is the owner without a name.
 
     The id is reserved first, and whatever is started is named by it: if a call dies, its repetition completes it and
     starts nothing twice.

@@ -53,7 +53,7 @@ def lines(service: Service, *, origins: bool) -> Iterator[str]:
 
 
 def put(service: Service, table: str, line: str) -> None:
-    """Insert a setting that the file does not have into its table, which a runtime's program may have named."""
+    """Add a setting to its table in the file; a runtime's table may bear the name of the runtime's program."""
     file = service.home.config
     old = file.read_text() if file.exists() else ""
     text = f"\n{old}"

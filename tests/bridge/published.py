@@ -13,7 +13,7 @@ from activities.settings.home import Home
 from activities.store.github import facts
 from activities.store.github.facts import FactRow
 from activities.store.registry import repo_rows
-from bridge.github.session import Session
+from bridge.github.session import GithubSession
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git
 from tests.bridge import seeds
@@ -71,10 +71,10 @@ class Scene:
         return found
 
     @contextmanager
-    def session(self) -> Iterator[Session]:
+    def session(self) -> Iterator[GithubSession]:
         """Open a session as another process with the account."""
         token = Credentials(token=self.hub.tokens["acme"])
-        yield Session(Service(self.service.home), Client(self.service.store, token, self.hub.address))
+        yield GithubSession(Service(self.service.home), Client(self.service.store, token, self.hub.address))
 
     def there(self) -> dict[str, str]:
         """Return the pushed branches."""

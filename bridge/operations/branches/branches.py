@@ -111,7 +111,7 @@ class Branches:
 def checkout(service: Service, name: str, typed: str) -> Repo:
     """Return the repository as this host has it, if it is usable; else raise the reason, with the command to type.
 
-    That is the one that was typed, but on the host of the checkout, if that is another one.
+    The command is the one that was typed, to be run on the host of the checkout if this is another host.
     """
     repo = repo_rows.registered(service.store, name)
     repo.refuse_elsewhere(service.settings.host, typed)

@@ -284,12 +284,12 @@ def _remarks(fields: dict[str, str]) -> Iterator[str]:
 
 
 def _path(names: str) -> str:
-    """Return the path of a line `a/path b/path`, whatever blanks are in it; a renamed file's is told below it."""
+    """Return the path of a line `a/path b/path`, which may hold blanks; the lines below it name a renamed file."""
     return unquote(names[len(names) // 2 + 1 :]).removeprefix("b/")
 
 
 def unquote(name: str) -> str:
-    """Return a name as git means it: one in quotes has escapes."""
+    """Return a name without the quotes and escapes that git gives an unusual one."""
     if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
         return name
     taken, at = bytearray(), 0

@@ -239,7 +239,7 @@ def find_unmerged(service: Service, choice: Choice, step: Step = unheard) -> lis
 
 
 def remaining(service: Service, works: Sequence[UnmergedWork]) -> list[UnmergedWork]:
-    """Return those of which a branch still exists."""
+    """Return the works of which a branch still exists."""
     paths = {repo.name: Path(repo.path) for repo in checkouts.every_here(service)} if works else {}
     there: dict[str, Collection[str]] = {}
     for name in {work.repo for work in works} & paths.keys():

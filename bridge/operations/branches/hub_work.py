@@ -92,7 +92,7 @@ def _run(this: _Fetch, service: Service, repo: Repo, tree: Tree) -> None:
 
 
 def branch_of(service: Service, repo: Repo, branch: str) -> HubBranch | None:
-    """Return a branch at the hub, for what changes it; None for a repository without a remote."""
+    """Return a branch at the hub, for an order that changes it; None for a repository without a remote."""
     through = checkouts.hub_of(service, repo)
     return HubBranch(checkouts.path_of(service, repo), through, branch) if through else None
 
@@ -113,6 +113,6 @@ def restore(service: Service, repo: Repo, branch: str, commit: str) -> str:
 
 
 def share(service: Service, repo: Repo, root: str, commit: str) -> None:
-    """Push a commit of the operator's own that a job of this tree begins from, for any host may run that."""
+    """Push the operator's own commit that a job of this tree begins from: any host may run the job."""
     name = f"{hub.BASES}{root}"
     checkouts.keep(service, repo, commit, name, f"{name}{hub.AT_HOST}{commit}")

@@ -16,7 +16,7 @@ from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Repo
 from bridge.operations.branches import branches, hub_work, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
-from bridge.operations.branches.task_line import LeftOutLeg, refuse_foreign
+from bridge.operations.branches.task_line import OmittedLeg, refuse_foreign
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.contract.models import Action
@@ -38,7 +38,7 @@ class MergedLegs:
     path: str
     merged: tuple[str, ...]
     already: tuple[str, ...]
-    left_out: tuple[LeftOutLeg, ...] = ()
+    left_out: tuple[OmittedLeg, ...] = ()
     into_mine: str = ""
     """The update of the operator's checkout, in words; empty unless `--into-mine` was given."""
     default: str = ""
@@ -61,13 +61,13 @@ def _is_bare(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Mine:
-    """The operator's own branch, which gets all of a tree's work but the parts that they name."""
+    """The operator's own branch, which gets all of a tree's work except the parts in `without`."""
 
     repo: Path
     order: str
     without: tuple[str, ...]
 
-    def refuse_missing(self, root: str, missing: Sequence[LeftOutLeg]) -> None:
+    def refuse_missing(self, root: str, missing: Sequence[OmittedLeg]) -> None:
         """Raise if the merge would leave out a part that is not named, and not in the operator's branch already."""
         out = task_line.not_in_head(self.repo, missing)
         named = {name for part in out for name in (part.leg, part.job_id)}

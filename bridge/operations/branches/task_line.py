@@ -35,7 +35,7 @@ class ForeignCommitsError(RefusedError):
 
 
 @dataclass(frozen=True)
-class LeftOutLeg:
+class OmittedLeg:
     """A leg whose work is not in the task's branch, the legs and files it conflicts with, and how to solve that."""
 
     leg: str
@@ -55,19 +55,19 @@ class LeftOutLeg:
         return f"leg {self.leg} ({self.job_id}) is left out: it {why}"
 
 
-def without(parts: Iterable[LeftOutLeg]) -> str:
+def without(parts: Iterable[OmittedLeg]) -> str:
     """Return the options of a merge into the operator's branch that leaves these parts out."""
     return "".join(f" --without {shlex.quote(leg)}" for leg in dict.fromkeys(part.leg for part in parts))
 
 
-def not_in_head(repo: Path, parts: Iterable[LeftOutLeg]) -> list[LeftOutLeg]:
+def not_in_head(repo: Path, parts: Iterable[OmittedLeg]) -> list[OmittedLeg]:
     """Return the parts that the branch which is checked out lacks; of a mirror, the default branch."""
     return [part for part in parts if not git_branches.contains(repo, "HEAD", part.branch)]
 
 
-def without_approval(leg: LegBranch, order: str) -> LeftOutLeg:
+def without_approval(leg: LegBranch, order: str) -> OmittedLeg:
     """Return a leg that an order leaves out because of an objection."""
-    return LeftOutLeg(leg.leg, leg.job_id, leg.branch, "", (), (f"{order} --anyway",), leg.objection)
+    return OmittedLeg(leg.leg, leg.job_id, leg.branch, "", (), (f"{order} --anyway",), leg.objection)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class MergeOffer:
 
     fresh: tuple[LegBranch, ...]
     objected: tuple[LegBranch, ...]
-    left_out: tuple[LeftOutLeg, ...]
+    left_out: tuple[OmittedLeg, ...]
 
 
 def on_line(tree: Branches) -> list[LegBranch]:
@@ -143,7 +143,7 @@ def offer(service: Service, whole: Tree, tree: Branches) -> MergeOffer:
     return MergeOffer(fresh, tuple(against), out)
 
 
-def missing(offered: MergeOffer, tree: Branches) -> list[LeftOutLeg]:
+def missing(offered: MergeOffer, tree: Branches) -> list[OmittedLeg]:
     """Return the parts that a merge of the root into the operator's branch takes only if they are named."""
     order = f"service job merge {tree.root_job_id} --into-mine"
     objected = () if tree.line else (without_approval(leg, order) for leg in offered.objected)
@@ -165,7 +165,7 @@ def next_commands(service: Service, whole: Tree) -> tuple[str, ...]:
     return (f"service job diff {fresh[0].job_id}", f"service job merge {fresh[0].job_id}")
 
 
-def left_out(tree: Branches, head: str) -> Iterator[LeftOutLeg]:
+def left_out(tree: Branches, head: str) -> Iterator[OmittedLeg]:
     """Yield the succeeded work that a head lacks, with its conflicts there and the commands that solve them."""
     repo, seen = Path(tree.path), replace(tree, head=head)
     for leg in unmerged_legs(tree):
@@ -173,7 +173,7 @@ def left_out(tree: Branches, head: str) -> Iterator[LeftOutLeg]:
             continue
         merged = merged_tree(repo, head, leg.head_sha or "")
         files = all_printable(merged.files) if isinstance(merged, CommitConflict) else ()
-        yield LeftOutLeg(leg.leg, leg.job_id, leg.branch, _against(seen, leg, files), files, _ways(seen, leg, files))
+        yield OmittedLeg(leg.leg, leg.job_id, leg.branch, _against(seen, leg, files), files, _ways(seen, leg, files))
 
 
 def _against(tree: Branches, leg: LegBranch, files: tuple[str, ...]) -> str:

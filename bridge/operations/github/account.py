@@ -199,7 +199,9 @@ def sync(
     if not runs and not drop:
         raise UnreachableError("the process that speaks to GitHub does not run", "service daemon status")
     interest = of_interest(service) if runs else set()
-    wanted = [each for each in _readings(service, github) if each.github in interest]
+    wanted = [
+        each for each in account.readings(service.store) if each.github in interest and github in {"", each.github}
+    ]
     if github and not wanted and not tried:
         raise RefusedError(
             f"nothing of {github} is read now: no tree of it waits or runs for a pull request or issue",
@@ -218,10 +220,6 @@ def sync(
             return Synced(tuple(each for each in now if each not in late), late, tried, blocked)
         step(f"waiting until {', '.join(each.github for each in late)} was read, {wait:.0f} s at most")
         time.sleep(_LOOK_SECONDS)
-
-
-def _readings(service: Service, github: str) -> list[Reading]:
-    return [each for each in account.readings(service.store) if github in {"", each.github}]
 
 
 def _github_name(service: Service, name: str) -> str:

@@ -200,7 +200,8 @@ async def _permissions_in(client: Client, settings: Github, github: str) -> Repo
     try:
         if client.is_app:
             granted = (await client.installation(github)).get("permissions") or {}
-            return RepoPermissions(github, _in_words(granted), tuple(_app_lacks(settings, granted)))
+            levels = tuple(f"{name}: {level}" for name, level in sorted(granted.items()))
+            return RepoPermissions(github, levels, tuple(_app_lacks(settings, granted)))
         permissions = (await api.repository(client, github)).permissions
         may = tuple(name for name in ("pull", "triage", "push", "maintain", "admin") if permissions.get(name))
         return RepoPermissions(github, may, tuple(_user_lacks(settings, may)))
@@ -208,10 +209,6 @@ async def _permissions_in(client: Client, settings: Github, github: str) -> Repo
         if error.status == 404:
             return RepoPermissions(github, problem="the account cannot see it")
         return RepoPermissions(github, problem=str(error))
-
-
-def _in_words(granted: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(f"{name}: {level}" for name, level in sorted(granted.items()))
 
 
 def _user_lacks(settings: Github, may: Sequence[str]) -> Iterator[str]:

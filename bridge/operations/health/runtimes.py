@@ -52,7 +52,7 @@ def check_runtimes(service: Service, name: str | None = None, *, build: bool = F
     sections = service.settings.runtimes
     wanted = [name] if name else [*RUNTIMES]
     with ThreadPoolExecutor(len(RUNTIMES)) as pool:
-        runtimes = list(pool.map(lambda each: look(each, sections.get(each, RuntimeSection())), wanted))
+        runtimes = list(pool.map(lambda known: look(known, sections.get(known, RuntimeSection())), wanted))
     return [_with_trial(service, each) for each in runtimes] if build else runtimes
 
 

@@ -195,9 +195,8 @@ def _worktrees(service: Service, ended: Over) -> Iterator[Thing]:
         ground = _ground(service, repo, busy)
         unneeded = []
         with suppress(ServiceError):  # a missing checkout: `service doctor` reports it
-            unneeded = [
-                each for each in leftovers.leftovers(ground) if each.kind is LeftoverKind.WORKTREE and not each.keep
-            ]
+            kind = LeftoverKind.WORKTREE
+            unneeded = [left for left in leftovers.leftovers(ground) if left.kind is kind and not left.keep]
         for left in unneeded:
             path = Path(left.name)
             yield Thing(What.WORKTREES, path, _size(path) + _size(side_of(path)), partial(_sweep, ground, left))

@@ -13,7 +13,7 @@ from workflows.model.workers import UNRESOLVED
 from workflows.policy import binding_words
 
 if TYPE_CHECKING:
-    from activities.host.belongs_to import Bound
+    from activities.host.base import Bound
     from workflows.model.rows import JobRecord
     from workflows.pipeline.rows import RunRecord
 
@@ -31,8 +31,8 @@ async def bind(
     While the remote does not answer, the base of other work is left to its first job, which waits for the remote.
     """
     from activities.git.hub import HubAwayError
-    from activities.host import belongs_to as binding
     from activities.host import checkouts
+    from activities.host.base import based, bound
 
     settings = service.settings
 
@@ -42,17 +42,17 @@ async def bind(
         except HubAwayError:
             if pull_request is not None or base is not None:
                 raise
-            bare = binding.bound(repo, settings.host, None, issue, token, settings.github.web)
+            bare = bound(repo, settings.host, None, issue, token, settings.github.web)
             return replace(describing(service, token)(bare), base=UNRESOLVED)
-        bare = binding.bound(here, settings.host, pull_request, issue, token, settings.github.web)
-        bound = binding.based(describing(service, token)(bare), here, settings.host, base)
+        bare = bound(here, settings.host, pull_request, issue, token, settings.github.web)
+        binding = based(describing(service, token)(bare), here, settings.host, base)
         if here.host == settings.host:
             try:
-                checkouts.share(service, here, bound.base)
+                checkouts.share(service, here, binding.base)
             except HubAwayError as away:
-                only = f"the work would begin from {bound.base[:12]}, which is only on this host: {away.message}"
+                only = f"the work would begin from {binding.base[:12]}, which is only on this host: {away.message}"
                 raise HubAwayError(only, Commands(away.hint, "--base REF, which the remote has")) from None
-        return bound
+        return binding
 
     return await asyncio.to_thread(look)
 

@@ -92,7 +92,7 @@ def able(service: Service, action: Action, repo: str, first: Sequence[str] = ())
 
 
 def refuse_without_base(tree: Branches) -> None:
-    """Raise if a tree has no base yet, from which its work is told."""
+    """Raise if a tree has no base yet: its work is what was added to the base."""
     if not tree.base:
         raise RefusedError(
             f"{tree.root_job_id} has no base yet: no job of it has begun", f"service job branches {tree.root_job_id}"
@@ -166,17 +166,14 @@ def _conflicts(
             refuse_foreign(service, tree, leg, "; nothing was started")
     parts = task_line.parts_of(service, tree)
     if with_mine:
-        parts.append(LinePart(MINE, MINE, _checked_out(repo), command.line(repo, "rev-parse", "HEAD")))
+        branch = command.line(repo, "rev-parse", "--abbrev-ref", "HEAD")
+        parts.append(LinePart(MINE, MINE, branch, command.line(repo, "rev-parse", "HEAD")))
     conflicts = [each for each in draw(repo, tree.base, tree.head or tree.base, parts).left_out if each.files]
     if not conflicts:
         into = " --into-mine" if with_mine else ""
         root = tree.root_job_id
         raise RefusedError(f"nothing of {root} conflicts", Commands(f"service job merge {root}{into}"))
     return parts, conflicts
-
-
-def _checked_out(repo: Path) -> str:
-    return command.line(repo, "rev-parse", "--abbrev-ref", "HEAD")
 
 
 def _resolver(service: Service, whole: Tree, conflicts: Sequence[LeftOutBranch], repo: Repo, wanted: str) -> Agent:

@@ -25,7 +25,7 @@ from workflows.text.inert import visible
 from workflows.tree.state import TreeInput
 
 if TYPE_CHECKING:
-    from activities.host.belongs_to import Bound
+    from activities.host.base import Bound
 
 TITLE_LENGTH = 80
 MESSAGE_LIMIT = 1024 * 1024

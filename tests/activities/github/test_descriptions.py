@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from activities.github import descriptions as reading
 from activities.github.descriptions import TEXT_LIMIT, TITLE_LIMIT, describe
-from activities.host.belongs_to import Bound
+from activities.host.base import Bound
 from activities.store.artifacts import Artifacts
 from tests.github.hub import Hub
 from tests.secrets.redaction_table import TOKENS

@@ -16,7 +16,7 @@ from activities.store.github import account
 from activities.store.registry import repo_rows
 from bridge.github import orders
 from bridge.github.desk import Desk
-from bridge.github.session import Session
+from bridge.github.session import GithubSession
 from bridge.operations.orders.resume import ResumeOutcome
 from bridge.operations.service import Service
 from tests.bridge import seeds
@@ -33,7 +33,7 @@ class Office:
     """The GitHub process, one turn at a time; waits between turns are skipped."""
 
     hub: Hub
-    session: Session
+    session: GithubSession
 
     @property
     def service(self) -> Service:
@@ -70,7 +70,7 @@ async def working(home: Home, hub: Hub, settings: str = "", login: str = "helper
     service = Service(home)
     repo_rows.put(service.store, "acme/shop", "/srv/checkouts/shop", service.settings.host, "acme/tool")
     async with Client(service.store, Credentials(hub.user(login, role="write")), hub.address) as client:
-        yield Office(hub, Session(service, client))
+        yield Office(hub, GithubSession(service, client))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from activities.github.credentials import App, Credentials
 from activities.settings.home import Home
 from activities.store.github import account, facts
 from bridge.github import publishing
-from bridge.github.session import Session
+from bridge.github.session import GithubSession
 from bridge.operations.branches import publish
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
@@ -39,7 +39,7 @@ class Desks:
         for _ in range(150):
             account.note(store, wrote_at=0.0, blocked_until=None)
             async with Client(store, self._credentials, self.tree.hub.address) as client:
-                office = Office(self.tree.hub, Session(Service(self.tree.service.home), client))
+                office = Office(self.tree.hub, GithubSession(Service(self.tree.service.home), client))
                 turn = await office.turn()
                 for push in turn.pushes:
                     await publishing.push(office.session, push.fact_id)

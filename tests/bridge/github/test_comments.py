@@ -13,7 +13,7 @@ from activities.store.github.facts import FactRow
 from activities.store.registry import repo_rows
 from bridge.github import writing
 from bridge.github.desk import Desk, is_news
-from bridge.github.session import Session
+from bridge.github.session import GithubSession
 from bridge.github.writing import CommentBody, body_of
 from bridge.operations.github import account as operations
 from tests.bridge import seeds
@@ -289,7 +289,7 @@ async def test_a_fault_of_ours_with_one_comment_holds_up_no_other(
     bind(office, number)
     bind(office, second, "job-0123456789cd")
 
-    def broken(session: Session, fact: FactRow) -> CommentBody:
+    def broken(session: GithubSession, fact: FactRow) -> CommentBody:
         if fact.root_job_id == ROOT:
             raise RuntimeError("a bug")
         return body_of(session, fact)

@@ -9,7 +9,7 @@ from bridge.http.dashboard.frame.page import ActionNote, Done, SubmittedForm
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.branches import branches, drops, merge_gate, merges, task_line
 from bridge.operations.branches.branches import Branches, WayOut
-from bridge.operations.branches.task_line import LeftOutLeg
+from bridge.operations.branches.task_line import OmittedLeg
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import follow_ups
 from bridge.operations.orders.trees import Killed
@@ -29,8 +29,8 @@ class Finish:
     """Something isn't in the task's branch yet, or that not in the branch that is checked out."""
     drops: bool
     objected: bool
-    left_out: tuple[LeftOutLeg, ...] = ()
-    missing: tuple[LeftOutLeg, ...] = ()
+    left_out: tuple[OmittedLeg, ...] = ()
+    missing: tuple[OmittedLeg, ...] = ()
     """The parts that a merge into the operator's own branch takes only if they are named."""
 
 
