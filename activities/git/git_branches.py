@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 MOST_COMPARED = 16 << 20
 """Largest file, in bytes, that is compared line by line; larger ones count as binary."""
 
-_NO_REF = re.compile(r"\.(?=\.|/|$|lock(?:/|$))|(?<=/)\.")
-
 
 @dataclass(frozen=True)
 class Distance:
@@ -59,11 +57,6 @@ def objects_errors(where: Path) -> Iterator[None]:
         path = printable(str(where))
         message = str(error.args[0] if error.args else error)
         raise ObjectsError(f"git failed in {path}: {message}", f"git -C {path} fsck --connectivity-only") from None
-
-
-def ref_part(name: str) -> str:
-    """Turn a leg's id into a part of a reference: ruling A9 allows dots where git does not."""
-    return _NO_REF.sub("-", name)
 
 
 def check_name(repo: Path, branch: str) -> None:

@@ -7,7 +7,7 @@ from activities.boxes import control_group
 from activities.boxes.allowed_hosts import ANY
 from activities.boxes.box import Network
 from activities.git import pull_requests
-from activities.git.merges.task_line import LeftOutBranch, TaskLine, name_of
+from activities.git.merges.task_line import LeftOutBranch, TaskLine
 from activities.git.pull_requests import Source
 from activities.host import boxing
 from activities.host.context import Context
@@ -19,6 +19,7 @@ from workflows.model.jobs import JobRun
 from workflows.model.workers import Worker
 from workflows.policy.binding_words import WEB
 from workflows.policy.prompts.surroundings import Allowed, LeftOut, Surroundings
+from workflows.policy.reference_names import LINE, leg_reference
 from workflows.text.fences import inline
 
 _ORDER = list(AutonomyPolicy)
@@ -66,8 +67,8 @@ def _target(workspace: Workspace, run: JobRun) -> str:
 def _reference(left: LeftOutBranch, own: str | None) -> str:
     """Return the reference with which `git merge` merges left-out work, or the line."""
     if left.leg:
-        return name_of(left.leg)
-    return "line" if left.branch == own else left.branch
+        return leg_reference(left.leg)
+    return LINE if left.branch == own else left.branch
 
 
 def _permissions(settings: Settings, run: JobRun) -> Allowed:

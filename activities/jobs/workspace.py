@@ -6,7 +6,6 @@ from pathlib import Path
 
 from activities.git import git_branches, hub
 from activities.git.command import all_printable
-from activities.git.git_branches import ref_part
 from activities.git.library import keep_open
 from activities.git.merges import begun_merge
 from activities.git.merges.into_worktree import MergeConflict, merge
@@ -39,6 +38,7 @@ from workflows.model.workers import UNRESOLVED
 from workflows.policy.ci_files import is_ci_file
 from workflows.policy.decisions import state_of
 from workflows.policy.observation import Observation, Touched, observe
+from workflows.policy.reference_names import ref_part
 
 MOST_PRODUCTS = 10
 """Most build products that are named."""

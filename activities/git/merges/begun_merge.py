@@ -13,12 +13,13 @@ from activities.git.command import printable
 from activities.git.git_branches import contains, objects_errors
 from activities.git.library import let_go, library, open_repository
 from activities.git.merges.commits import CommitConflict, commit_merge, merged_tree
-from activities.git.merges.task_line import LeftOutBranch, name_of
+from activities.git.merges.task_line import LeftOutBranch
 from activities.git.work_folder.service_git_dir import record_of, side_of
 from activities.git.work_folder.work_in_progress import lay_out
 from activities.git.work_folder.worktree_changes import WorktreeState
 from activities.git.work_folder.worktrees import Worktree
 from workflows.model.errors import RefusedError
+from workflows.policy.reference_names import leg_reference
 
 if TYPE_CHECKING:
     from pygit2 import Tree
@@ -62,7 +63,7 @@ def begin(worktree: Worktree, parts: Sequence[LeftOutBranch], *, fill: bool) -> 
         lay_out(worktree, head)
     git = worktree.path / ".git"
     (git / "MERGE_HEAD").write_text("".join(f"{merge.theirs}\n" for merge in begun))
-    (git / "MERGE_MSG").write_text(f"Merge {', '.join(name_of(merge.leg) for merge in begun)}\n")
+    (git / "MERGE_MSG").write_text(f"Merge {', '.join(leg_reference(merge.leg) for merge in begun)}\n")
 
 
 def merge_faults(worktree: Worktree, seen: WorktreeState) -> tuple[str, ...]:
@@ -77,7 +78,7 @@ def merge_faults(worktree: Worktree, seen: WorktreeState) -> tuple[str, ...]:
 def _faults(worktree: Worktree, seen: WorktreeState, merge: _BegunMerge) -> Iterator[str]:
     side = side_of(worktree.path)
     if merge.theirs not in seen.merging and not contains(side, seen.head, merge.theirs):
-        yield f"the merge of {name_of(merge.leg)} was given up"
+        yield f"the merge of {leg_reference(merge.leg)} was given up"
         return
     marks = tuple(f"{mark} {commit}".encode() for mark, commit in (("<<<<<<<", merge.ours), (">>>>>>>", merge.theirs)))
     repository = open_repository(side)

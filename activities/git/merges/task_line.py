@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.git.git_branches import commit, contains, ref_part
+from activities.git.git_branches import commit, contains
 from activities.git.merges.into_worktree import MergeConflict, merge_one
+from workflows.policy.reference_names import BASE, LINE, leg_reference
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,7 @@ class TaskLine:
     @property
     def names(self) -> dict[str, str]:
         """Return the extra branches of a job's repository (ruling O4)."""
-        return {"base": self.base, "line": self.commit} | {name_of(leg): end for leg, end in self.legs.items()}
-
-
-def name_of(leg: str) -> str:
-    """Return the name of the branch for a leg's work."""
-    return f"leg/{ref_part(leg)}"
+        return {BASE: self.base, LINE: self.commit} | {leg_reference(leg): end for leg, end in self.legs.items()}
 
 
 def draw(repo: Path, base: str, start: str, parts: Sequence[LinePart], given: Sequence[LinePart] = ()) -> TaskLine:

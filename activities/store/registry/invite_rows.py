@@ -6,11 +6,7 @@ from sqlalchemy import Engine, delete, insert, select, update
 
 from activities.store import schema
 from activities.store.queries import clock, now, one, write
-
-LASTS = 15 * 60.0
-"""Seconds in which an invitation can be used."""
-KEPT = 86_400.0
-"""Seconds for which one that can't be used any more is remembered, to say why."""
+from workflows.policy.invitations import LASTS_SECONDS, REMEMBERED_SECONDS
 
 
 @dataclass(frozen=True)
@@ -27,8 +23,8 @@ def add(engine: Engine, digest: str, host: str) -> None:
     table = schema.invites
     with engine.begin() as connection:
         at = now(connection)
-        write(connection, delete(table).where(table.c.expires_at < at - KEPT))
-        row = {"digest": digest, "host": host, "made_at": at, "expires_at": at + LASTS}
+        write(connection, delete(table).where(table.c.expires_at < at - REMEMBERED_SECONDS))
+        row = {"digest": digest, "host": host, "made_at": at, "expires_at": at + LASTS_SECONDS}
         write(connection, insert(table).values(row))
 
 

@@ -22,7 +22,6 @@ from activities.sealing.invitation import Invitation
 from activities.settings import toml
 from activities.settings.home import Home
 from activities.store.registry import host_rows, invite_rows
-from activities.store.registry.invite_rows import LASTS
 from activities.temporal import connect_config, external_config
 from bridge.machine.address import choose_address
 from bridge.machine.locks import holder
@@ -34,6 +33,7 @@ from bridge.operations.temporal import candidate
 from workflows.contract.storable import short_line
 from workflows.model.errors import Commands, NotFoundError, RefusedError, UnreachableError, UsageError
 from workflows.policy.host_availability import UNSEEN_SECONDS, lacks_worker
+from workflows.policy.invitations import LASTS_SECONDS
 from workflows.text.durations import clock
 
 INVITE = "on a host of the fleet: service host invite"
@@ -269,7 +269,7 @@ def invite(service: Service) -> Invited:
     invite_rows.add(service.store, made.digest, settings.host)
     source = "" if made.address else f" --from ssh://{settings.host}"
     return Invited(
-        made.token, f"service host join {made.token}{source}", LASTS, tuple(_warnings(service, made.address))
+        made.token, f"service host join {made.token}{source}", LASTS_SECONDS, tuple(_warnings(service, made.address))
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from activities.git import command
-from activities.git.merges.task_line import LeftOutBranch, LinePart, draw, name_of
+from activities.git.merges.task_line import LeftOutBranch, LinePart, draw
 from activities.git.reviewed_commits import Unseen, unseen
 from activities.host import checkouts
 from activities.store import branch_rows, job_rows, tree_rows
@@ -32,6 +32,7 @@ from workflows.model.event_payloads import BranchEvent
 from workflows.model.jobs import Work
 from workflows.model.states import JobState
 from workflows.model.workers import Worker
+from workflows.policy.reference_names import leg_reference
 from workflows.text.fences import inline
 from workflows.tree.state import TreeInput
 
@@ -198,7 +199,7 @@ def _to_resolve(whole: Tree, conflicts: Sequence[LeftOutBranch]) -> Iterator[str
     for part in conflicts:
         against = f" with {', '.join(map(inline, part.against))}" if part.against else ""
         files = ", ".join(map(inline, part.files))
-        yield f"- {inline(name_of(part.leg))} conflicts{against} in {files}"
+        yield f"- {inline(leg_reference(part.leg))} conflicts{against} in {files}"
     yield ""
     yield "Resolve the conflicts so that what both sides are for is kept, and change nothing else. Run the tests."
 

@@ -14,6 +14,7 @@ from workflows.policy.prices import dollars
 from workflows.policy.prompts.instructions import TITLES, ask, decisions
 from workflows.policy.prompts.short_prompts import shorten
 from workflows.policy.prompts.surroundings import HASH, Surroundings, render_surroundings
+from workflows.policy.reference_names import BASE
 from workflows.text.fences import Fences, excerpt, inline, write_fenced
 from workflows.text.invisible import one_line
 
@@ -304,7 +305,7 @@ def _changes(run: JobRun, surroundings: Surroundings | None) -> str:
     head = run.assignment.head[:HASH]
     target = surroundings.target if surroundings else ""
     into = target if target == shlex.quote(target) else "BRANCH"  # never a command that contains a branch's name
-    since = surroundings.git_name("base", surroundings.base) if surroundings else "HEAD"
+    since = surroundings.git_name(BASE, surroundings.base) if surroundings else "HEAD"
     command = inline(f"git diff {into}...{head or since}")
     which = "" if into == target else ", with the branch that it goes into: `git branch -a` lists them"
     at = f"commit `{head}`, and the task begins from another one" if head else "the task's base"

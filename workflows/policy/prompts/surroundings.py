@@ -4,13 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from workflows.contract.worktree_names import MERGE
+from workflows.policy.reference_names import BASE, LINE
 from workflows.text.durations import format_duration
 from workflows.text.fences import inline
 
 MOST_NAMES = 20
 HASH = 12
-LINE = "line"
-"""Branch that names the line (ruling O4)."""
 
 _MIB = 1024**2
 
@@ -150,12 +149,12 @@ def _left_out(leg: LeftOut) -> str:
 def _references(surroundings: Surroundings) -> str:
     listed = ", ".join(map(_reference, surroundings.references[:MOST_NAMES]))
     names = f"Local branches: {listed}. " if listed else ""
-    since = inline(f"git diff {surroundings.git_name('base', surroundings.base)}...HEAD")
+    since = inline(f"git diff {surroundings.git_name(BASE, surroundings.base)}...HEAD")
     return f"- {names}{since} shows what was done since the task began."
 
 
 def _reference(name: str) -> str:
-    meaning = {"base": " (where the task began)", LINE: " (with the work merged since)"}
+    meaning = {BASE: " (where the task began)", LINE: " (with the work merged since)"}
     return f"{inline(name)}{meaning.get(name, '')}"
 
 

@@ -10,6 +10,7 @@ from workflows.policy import binding_words
 from workflows.policy.prompts.instructions import decisions
 from workflows.policy.prompts.render import STARTER, belonging, leg_outcome, rule, said_block, standing, who
 from workflows.policy.prompts.surroundings import Surroundings, render_surroundings
+from workflows.policy.reference_names import BASE, LINE, leg_reference
 from workflows.text.fences import Fences, excerpt, inline, write_fenced
 
 ARTIFACT_LIMIT = 32_000
@@ -104,10 +105,11 @@ def _looked_at(run: JobRun, surroundings: Surroundings | None, fences: Fences) -
 
 
 def _diffs(legs: tuple[BriefLeg, ...], surroundings: Surroundings) -> Iterator[str]:
-    base, line = surroundings.git_name("base", surroundings.base), surroundings.git_name("line", surroundings.line)
+    base, line = surroundings.git_name(BASE, surroundings.base), surroundings.git_name(LINE, surroundings.line)
     yield f"{inline(f'git diff {base}...HEAD')} (all of the task so far)"
-    for leg in [each for each in legs if each.branch][:MOST_DIFFS]:
-        branch = f"leg/{leg.id}" if f"leg/{leg.id}" in surroundings.references else leg.branch
+    for leg in [leg for leg in legs if leg.branch][:MOST_DIFFS]:
+        reference = leg_reference(leg.id)
+        branch = reference if reference in surroundings.references else leg.branch
         yield f"{inline(f'git diff {line}...{branch}')} (leg {inline(leg.id)})"
 
 
