@@ -159,7 +159,7 @@ async def settle_run(client: Client, store: Engine, run: RunRecord) -> bool:
 
 async def end_abandoned(context: Context) -> int:
     """End the agents of jobs that ended without them: no activity of theirs will come back."""
-    left = await asyncio.to_thread(attempt_rows.abandoned, context.store, context.host, STOPPING)
+    left = await asyncio.to_thread(attempt_rows.abandoned_on, context.store, context.host, STOPPING)
     if not left:
         return 0
     home, grace = context.home, context.settings.worker.stop_grace

@@ -30,7 +30,7 @@ from activities.store.attempt_rows import AttemptRow
 from activities.store.leader import Leader
 from activities.store.moves import HostAttempt
 from activities.store.registry import host_rows, repo_rows
-from activities.store.registry.host_rows import Host
+from activities.store.registry.host_rows import HostRow
 from activities.temporal import RPC_TIMEOUT
 from workflows.model.errors import ServiceError
 from workflows.model.event_kinds import BranchEventKind
@@ -92,7 +92,7 @@ class HostWatch:
             await self._use_free_slots(every)
         self.reached_at = time.monotonic()
 
-    async def _check_host(self, host: Host) -> None:
+    async def _check_host(self, host: HostRow) -> None:
         store, away = self.context.store, unseen(host.seen) and self._can_judge
         if not (host.lost_at or away or host.draining_at):
             return
@@ -105,7 +105,7 @@ class HostWatch:
         elif host.draining_at:
             await move(self.client, queued, move_off_drained_host(host.name))
 
-    async def _use_free_slots(self, every: Sequence[Host]) -> None:
+    async def _use_free_slots(self, every: Sequence[HostRow]) -> None:
         """Offer what waits at full hosts elsewhere, as far as other hosts have free slots for the second time."""
         store, before = self.context.store, self.idle
         full = [host for host in every if host.taken > host.slots and not lacks_worker(host.seen)]
@@ -197,7 +197,7 @@ def _keep_work(context: Context, key: Key) -> None:
 
 def _push_kept_work(context: Context, row: AttemptRow, name: str, repo: Path) -> str:
     """Push the attempt's work, uncommitted files too, and record the event. Return the ref; empty without work."""
-    through = checkouts.hub_of(context, repo_rows.registered(context.store, name))
+    through = checkouts.hub_of(context, repo_rows.must_get(context.store, name))
     commit, source = _work(row, repo, through)
     if through is None or commit is None:
         return ""

@@ -66,5 +66,5 @@ class StallWatch:
 
 def _unrecorded_ends(context: Context) -> dict[str, int]:
     """Return the attempts of this host whose program has ended, and whose end is not recorded in its job's row."""
-    late = attempt_rows.unrecorded(context.store, context.host)
+    late = attempt_rows.unrecorded_on(context.store, context.host)
     return {run.job_id: run.attempt for run in late if run.ended_at or status.has_ended(Path(run.run_dir))}

@@ -74,9 +74,9 @@ def data_converter(home: Home, settings: Settings) -> "DataConverter":
     """Return the data converter of a home's clients and workers, with the seals of its keys; make a key if there is
     none.
     """
-    from activities.sealing.converter import sealed
+    from activities.sealing.converter import sealing_converter
 
-    return sealed(home.ensure().root, encrypt=settings.temporal.encrypt)
+    return sealing_converter(home.ensure().root, encrypt=settings.temporal.encrypt)
 
 
 @dataclass(frozen=True)

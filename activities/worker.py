@@ -47,7 +47,7 @@ from activities.runs import spawn
 from activities.runs.service_process import loud, run
 from activities.runs.supervised_run import home_mark
 from activities.sealing import seal_check
-from activities.sealing.seal_check import gated
+from activities.sealing.seal_check import with_gate
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
@@ -99,7 +99,7 @@ def tree_worker(
     """Return the worker that takes the steps of all trees and runs, of a release if hosts may have several."""
     recorder, books = TreeRecorder(context), RunRecorder(context)
     writing = WRITING_FAR if context.settings.store.url else WRITING
-    refused = seal_check.left_alone if context.settings.store.url else seal_check.ended_by(client)
+    refused = seal_check.leave_alone if context.settings.store.url else seal_check.ender(client)
     steps = max(TREE_STEPS, 2 * context.settings.worker.max_parallel_jobs)
     worker = Worker(
         client,
@@ -114,7 +114,7 @@ def tree_worker(
         ],
         activity_executor=ThreadPoolExecutor(writing, thread_name_prefix="activity"),
         workflow_task_executor=ThreadPoolExecutor(STEPPING, thread_name_prefix="step"),
-        workflow_runner=gated(runner(), client.data_converter, refused),
+        workflow_runner=with_gate(runner(), client.data_converter, refused),
         max_cached_workflows=CACHED_TREES * steps,
         max_concurrent_workflow_tasks=steps,
         workflow_task_poller_behavior=ASKING,
@@ -208,7 +208,7 @@ async def serve(home: Home) -> None:
         await helpers
         await stack.enter_async_context(agent_worker(client, context, slots, traced))
         gc.freeze()  # loaded objects stay: spare the garbage collector from traversing them
-        ready.say(home.worker_ready, loaded.reading.told())
+        ready.say(home.worker_ready, loaded.reading.in_use())
         logging.getLogger("service").info("worker ready")
         ordered_by_store = external_config(settings) is not None and not await cluster.sends_cancellations(client)
         chores_of = _chores(client, context, trees, deployed=release is not None, ordered_by_store=ordered_by_store)

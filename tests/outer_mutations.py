@@ -23,7 +23,7 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "activities/git/hub.py": (
         (
             "activities/git/test_hub.py::test_what_a_forge_says_is_told_without_secrets",
-            'message = redacted("\\n".join(rows)',
+            'message = redact_text("\\n".join(rows)',
             'message = ("\\n".join(rows)',
         ),
     ),
@@ -66,7 +66,7 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
         (
             "activities/git/work_folder/test_commit.py::test_a_commit_bears_no_secret_of_the_summary",
-            '" ".join(redacted(summary).split())',
+            '" ".join(redact_text(summary).split())',
             '" ".join(summary.split())',
         ),
     ),
@@ -167,7 +167,7 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
         (
             "activities/redaction/test_on_temporal.py::test_faults_of_activities_hold_no_secret_and_stay_what_they_are",
-            "*redacted_all(error.details)",
+            "*redact_all(error.details)",
             "*error.details",
         ),
     ),
@@ -191,7 +191,7 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ),
         (
             "activities/settings/test_home.py::test_a_secret_that_was_open_is_closed_by_itself_and_replaced",
-            "found.get(NAMED, 0) & WRITERS:",
+            "modes.get(NAMED, 0) & WRITERS:",
             "found.get(NAMED, 0) & OTHERS:",
         ),
     ),
@@ -488,7 +488,7 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "bridge/operations/jobs/output.py": (
         (
             "bridge/http/dashboard/test_job.py::test_what_it_was_told_is_folded_escaped_and_without_secrets",
-            'redacted("\\n\\n---\\n\\n".join(texts))',
+            'redact_text("\\n\\n---\\n\\n".join(texts))',
             '"\\n\\n---\\n\\n".join(texts)',
         ),
     ),

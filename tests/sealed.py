@@ -17,5 +17,5 @@ def seal(store: Engine) -> None:
         for row in connection.execute(select(table)).all():
             parts: dict[str, Any] = {part: row._mapping[part] for part in attempt_seals.PARTS}
             mine = (table.c.job_id == row.job_id) & (table.c.attempt == row.attempt)
-            seals = attempt_seals.sealed(key, row.job_id, row.attempt, parts)
+            seals = attempt_seals.seal_parts(key, row.job_id, row.attempt, parts)
             connection.execute(update(table).where(mine).values(seals=seals))

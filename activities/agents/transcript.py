@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from activities.agents.entries import ARGUMENT_LIMIT, Entry, EntryKind, Read
-from activities.redaction.redact import redacted_begin, redacted_between
+from activities.redaction.redact import redact_begin, redact_between
 from activities.runs.output import LONGEST_SECRET
 from activities.runs.regular_files import opened, size_of
 from activities.runs.supervised_run import Claim
@@ -131,7 +131,7 @@ def raw(outputs: Sequence[ProgramOutput], offset: int) -> Iterator[tuple[bytes, 
                     return
                 ahead, behind = _around(file, begin, begin + len(piece), _AS_BYTES)
                 at += len(piece)
-                shown = redacted_between(ahead, piece.decode("utf-8", _AS_BYTES), behind)
+                shown = redact_between(ahead, piece.decode("utf-8", _AS_BYTES), behind)
                 yield shown.encode("utf-8", _AS_BYTES), at
 
 
@@ -193,10 +193,10 @@ def _finish(entry: Entry, at: int, longest: int) -> Entry:
     """Return an entry of a record without secrets, and cut."""
     text, left_out = _shorten(entry.text, longest)
     more = {
-        "tool": redacted_begin(entry.tool, NAME_LIMIT),
-        "argument": redacted_begin(entry.argument, ARGUMENT_LIMIT),
-        "call": redacted_begin(entry.call, NAME_LIMIT),
-        "files": tuple(redacted_begin(file, ARGUMENT_LIMIT) for file in entry.files),
+        "tool": redact_begin(entry.tool, NAME_LIMIT),
+        "argument": redact_begin(entry.argument, ARGUMENT_LIMIT),
+        "call": redact_begin(entry.call, NAME_LIMIT),
+        "files": tuple(redact_begin(file, ARGUMENT_LIMIT) for file in entry.files),
     }
     return entry.model_copy(update={"at": at, "text": text, "left_out": left_out} | more)
 
@@ -228,12 +228,12 @@ def _shorten(text: str, longest: int, ahead: str = "", behind: str = "") -> tupl
     """Remove terminal sequences, secrets, and the middle of a text that is too long."""
     text = _plain(text)
     if len(text) <= longest + 2 * LONGEST_SECRET:
-        text = redacted_between(ahead, text, behind)
+        text = redact_between(ahead, text, behind)
         begin, end = (text, "") if len(text) <= longest else (text[: longest // 2], text[-longest // 2 :])
     else:
         half = longest // 2
-        begin = redacted_between(ahead, text[:half], text[half : half + LONGEST_SECRET])
-        end = redacted_between(text[-half - LONGEST_SECRET : -half], text[-half:], behind)
+        begin = redact_between(ahead, text[:half], text[half : half + LONGEST_SECRET])
+        end = redact_between(text[-half - LONGEST_SECRET : -half], text[-half:], behind)
     if not end:
         return begin, 0
     left_out = max(1, len(text) - 2 * (longest // 2))

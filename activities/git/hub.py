@@ -17,7 +17,7 @@ from activities.git.command import PROTOCOLS, GitError, git, line, printable, wi
 from activities.git.locks import hold_lock
 from activities.git.registered_repository import TRACKED, common_directory, every_reference
 from activities.git.remotes import remotes, without_credentials
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from workflows.github.facts import OUR_BRANCHES
 from workflows.model.errors import Commands, NotFoundError, RefusedError, ServiceError, UnreachableError, UsageError
 
@@ -368,7 +368,7 @@ def _ask(repo: Path, url: str, *patterns: str, symref: bool = False, seconds: fl
 def fault(repo: Path, url: str, error: GitError) -> ServiceError:
     """Build the error for people from git's message."""
     rows = [row for row in error.output.splitlines() if row and not row.startswith(_NOISE)] or [error.output]
-    message = redacted("\n".join(rows).replace(url, without_credentials(url)))
+    message = redact_text("\n".join(rows).replace(url, without_credentials(url)))
     low, where = message.lower(), safe_url(url)
     if transport := _TRANSPORT.search(message):
         why = f"{where} needs git's transport {transport[1]!r}, which is not allowed; allowed are {_ALLOWED}"

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from activities.git import remotes
 from activities.git.command import GitError, git, printable
 from activities.git.registered_repository import borrower
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from workflows.github.facts import OUR_BRANCHES
 from workflows.github.repository_name import github_of_remote, host_of, remote_of
 from workflows.model.errors import RefusedError
@@ -40,7 +40,7 @@ class Destination:
         basic = base64.b64encode(f"x-access-token:{self.token}".encode()).decode()
         for secret in (self.token, basic) if self.token else ():
             text = text.replace(secret, "[redacted]")
-        return redacted(text)
+        return redact_text(text)
 
 
 def destination(repo: Path, github: str, web: str, token: str) -> Destination:

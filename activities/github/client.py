@@ -22,7 +22,7 @@ from gidgethub.abc import GitHubAPI
 from sqlalchemy import Engine
 
 from activities.github.credentials import Credentials
-from activities.redaction.redact import redacted_all
+from activities.redaction.redact import redact_all
 from activities.store.github import account
 
 SECONDS = 20.0
@@ -112,7 +112,7 @@ class Client(GitHubAPI):
 
     async def send(self, method: str, path: str, data: Any, **values: str) -> Any:
         """Write, without retries. Secrets are removed (ruling N7)."""
-        return await self._ask(method, path, values, redacted_all(data))
+        return await self._ask(method, path, values, redact_all(data))
 
     async def _page(self, path: str, values: Mapping[str, str]) -> tuple[list[Any], str | None]:
         data, more = await self._exchange("GET", path, values, b"")

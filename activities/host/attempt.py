@@ -41,7 +41,7 @@ class Attempt(Protocol[T]):
     @property
     def need(self) -> Need: ...
 
-    def recorded(self, row: AttemptRow) -> T | None:
+    def known_outcome(self, row: AttemptRow) -> T | None:
         """Return the recorded end of the attempt; None if it has not ended."""
         ...
 
@@ -80,7 +80,7 @@ async def run_attempt(context: Context, slots: Slots, attempt: Attempt[T]) -> T:
     """Start an attempt, or attach to it if it is running; return an end that is recorded already unchanged."""
     beat = Heartbeat()
     async with slots.one_call(attempt.offered.key), beating(beat):
-        with permanent_errors.translated():
+        with permanent_errors.refusing():
             return await _in_a_slot(context, slots, attempt, beat)
 
 
@@ -88,7 +88,7 @@ async def _in_a_slot(context: Context, slots: Slots, attempt: Attempt[T], beat: 
     runs_already = False
     if not slots.free(attempt.need):  # a living run is attached to, however many there are
         row = await in_turn(_row_of, context, attempt)
-        if row and (recorded := await in_turn(attempt.recorded, row)):
+        if row and (recorded := await in_turn(attempt.known_outcome, row)):
             return recorded
         runs_already = row is not None and Claim.read(await in_turn(attempt.run_dir, row)) is not None
     async with slots.taken(attempt.need, runs_already=runs_already):
@@ -120,7 +120,7 @@ def _begin(context: Context, attempt: Attempt[T], beat: Heartbeat) -> T | None:
     trace (ruling B5).
     """
     known = _row_of(context, attempt)
-    if known and (recorded := attempt.recorded(known)):
+    if known and (recorded := attempt.known_outcome(known)):
         return recorded
     row = _opened(context, attempt.offered, known)
     if row is None:

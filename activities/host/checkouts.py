@@ -35,7 +35,7 @@ def path_by_name(here: Here, name: str) -> Path:
     """Return where a registered repository is on this host. Its mirror is made if it is missing; nothing else is
     fetched.
     """
-    return path_of(here, repo_rows.registered(here.store, name))
+    return path_of(here, repo_rows.must_get(here.store, name))
 
 
 def path_of(here: Here, repo: Repo) -> Path:
@@ -111,7 +111,7 @@ def fetch(here: Here, repo: Repo, names: Iterable[str], commits: Collection[str]
     path, through = path_of(here, repo), hub_of(here, repo)
     if through is not None:
         trees = hub.trees_in(names)
-        events = branch_rows.recorded(here.store, *(f"job-{each}" for each in trees))
+        events = branch_rows.events_of(here.store, *(f"job-{each}" for each in trees))
         dropped = {event.branch for kind, _, event in events if kind is BranchEventKind.DROPPED}
         hub.fetch_trees(path, through, trees, dropped)
         hub.fetch_commits(path, (through.url, repo.remote), commits)

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from temporalio import activity
 
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.runs.supervised_run import Progress
 
 BEAT = timedelta(seconds=10)
@@ -33,7 +33,7 @@ class Heartbeat:
     def details(self) -> dict[str, str | int]:
         if self.progress is None:
             return {"stage": self.stage}
-        line = redacted(self.progress.last_line)
+        line = redact_text(self.progress.last_line)
         return {"stage": self.stage, "output_bytes": self.progress.stdout_bytes, "last_line": line}
 
 

@@ -14,7 +14,7 @@ from activities.jobs.judgement import Failure, Settled
 from activities.jobs.session import EarlierSession
 from activities.jobs.workspace import Evidence
 from activities.redaction.kept_secrets import without_words
-from activities.redaction.redact import mapped, redacted, redacted_all, redacted_begin, redacted_end
+from activities.redaction.redact import map_texts, redact_all, redact_begin, redact_end, redact_text
 from activities.runs.supervised_run import Claim
 from activities.store.attempt_rows import AttemptRow, Deferral
 from activities.store.github import facts
@@ -53,9 +53,9 @@ def redact_for_store(context: Context, result: ServiceResult) -> ServiceResult:
     def driving(text: str) -> str:
         return context.kept.hide(without_words(text))
 
-    clean = redact_result(result, lambda text: redacted(without_words(text)))
+    clean = redact_result(result, lambda text: redact_text(without_words(text)))
     legs = tuple(leg.model_copy(update={"prompt": driving(leg.prompt)}) for leg in clean.delegations)
-    return clean.model_copy(update={"delegations": legs, "artifact_body": mapped(clean.artifact_body, driving)})
+    return clean.model_copy(update={"delegations": legs, "artifact_body": map_texts(clean.artifact_body, driving)})
 
 
 def outcome(
@@ -73,13 +73,13 @@ def outcome(
         touched_files=tuple(map(without_words, evidence.touched.files[:TOUCHED_LIMIT])) if evidence.touched else (),
     )
     if evidence.problem and branch:
-        return ended.model_copy(update={"reason": redacted(evidence.problem)})
+        return ended.model_copy(update={"reason": redact_text(evidence.problem)})
     match judgement:
         case Failure(reason=reason, state=state, first=first):
-            return ended.model_copy(update={"state": state, "reason": redacted(reason), "first": first})
+            return ended.model_copy(update={"state": state, "reason": redact_text(reason), "first": first})
         case Rejected(faults=faults):
             count = f"{len(faults)} faults" if len(faults) > 1 else "a fault"
-            reason = f"the result has {count} after one repair: {redacted(faults[0].message)}"
+            reason = f"the result has {count} after one repair: {redact_text(faults[0].message)}"
             return ended.model_copy(update={"reason": reason})
         case Accepted(result=result, notices=notices, not_kept=not_kept):
             ended = ended.model_copy(update={"notices": notices, "not_kept": not_kept})
@@ -89,11 +89,11 @@ def outcome(
 def travelling(outcome: JobOutcome) -> JobOutcome:
     """Redact an outcome and limit its size, so that any output of a program can be stored (ruling B6)."""
     short = {
-        "reason": redacted_begin(outcome.reason, SUMMARY_LIMIT),
-        "conflict": redacted_begin(outcome.conflict, SUMMARY_LIMIT),
+        "reason": redact_begin(outcome.reason, SUMMARY_LIMIT),
+        "conflict": redact_begin(outcome.conflict, SUMMARY_LIMIT),
         "notices": tuple(map(_short, outcome.notices[:NOTICES_LIMIT])),
     }
-    clean = storable_model(redacted_all(outcome.model_copy(update=short)))
+    clean = storable_model(redact_all(outcome.model_copy(update=short)))
     session, model = clean.session, clean.model
     return clean.model_copy(
         update={
@@ -108,10 +108,10 @@ def travelling(outcome: JobOutcome) -> JobOutcome:
 def _short(notice: Notice) -> Notice:
     lists = {name: value[:NOTICES_LIMIT] for name, value in notice.data.items() if isinstance(value, list)}
     shortened = {
-        name: [cut_to_bound("reason", redacted_begin(each, SUMMARY_LIMIT)) for each in value]
+        name: [cut_to_bound("reason", redact_begin(each, SUMMARY_LIMIT)) for each in value]
         for name, value in lists.items()
     }
-    message = redacted_begin(notice.message, SUMMARY_LIMIT)
+    message = redact_begin(notice.message, SUMMARY_LIMIT)
     return notice.model_copy(update={"message": message, "data": {**notice.data, **shortened}})
 
 
@@ -134,13 +134,13 @@ def diagnostics(judgement: Settled, runs: list[Executed], evidence: Evidence) ->
     if not isinstance(judgement, Accepted):
         read = [run.result for run in runs if isinstance(run.result, Rejected)]
         for rejected in read[-1:]:
-            details["faults"] = [redacted(fault.message) for fault in rejected.faults]
+            details["faults"] = [redact_text(fault.message) for fault in rejected.faults]
         for last in runs[-1:]:
-            details["stderr"] = redacted(last.stderr)
-            details["output"] = redacted_end(last.report.text.decode(errors="replace"), OUTPUT_LIMIT)
+            details["stderr"] = redact_text(last.stderr)
+            details["output"] = redact_end(last.report.text.decode(errors="replace"), OUTPUT_LIMIT)
             details["end"] = last.end.kind.value
     if evidence.diff:
-        details["discarded_diff"] = redacted(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")
+        details["discarded_diff"] = redact_text(evidence.diff.text) + ("\n[cut here]" if evidence.diff.cut else "")
     if evidence.joined:
         details["joined"] = list(evidence.joined)
     if evidence.lines:
@@ -281,7 +281,7 @@ def of_repair(run: JobRun, runs: Sequence[Executed]) -> tuple[Notice, ...]:
     """Return a notice of a result that the agent was asked to correct, with its faults (ruling A5)."""
     if len(runs) < 2 or not isinstance(first := runs[0].result, Rejected):
         return ()
-    faults, accepted = [redacted(fault.message) for fault in first.faults], isinstance(runs[-1].result, Accepted)
+    faults, accepted = [redact_text(fault.message) for fault in first.faults], isinstance(runs[-1].result, Accepted)
     more = f" (and {len(faults) - 1} more)" if faults[1:] else ""
     did = "did" if accepted else "did not"
     message = f"{run.job_id} was asked to correct its result, and {did}: {faults[0]}{more}"

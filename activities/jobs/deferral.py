@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.agents.faults import Blocker, BlockerKind
 from activities.host.context import Context
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.settings.model import RuntimeSection
 from activities.store import attempt_rows
 from activities.store.attempt_rows import AttemptRow, Deferral
@@ -76,7 +76,7 @@ def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Defer
         number=len(before) + 1,
         runtime=runtime,
         kind=blocker.kind,
-        message=storable(redacted(blocker.message)),
+        message=storable(redact_text(blocker.message)),
         at=now,
         until=until,
         input_tokens=used.input_tokens,

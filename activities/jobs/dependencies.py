@@ -49,6 +49,6 @@ def _dropped_branches(context: Context, run: JobRun) -> set[str]:
     """Return the branches that a person dropped without merging them."""
     return {
         event.branch
-        for kind, _, event in branch_rows.recorded(context.store, run.root_job_id)
+        for kind, _, event in branch_rows.events_of(context.store, run.root_job_id)
         if kind is BranchEventKind.DROPPED and not event.merged
     }

@@ -248,7 +248,7 @@ class Execution:
         match fault:
             case ModelRefused():
                 model = f"the model {asked.model}" if asked.model else "its default model"
-                taken = ", ".join(usage_rows.models_taken(self.context.store, runtime)) or "none"
+                taken = ", ".join(usage_rows.recent_models(self.context.store, runtime)) or "none"
                 advice = "name one of those, or leave `model` out"
                 return f"{runtime} refuses {model} ({fault.message}); it took lately: {taken}; {advice}"
             case ContextFull():

@@ -25,7 +25,7 @@ class Placer:
     @activity.defn(name="place")
     def place(self, attempt: Unplaced) -> str:
         """Choose a host, and record the choice; fail while no host can run the attempt."""
-        answer = permanent_errors.written(lambda: self.choose(attempt))
+        answer = permanent_errors.write_or_refuse(lambda: self.choose(attempt))
         info = activity.info()
         shown = [] if info.is_local else list(info.heartbeat_details)
         if answer.host:

@@ -128,7 +128,7 @@ def _describe_runtime(context: Context, name: str) -> Installed:
 def seed_of(context: Context, run: JobRun, what: str = "task") -> str:
     """Derive the seed of a prompt's mark: constant for an attempt, and unpredictable without the home's key."""
     key = seal_key.ensure(context.home.root)
-    return seal_key.derived(key, "prompt", run.job_id, str(run.attempt), what).hex()
+    return seal_key.derive(key, "prompt", run.job_id, str(run.attempt), what).hex()
 
 
 def _template(context: Context, worker: Worker) -> str | None:

@@ -49,13 +49,15 @@ class TreeRecorder:
         """Write one step of a tree."""
         info = activity.info()
         store, root, run_id = self._context.store, info.workflow_id or "", info.workflow_run_id or ""
-        return permanent_errors.written(lambda: job_rows.write_as(store, records, root, run_id))
+        return permanent_errors.write_or_refuse(lambda: job_rows.write_as(store, records, root, run_id))
 
     @activity.defn(name="take_back")
     def take_back(self, offer: OfferKey) -> Claim:
         """Take back an offer, unless its host has begun it."""
         offered = attempt_rows.Offered(offer.job_id, offer.attempt, offer.offer)
-        return Claim(begun_at=permanent_errors.written(lambda: attempt_rows.take_back(self._context.store, offered)))
+        return Claim(
+            begun_at=permanent_errors.write_or_refuse(lambda: attempt_rows.take_back(self._context.store, offered))
+        )
 
     @activity.defn(name="call_off")
     def call_off(self, order: CallOff) -> Claim:
@@ -64,17 +66,19 @@ class TreeRecorder:
             attempt_rows.Offered(order.offer.job_id, order.offer.attempt, order.offer.offer),
             self._context.store,
         )
-        return Claim(begun_at=permanent_errors.written(lambda: attempt_rows.call_off(store, offered, order.why)))
+        return Claim(
+            begun_at=permanent_errors.write_or_refuse(lambda: attempt_rows.call_off(store, offered, order.why))
+        )
 
     @activity.defn(name="give_up")
     def give_up(self, order: GiveUp) -> GivenUp:
         """Decide whether an attempt moves from its lost or drained host."""
         offered = attempt_rows.Offered(order.offer.job_id, order.offer.attempt, order.offer.offer)
         store = self._context.store
-        return GivenUp(outcome=permanent_errors.written(lambda: moves.give_up(store, offered, order.move)))
+        return GivenUp(outcome=permanent_errors.write_or_refuse(lambda: moves.give_up(store, offered, order.move)))
 
     @activity.defn(name="keep_tree")
     def keep_tree(self, state: TreeMemory) -> None:
         """Store a closed tree's state."""
         context, run_id = self._context, activity.info().workflow_run_id or ""
-        permanent_errors.written(lambda: tree_rows.keep(context.store, state, context.host, run_id))
+        permanent_errors.write_or_refuse(lambda: tree_rows.keep(context.store, state, context.host, run_id))

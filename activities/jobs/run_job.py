@@ -25,7 +25,7 @@ from activities.jobs.prompt import is_leaf, prompt_of, seed_of, with_whole_promp
 from activities.jobs.session import earlier_session
 from activities.jobs.snapshots import Snapshots
 from activities.jobs.workspace import Workspace
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.store import attempt_rows
 from activities.store.attempt_rows import AttemptRow, Deferral, Offered
 from workflows.contract.parse import Accepted, Rejected
@@ -65,11 +65,11 @@ class JobAttempt:
     def need(self) -> Need:
         return Need(self.run.root_job_id, self.run.repo, self.run.assignment.worker.runtime)
 
-    def recorded(self, row: AttemptRow) -> JobOutcome | None:
+    def known_outcome(self, row: AttemptRow) -> JobOutcome | None:
         """Return the recorded outcome, and remove the worktree of a run that was killed before it could."""
-        if row.recorded:
+        if row.known_outcome:
             workspace.settle(self.context, self.run, row)
-        return row.recorded
+        return row.known_outcome
 
     def run_dir(self, row: AttemptRow) -> Path:
         return deferral.try_dir(row, attempt_rows.deferrals_of_run(self.context.store, row.job_id, row.attempt))
@@ -130,11 +130,11 @@ class JobAttempt:
         judgement = judge(executed, self.run.assignment.timeout_seconds, on_order=self._stopping)
         if isinstance(judgement, Rejected) and repair:
             if reason := same_output(first.report.text, executed.report.text):
-                judgement = Failure(f"{reason}: {redacted(judgement.faults[0].message)}")
+                judgement = Failure(f"{reason}: {redact_text(judgement.faults[0].message)}")
         elif isinstance(judgement, Rejected) and not self._stopping:
             seed = seed_of(self.context, self.run, "repair")
             prompt = repair_prompt(judgement.faults, first.report.text, leaf=is_leaf(self.run), seed=seed)
-            self._execution.repair(redacted(prompt), first.report.session)
+            self._execution.repair(redact_text(prompt), first.report.session)
             return None
         self.finishing = True
         return self._defer(judgement) if isinstance(judgement, Blocker) else self._finish(judgement)
@@ -198,7 +198,7 @@ class JobAttempt:
         """Return the outcome of an attempt that was taken from this host; its work is kept elsewhere (ruling Q5)."""
         can_move = self._execution.snapshots.through is not None
         row = attempt_rows.get(self.context.store, *self._row.key) if can_move else None
-        recorded = row.recorded if row is not None else None
+        recorded = row.known_outcome if row is not None else None
         return recorded if recorded is not None and recorded.moved else None
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> JobOutcome:

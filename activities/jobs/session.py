@@ -31,7 +31,7 @@ def earlier_session(context: Context, run: JobRun, row: AttemptRow) -> EarlierSe
     if run.attempt > 1:
         return EarlierSession(why_not="another attempt of a job begins afresh")
     before = attempt_rows.of_job(context.store, run.parent_job_id)[-1:]
-    session = before[0].recorded.session if before and before[0].recorded else None
+    session = before[0].known_outcome.session if before and before[0].known_outcome else None
     if not session or before[0].worktree is None:
         return EarlierSession(why_not=f"{run.parent_job_id} left no session")
     if before[0].host != context.host:

@@ -89,7 +89,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
 
     A run that resumes a session gets the session's `folder`.
     """
-    registered = repo_rows.registered(context.store, run.repo)
+    registered = repo_rows.must_get(context.store, run.repo)
     with out_of_turn():  # its mirror may have to be made
         repo = checkouts.path_of(context, registered)
     through = checkouts.hub_of(context, registered)
@@ -306,7 +306,7 @@ def publish(context: Context, run: JobRun, workspace: Workspace, evidence: Evide
     commit = evidence.head_sha or (row.base_sha if row else None)
     if commit is None:
         return evidence
-    repo = repo_rows.registered(context.store, run.repo)
+    repo = repo_rows.must_get(context.store, run.repo)
     with out_of_turn():
         if not (evidence.head_sha and branch):
             line = f"{hub.LINES}{run.job_id}"

@@ -67,7 +67,7 @@ class Deliverer:
             except DeliveryError as fault:
                 error = str(fault) or type(fault).__name__
                 failed.append(f"{channel.name}: {error}")
-            outbox.attempted(self._context.store, notification_id, channel.name, error)
+            outbox.record_try(self._context.store, notification_id, channel.name, error)
         if failed:
             raise ApplicationError("; ".join(failed), type="NotDelivered")
 

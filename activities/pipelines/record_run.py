@@ -13,7 +13,7 @@ from activities.pipelines.plan import plan
 from activities.store import job_rows, permanent_errors, run_rows, tree_rows
 from activities.store.artifacts import Artifacts
 from activities.store.registry import pipeline_rows
-from activities.store.run_rows import Begun
+from activities.store.run_rows import RunStart
 from workflows.model import ids
 from workflows.model.errors import ServiceError
 from workflows.model.long_texts import Text
@@ -24,9 +24,9 @@ from workflows.pipeline.rows import RunRecord, RunRecords, StageRecord
 from workflows.temporal.pipeline_calls import Firing, PlannedRun
 
 
-def definition_and_payload(artifacts: Artifacts, start: RunInput) -> Begun:
+def definition_and_payload(artifacts: Artifacts, start: RunInput) -> RunStart:
     """Return the definition and payload that a run was started with, in full."""
-    return Begun(artifacts.read(start.definition), json.loads(artifacts.read(start.payload)))
+    return RunStart(artifacts.read(start.definition), json.loads(artifacts.read(start.payload)))
 
 
 class RunRecorder:
@@ -39,7 +39,7 @@ class RunRecorder:
     def record_run(self, records: RunRecords) -> None:
         """Write one step of a run."""
         context, start = self._context, records.begins
-        with permanent_errors.translated():
+        with permanent_errors.refusing():
             if start is not None and records.run.state in OPEN_RUNS:
                 self._first_of_its_id(start)
             run_rows.write(context.store, records, definition_and_payload(context.artifacts, start) if start else None)

@@ -25,7 +25,7 @@ from activities.host.heartbeat import Heartbeat
 from activities.host.helper_process import FILL_SECONDS, apart
 from activities.host.slots import Need, Slots, in_turn
 from activities.host.until_hub import until_hub
-from activities.redaction.redact import mapped, redacted
+from activities.redaction.redact import map_texts, redact_text
 from activities.runs import supervised_run
 from activities.runs.output import last_line, last_lines
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
@@ -67,7 +67,7 @@ class StageAttempt:
     def need(self) -> Need:
         return Need(self.run.run_id, self.run.repo, SHELL)
 
-    def recorded(self, row: AttemptRow) -> StageOutcome | None:
+    def known_outcome(self, row: AttemptRow) -> StageOutcome | None:
         return StageOutcome.model_validate(row.outcome) if row.outcome else None
 
     def run_dir(self, row: AttemptRow) -> Path:
@@ -80,7 +80,7 @@ class StageAttempt:
         """Make a worktree at the run's commit, recorded first, with the work it needs; start the command."""
         context, run, self._row, self._on_progress = self.context, self.run, row, beat.see
         run_rows.stage_begins(context.store, run.row)
-        known = repo_rows.registered(context.store, run.repo)
+        known = repo_rows.must_get(context.store, run.repo)
         with until_hub(lambda reason, hint: self._waits(f"{reason}; {hint}")):
             repo = self._repo = checkouts.path_of(context, known)
             if Claim.read(Path(row.run_dir)) is None:
@@ -95,7 +95,7 @@ class StageAttempt:
             worktree = apart(FILL_SECONDS, worktrees.add_detached, repo, self._worktree, base)
             if run.branch_deps:
                 apart(FILL_SECONDS, merge, replace(worktree, base=base), run.branch_deps)
-        script = mapped(Script.model_validate_json(context.artifacts.read(run.script)), context.kept.show)
+        script = map_texts(Script.model_validate_json(context.artifacts.read(run.script)), context.kept.show)
         launch = Launch(script.command, environment(context, run, script, payload_of(context, run.payload)))
         wanted = Wanted(SHELL, launch, script.command, self._worktree, lent=readable_folders(repo))
         self._box = boxing.box_of(context.home, context.settings, context.environ, wanted)
@@ -113,7 +113,7 @@ class StageAttempt:
         conflict = fault.in_legs if isinstance(fault, MergeConflict) else ""
         outcome = StageOutcome(
             state=StageState.BLOCKED if conflict else StageState.FAILED,
-            reason=storable(redacted(conflict or with_way_out(fault.message, fault.hint))),
+            reason=storable(redact_text(conflict or with_way_out(fault.message, fault.hint))),
         )
         facts = {"error": storable(fault.message)}
         attempt_rows.close(self.context.store, row, outcome, {}, facts)
@@ -187,7 +187,7 @@ class Stages:
 
 def payload_of(context: Context, text: Text) -> dict[str, str]:
     """Return a run's whole payload, with stored secrets put back into it."""
-    return mapped(dict(json.loads(context.artifacts.read(text))), context.kept.show)
+    return map_texts(dict(json.loads(context.artifacts.read(text))), context.kept.show)
 
 
 def environment(context: Context, run: StageRun, script: Script, payload: dict[str, str]) -> dict[str, str]:
@@ -209,7 +209,7 @@ def environment(context: Context, run: StageRun, script: Script, payload: dict[s
 
 def judge(end: RunEnd, timeout_seconds: float | None) -> StageOutcome:
     """Judge an ended command; its last line of output is the summary."""
-    summary = redacted(last_line(end.stdout))[:SUMMARY_LIMIT]
+    summary = redact_text(last_line(end.stdout))[:SUMMARY_LIMIT]
     match end.kind:
         case EndKind.EXITED if end.exit_code == 0:
             return StageOutcome(state=StageState.SUCCEEDED, summary=summary)
@@ -226,6 +226,6 @@ def judge(end: RunEnd, timeout_seconds: float | None) -> StageOutcome:
             reason = f"the command could not be started: {end.error}"
         case EndKind.UNKNOWN:
             reason = f"nobody saw how the command ended ({end.problem or 'was the machine restarted?'})"
-    last = redacted(last_line(end.stderr))[:SUMMARY_LIMIT]
+    last = redact_text(last_line(end.stderr))[:SUMMARY_LIMIT]
     why = f"{f': {last}' if last else ''}{f'; {end.ran_out}' if end.ran_out else ''}"
     return StageOutcome(state=StageState.FAILED, reason=f"{reason}{why}", summary=summary)

@@ -28,7 +28,7 @@ _HIDDEN: deque[bytes] = deque(maxlen=64)
 """Digests of long texts without secrets: a text passes several borders, and a long one takes time."""
 
 
-class SecretHosts(Protocol):
+class SecretRecord(Protocol):
     """The record of which host keeps which secret, where several hosts share a store."""
 
     def add(self, names: Iterable[str]) -> None:
@@ -43,7 +43,7 @@ class KeptSecrets:
     """The folder of one service home."""
 
     home: Path
-    hosts: SecretHosts | None = None
+    hosts: SecretRecord | None = None
 
     def hide(self, text: str) -> str:
         """Replace each secret in a text by a placeholder, and store the secret."""
@@ -61,7 +61,7 @@ class KeptSecrets:
         """Put stored secrets back in place of their placeholders; unknown placeholders stay. Raise ServiceError if
         another host keeps the secret (ruling Q2).
         """
-        return _WORD.sub(self._kept, text) if "redacted-" in text else text
+        return _WORD.sub(self._secret_of, text) if "redacted-" in text else text
 
     def _keep(self, secret: str) -> str:
         if secret == _MARK or _WORD.fullmatch(secret):
@@ -75,7 +75,7 @@ class KeptSecrets:
             _write_private(path, secret)
         return f"redacted-{name}"
 
-    def _kept(self, word: re.Match[str]) -> str:
+    def _secret_of(self, word: re.Match[str]) -> str:
         try:
             return (self.folder / word[1]).read_bytes().decode("utf-8", "surrogatepass")
         except OSError:
@@ -91,7 +91,7 @@ class KeptSecrets:
     @cached_property
     def _key(self) -> bytes:
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return seal_key.derived(seal_key.ensure(self.home), PURPOSE)
+        return seal_key.derive(seal_key.ensure(self.home), PURPOSE)
 
 
 def without_words(text: str) -> str:

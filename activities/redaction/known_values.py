@@ -46,7 +46,7 @@ class KnownValues:
 
     def watch(self, *files: Path) -> None:
         """Treat the content of these files as secret, also when they are written later."""
-        self._files |= dict.fromkeys((each for each in files if each not in self._files), ())
+        self._files |= dict.fromkeys((file for file in files if file not in self._files), ())
 
     def look(self) -> bool:
         """Read the watched files again, and learn their content if it is new; return whether there was any."""
@@ -55,8 +55,8 @@ class KnownValues:
 
     def _read(self, path: Path, seen: _Looks) -> bool:
         try:
-            found = os.lstat(path)
-            looks = (found.st_ino, found.st_size, found.st_mtime_ns)  # two writes within a few ms have equal times
+            status = os.lstat(path)
+            looks = (status.st_ino, status.st_size, status.st_mtime_ns)  # two writes within a few ms have equal times
             if looks == seen:
                 return False
             self._files[path], content = looks, path.read_bytes()

@@ -10,10 +10,10 @@ from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from activities.redaction.kept_secrets import KeptSecrets
-from activities.redaction.redact import mapped, redacted, redacted_all
+from activities.redaction.redact import map_texts, redact_all, redact_text
 
 _LONG = 4096
-"""Characters; shorter texts take only milliseconds."""
+"""Characters; longer texts are redacted in a thread."""
 
 
 class Hiding(temporalio.client.Interceptor):
@@ -33,8 +33,8 @@ class _Sending(OutboundInterceptor):
 
     async def start_workflow(self, input: StartWorkflowInput) -> Any:  # noqa: A002
         await self._hide_off_loop_if_long(input)
-        input.static_summary = input.static_summary and redacted(input.static_summary)
-        input.static_details = input.static_details and redacted(input.static_details)
+        input.static_summary = input.static_summary and redact_text(input.static_summary)
+        input.static_details = input.static_details and redact_text(input.static_details)
         return await super().start_workflow(input)
 
     async def signal_workflow(self, input: temporalio.client.SignalWorkflowInput) -> None:  # noqa: A002
@@ -57,17 +57,17 @@ class _Sending(OutboundInterceptor):
             self._hide(sent)
 
     def _hide(self, sent: Any) -> None:
-        sent.args = tuple(mapped(each, self._kept.hide) for each in sent.args)
+        sent.args = tuple(map_texts(value, self._kept.hide) for value in sent.args)
 
 
 def _length(values: Any) -> int:
     lengths: list[int] = []
 
-    def measured(text: str) -> str:
+    def measure(text: str) -> str:
         lengths.append(len(text))
         return text
 
-    mapped(values, measured)
+    map_texts(values, measure)
     return sum(lengths)
 
 
@@ -82,7 +82,7 @@ class _Answering(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002
         try:
             answer = await super().execute_activity(input)
-            return await asyncio.to_thread(redacted_all, answer) if _length(answer) > _LONG else redacted_all(answer)
+            return await asyncio.to_thread(redact_all, answer) if _length(answer) > _LONG else redact_all(answer)
         except CancelledError:
             raise
         except Exception as error:
@@ -91,13 +91,13 @@ class _Answering(ActivityInboundInterceptor):
 
 def _fail(error: Exception) -> NoReturn:
     """Raise the error, without secrets in its message."""
-    said = error.message if isinstance(error, ApplicationError) else str(error)
-    if (clean := redacted(said)) == said:
+    message = error.message if isinstance(error, ApplicationError) else str(error)
+    if (clean := redact_text(message)) == message:
         raise error
     if isinstance(error, ApplicationError):
         raise ApplicationError(
             clean,
-            *redacted_all(error.details),
+            *redact_all(error.details),
             type=error.type,
             non_retryable=error.non_retryable,
             next_retry_delay=error.next_retry_delay,

@@ -32,26 +32,26 @@ _SHORT = 256
 """Texts up to this length are cached, since they repeat: ids, names, states."""
 
 
-def redacted(text: str) -> str:
+def redact_text(text: str) -> str:
     """Return the text without secrets."""
     if len(text) >= _SHORTEST:
         _look()
     return _clean(text)
 
 
-def redacted_begin(text: str, limit: int) -> str:
+def redact_begin(text: str, limit: int) -> str:
     """Return the first `limit` characters of a text, redacted; only that part of the text is searched for secrets."""
-    part = redacted(text[: limit + _MARGIN])
+    part = redact_text(text[: limit + _MARGIN])
     return (part if len(text) <= limit + _MARGIN else part[: -_MARGIN // 2])[:limit]
 
 
-def redacted_end(text: str, limit: int) -> str:
+def redact_end(text: str, limit: int) -> str:
     """Return the last `limit` characters of a text, redacted; only that part of the text is searched for secrets."""
-    part = redacted(text[-limit - _MARGIN :])
+    part = redact_text(text[-limit - _MARGIN :])
     return (part if len(text) <= limit + _MARGIN else part[_MARGIN // 2 :])[-limit:]
 
 
-def redacted_between(before: str, text: str, after: str) -> str:
+def redact_between(before: str, text: str, after: str) -> str:
     """Return the text without secrets, also without those parts of secrets that begin before it or end after it."""
     from workflows.secrets.redact import MARK
     from workflows.secrets.spans import replace_spans
@@ -59,11 +59,11 @@ def redacted_between(before: str, text: str, after: str) -> str:
     _look()
     begin, end = len(before), len(before) + len(text)
     try:
-        found = _spans(before + text + after)
+        spans_ = _spans(before + text + after)
     except RefusedError as fault:
         return LEFT_OUT.format(len(text), fault.message)
     inside = (
-        (max(first, begin) - begin, min(last, end) - begin) for first, last in found if first < end and last > begin
+        (max(first, begin) - begin, min(last, end) - begin) for first, last in spans_ if first < end and last > begin
     )
     return _clean(replace_spans(text, inside, lambda _: MARK))
 
@@ -74,12 +74,12 @@ def secrets_of(text: str) -> frozenset[str]:
     return frozenset(text[begin:end] for begin, end in _spans(text))
 
 
-def redacted_all(value: T) -> T:
+def redact_all(value: T) -> T:
     """Remove secrets from every text in models, records and collections; a value without secrets is returned as it
     is.
     """
     _look()
-    return mapped(value, _clean)
+    return map_texts(value, _clean)
 
 
 def is_known_clean(text: str) -> bool:
@@ -87,19 +87,19 @@ def is_known_clean(text: str) -> bool:
     return len(text) <= _SHORT and _clean(text) == text
 
 
-def mapped(value: T, change: Callable[[str], str]) -> T:
+def map_texts(value: T, change: Callable[[str], str]) -> T:
     """Apply a function to every text in a value; enumerations and names of fields stay."""
-    changed: Any = _mapped(value, change)
+    changed: Any = _map(value, change)
     return changed  # type: ignore[no-any-return]
 
 
 def learn(values: Iterable[str]) -> None:
     """Treat these values as secrets in this process."""
     if known_values.process().learn(values):
-        _remembered.cache_clear()
+        _redact_short.cache_clear()
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def _map(value: Any, change: Callable[[str], str]) -> Any:
     kind: Any = type(value)
     if kind is str:
         return change(value)
@@ -109,13 +109,13 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
             new: dict[str, Any] = {}
             for name in names:
                 old = getattr(value, name)
-                if (item := _mapped(old, change)) is not old and item != old:
+                if (item := _map(old, change)) is not old and item != old:
                     new[name] = item
             return _with(value, new) if new else value
         case _Shape.DICT:
             return dict(_members(value, change))
         case _Shape.SERIES:
-            return kind(_mapped(item, change) for item in value)
+            return kind(_map(item, change) for item in value)
         case _:
             return value
 
@@ -126,9 +126,9 @@ def _members(value: dict[Any, Any], change: Callable[[str], str]) -> Iterator[tu
 
     for name, item in value.items():
         if type(name) is str and type(item) is str and is_secret(name, item):
-            yield _mapped(name, change), change(f"{name}={item}").partition("=")[2]
+            yield _map(name, change), change(f"{name}={item}").partition("=")[2]
         else:
-            yield _mapped(name, change), _mapped(item, change)
+            yield _map(name, change), _map(item, change)
 
 
 class _Shape(Enum):
@@ -147,7 +147,7 @@ def _shape(kind: type) -> tuple[_Shape, tuple[str, ...]]:
     if issubclass(kind, BaseModel):
         return _Shape.RECORD, tuple(kind.model_fields)
     if is_dataclass(kind):
-        return _Shape.RECORD, tuple(each.name for each in fields(kind) if each.init)
+        return _Shape.RECORD, tuple(field.name for field in fields(kind) if field.init)
     if issubclass(kind, dict):
         return _Shape.DICT, ()
     return (_Shape.SERIES if kind in (list, tuple, set, frozenset) else _Shape.OTHER), ()
@@ -160,21 +160,17 @@ def _with(record: Any, new: dict[str, Any]) -> Any:
 def _look() -> None:
     """Learn new content of the watched files. Called once per value, however many texts the value has."""
     if known_values.process().look():
-        _remembered.cache_clear()
+        _redact_short.cache_clear()
 
 
 def _clean(text: str) -> str:
     if len(text) < _SHORTEST:
         return text
-    return _remembered(text) if len(text) <= _SHORT else _redact(text)
+    return _redact_short(text) if len(text) <= _SHORT else without_secrets(text)
 
 
 @lru_cache(maxsize=4096)
-def _remembered(text: str) -> str:
-    return _redact(text)
-
-
-def _redact(text: str) -> str:
+def _redact_short(text: str) -> str:
     return without_secrets(text)
 
 

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.runs.regular_files import NotRegularError, opened
 
 LAST_WORDS_WINDOW = 16_384
@@ -53,7 +53,7 @@ def read_bounded(path: Path, head: int, tail: int) -> Excerpt:
 def last_lines(path: Path, limit: int) -> str:
     """Return the last lines, at most `limit` characters, without secrets, even if a secret began before them."""
     end = _end(path, 2 * limit + LONGEST_SECRET)
-    text = redacted(end.tail.decode("utf-8", "replace"))
+    text = redact_text(end.tail.decode("utf-8", "replace"))
     if end.omitted:
         text = text[LONGEST_SECRET:]
     elif len(text) <= limit:
@@ -75,7 +75,7 @@ def _end(path: Path, tail: int) -> Excerpt:
 def last_line(path: Path) -> str:
     """Return the last line that is not blank, cut to a line's length and without secrets (ruling A12)."""
     end = _end(path, LAST_WORDS_WINDOW)
-    lines = redacted(end.tail.decode("utf-8", "replace")).split("\n")
+    lines = redact_text(end.tail.decode("utf-8", "replace")).split("\n")
     said = next((line for line in reversed(lines) if line.strip()), "")
     if end.omitted and said is lines[0]:  # its beginning was not read, and may be that of a secret
         return said[LONGEST_SECRET:][-LAST_WORDS_LIMIT:].strip()

@@ -62,7 +62,7 @@ def made_run_key(run_dir: Path) -> bytes:
     """
     home = run_dir.absolute().parent.parent
     seal_key.ensure(home)
-    derived = [seal_key.derived(key, "run", run_dir.name) for key in seal_key.every(home)]
+    derived = [seal_key.derive(key, "run", run_dir.name) for key in seal_key.every(home)]
     earlier = (key for key in derived[1:] if any(_seals(key, run_dir, kind) for kind in (Kind.SPEC, Kind.CLAIM)))
     return next(earlier, derived[0])
 

@@ -26,9 +26,9 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        from activities.redaction.redact import redacted
+        from activities.redaction.redact import redact_text
 
-        return one_line(redacted(super().format(record)))
+        return one_line(redact_text(super().format(record)))
 
 
 class StoreOutage(logging.Filter):
@@ -109,7 +109,7 @@ def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
     Print an error that people can mend as the `service` command does, with its exit code. `quiet`: loggers that log
     warnings only.
     """
-    from activities.redaction.redact import redacted  # commands log too, and start without it
+    from activities.redaction.redact import redact_text  # commands log too, and start without it
 
     to_stderr("%(asctime)s %(levelname)s %(name)s %(message)s")
     for name in quiet:
@@ -119,7 +119,7 @@ def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
         serve()
     except ServiceError as error:
         sys.stderr.write(
-            visible(f"error: {redacted(error.message)}\n" + (f"try: {error.hint}\n" if error.hint else ""))
+            visible(f"error: {redact_text(error.message)}\n" + (f"try: {error.hint}\n" if error.hint else ""))
         )
         code = error.exit_code
     sys.stdout.flush()

@@ -8,31 +8,31 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from activities.sealing.seal_key import derived
+from activities.sealing.seal_key import derive
 
 PARTS = ("outcome", "payload", "diagnostics")
 """The sealed columns of an attempt, in the order of their seals."""
 
 
-def sealed(key: bytes, job_id: str, attempt: int, parts: Mapping[str, object]) -> str:
+def seal_parts(key: bytes, job_id: str, attempt: int, parts: Mapping[str, object]) -> str:
     """Return the seals of all parts."""
     return " ".join(_seal(key, job_id, attempt, part, parts[part]) for part in PARTS)
 
 
 def holds(keys: Sequence[bytes], seals: str | None, job_id: str, attempt: int, part: str, value: object) -> bool:
     """Return whether one of these keys has sealed this part of the attempt."""
-    found = (seals or "").split(" ")
-    if len(found) != len(PARTS):
+    stored = (seals or "").split(" ")
+    if len(stored) != len(PARTS):
         return False
-    seal = found[PARTS.index(part)].encode()
+    seal = stored[PARTS.index(part)].encode()
     return any(hmac.compare_digest(seal, _seal(key, job_id, attempt, part, value).encode()) for key in keys)
 
 
 def _seal(key: bytes, job_id: str, attempt: int, part: str, value: object) -> str:
     content = json.dumps([job_id, attempt, part, value], sort_keys=True, separators=(",", ":"))
-    return hmac.digest(_of_attempts(key), content.encode(), "sha256").hex()
+    return hmac.digest(_attempts_key(key), content.encode(), "sha256").hex()
 
 
 @cache
-def _of_attempts(key: bytes) -> bytes:
-    return derived(key, "attempt")
+def _attempts_key(key: bytes) -> bytes:
+    return derive(key, "attempt")

@@ -26,7 +26,7 @@ from temporalio.converter import (
     WorkflowSerializationContext,
 )
 
-from activities.sealing.payload_seals import Bound, PayloadSeals, is_bare
+from activities.sealing.payload_seals import Binding, PayloadSeals, is_bare
 from workflows.model import ids
 from workflows.temporal.seals import Message, UnsealedError
 
@@ -39,18 +39,18 @@ has: so only such workflows can read it, and they can read nothing else.
 """
 
 
-def bound_to(context: SerializationContext | None) -> Bound:
+def binding_of(context: SerializationContext | None) -> Binding:
     """Return the place that a payload in this context is sealed for."""
     match context:
         case WorkflowSerializationContext(workflow_id=workflow_id):
-            return Bound("workflow", _named(workflow_id))
+            return Binding("workflow", _sealed_id(workflow_id))
         case ActivitySerializationContext(workflow_id=workflow_id, activity_type=kind):
-            return Bound("activity", _named(workflow_id or ""), kind or "")
+            return Binding("activity", _sealed_id(workflow_id or ""), kind or "")
         case _:
-            return Bound("text")
+            return Binding("text")
 
 
-def _named(workflow_id: str) -> str:
+def _sealed_id(workflow_id: str) -> str:
     fired = _FIRED.fullmatch(workflow_id)
     return fired[1] if fired else workflow_id
 
@@ -61,25 +61,25 @@ class SealedPayloadConverter(PayloadConverter, WithSerializationContext):
     seals: ClassVar[PayloadSeals]
     _values: ClassVar = PydanticPayloadConverter()
 
-    def __init__(self, bound: Bound = Bound("text")) -> None:  # noqa: B008
-        self._bound = bound
+    def __init__(self, binding: Binding = Binding("text")) -> None:  # noqa: B008
+        self._binding = binding
 
     def with_context(self, context: SerializationContext) -> Self:
-        return type(self)(bound_to(context))
+        return type(self)(binding_of(context))
 
     def to_payloads(self, values: Sequence[Any]) -> list[Payload]:
-        return [self.seals.closed(payload, self._bound) for payload in self._values.to_payloads(values)]
+        return [self.seals.seal(payload, self._binding) for payload in self._values.to_payloads(values)]
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         """Convert payloads. A raw value is passed on as it is; its reader checks it."""
-        return [self._value(*each) for each in zip_longest(payloads, type_hints or [])]
+        return [self._value(*pair) for pair in zip_longest(payloads, type_hints or [])]
 
     def _value(self, payload: Payload, kind: type | None) -> Any:
         if kind is RawValue:
             return RawValue(payload)
         if kind is Message and is_bare(payload):
             return Message(self._values.from_payload(payload), ours=False)
-        [value] = self._values.from_payloads([self.seals.opened(payload, self._bound)], [kind] if kind else None)
+        [value] = self._values.from_payloads([self.seals.unseal(payload, self._binding)], [kind] if kind else None)
         return value
 
 
@@ -134,7 +134,7 @@ class SealedDataConverter(DataConverter):
 
 
 @lru_cache(maxsize=8)
-def sealed(key: bytes | Path, *, encrypt: bool = False) -> DataConverter:
+def sealing_converter(key: bytes | Path, *, encrypt: bool = False) -> DataConverter:
     """Return the converter for all clients and workers of a home, which follows its keys; or that of one key."""
     seals = (
         PayloadSeals.of(key, encrypt=encrypt) if isinstance(key, bytes) else PayloadSeals.of_home(key, encrypt=encrypt)

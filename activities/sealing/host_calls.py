@@ -37,7 +37,7 @@ class HostCall:
         return abs(now - self.at) <= LASTS
 
     def _signature(self, key: bytes) -> str:
-        own = seal_key.derived(key, _PURPOSE, self.caller, self.called)
+        own = seal_key.derive(key, _PURPOSE, self.caller, self.called)
         return hmac.digest(own, f"{self.at:.3f} {self.target}".encode(), "sha256").hex()
 
     @classmethod
@@ -50,4 +50,4 @@ class HostCall:
         except ValueError:
             return None
         made = (call._signature(key).encode() for key in keys)
-        return call if any(hmac.compare_digest(signature.encode(), each) for each in made) else None
+        return call if any(hmac.compare_digest(signature.encode(), expected) for expected in made) else None

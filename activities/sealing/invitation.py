@@ -11,7 +11,7 @@ import secrets
 from dataclasses import dataclass
 
 from activities.sealing import seal_key
-from activities.sealing.payload_seals import decrypted, encrypted
+from activities.sealing.payload_seals import decrypt, encrypt
 
 PREFIX = "join1-"
 NUMBER, SECRET, PRINT, CHECK = 16, 32, 8, 4
@@ -32,7 +32,7 @@ class Invitation:
     @classmethod
     def of(cls, key: bytes, number: bytes, address: str = "") -> "Invitation":
         """Return the invitation of this number that a holder of the seal key makes."""
-        secret = seal_key.derived(key, "invitation", number.hex())
+        secret = seal_key.derive(key, "invitation", number.hex())
         return cls(number, secret, seal_key.fingerprint(key)[: 2 * PRINT], address)
 
     @classmethod
@@ -70,13 +70,13 @@ class Invitation:
         """Return the proof that a caller has the token; it does not reveal the secret."""
         return hmac.new(self.secret, b"proof", hashlib.sha256).hexdigest()
 
-    def closed(self, data: bytes) -> bytes:
+    def encrypt_answer(self, data: bytes) -> bytes:
         """Encrypt an answer for the holder of the token."""
-        return encrypted(self._encrypting, data, self.number)
+        return encrypt(self._encrypting, data, self.number)
 
-    def opened(self, answer: bytes) -> bytes | None:
+    def decrypt_answer(self, answer: bytes) -> bytes | None:
         """Decrypt an answer; None if it was not made for this token."""
-        return decrypted(self._encrypting, answer, self.number)
+        return decrypt(self._encrypting, answer, self.number)
 
     @property
     def _encrypting(self) -> bytes:

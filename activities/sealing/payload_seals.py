@@ -33,14 +33,14 @@ def library() -> tuple[type[Any], type[Exception]]:
     return AESGCM, InvalidTag
 
 
-def encrypted(key: bytes, data: bytes, label: bytes) -> bytes:
+def encrypt(key: bytes, data: bytes, label: bytes) -> bytes:
     """Encrypt data. Without the key, neither it nor its label can be read or changed."""
     cipher, _ = library()
     nonce = secrets.token_bytes(NONCE)
     return nonce + bytes(cipher(key).encrypt(nonce, data, label))
 
 
-def decrypted(key: bytes, data: bytes, label: bytes) -> bytes | None:
+def decrypt(key: bytes, data: bytes, label: bytes) -> bytes | None:
     """Decrypt data; return None if it was not encrypted with this key and this label."""
     cipher, wrong = library()
     if len(data) < NONCE:
@@ -59,7 +59,7 @@ BOUND = "bound"
 
 
 @dataclass(frozen=True)
-class Bound:
+class Binding:
     """The place that a payload is sealed for; it is invalid anywhere else."""
 
     kind: Literal["workflow", "activity", "text"]
@@ -85,7 +85,7 @@ class Key:
     @cache
     def of(cls, key: bytes) -> "Key":
         name = bytes.fromhex(seal_key.fingerprint(key))[:KEY_BYTES]
-        return cls(name, seal_key.derived(key, "temporal payload"), seal_key.derived(key, "temporal encryption"))
+        return cls(name, seal_key.derive(key, "temporal payload"), seal_key.derive(key, "temporal encryption"))
 
 
 class PayloadSeals:
@@ -107,39 +107,39 @@ class PayloadSeals:
         seal_key.ensure(home)
         return cls(seal_key.every(home), encrypt=encrypt)
 
-    def closed(self, payload: Payload, bound: Bound) -> Payload:
+    def seal(self, payload: Payload, binding: Binding) -> Payload:
         """Seal or encrypt a payload for this place, replacing a seal for another place."""
         payload = self._bare(payload)
         key = self._keys[0]
         if not self.encrypt:
-            payload.metadata[SEAL], payload.metadata[KEY] = _seal(key, payload, bound), key.name
+            payload.metadata[SEAL], payload.metadata[KEY] = _seal(key, payload, binding), key.name
             return payload
-        said = [bound.kind, bound.workflow_id, bound.activity]
-        label = json.dumps(said, separators=(",", ":")).encode()
-        hidden = encrypted(key.encrypting, payload.SerializeToString(deterministic=True), label)
+        names = [binding.kind, binding.workflow_id, binding.activity]
+        label = json.dumps(names, separators=(",", ":")).encode()
+        hidden = encrypt(key.encrypting, payload.SerializeToString(deterministic=True), label)
         return Payload(metadata={"encoding": ENCRYPTED, BOUND: label, KEY: key.name}, data=hidden)
 
-    def opened(self, payload: Payload, bound: Bound) -> Payload:
+    def unseal(self, payload: Payload, binding: Binding) -> Payload:
         """Check a payload's seal, or decrypt it. Raise `UnsealedError` if it is not this home's, or for another
         place.
         """
         if is_encrypted(payload):
-            if _bound_of(payload) != bound:
-                raise UnsealedError(f"it was written for {_place(_bound_of(payload))}, not for {_place(bound)}")
-            return self.decrypted(payload)
+            if _binding_of(payload) != binding:
+                raise UnsealedError(f"it was written for {_place(_binding_of(payload))}, not for {_place(binding)}")
+            return self.decrypt(payload)
         seal = payload.metadata.get(SEAL)
         if seal is None:
             raise UnsealedError("it has no seal of this service")
-        if not any(hmac.compare_digest(seal, _seal(key, payload, bound)) for key in self._of(payload)):
+        if not any(hmac.compare_digest(seal, _seal(key, payload, binding)) for key in self._of(payload)):
             raise UnsealedError("its seal is not of this service home, or of another place")
         return payload
 
-    def decrypted(self, payload: Payload) -> Payload:
+    def decrypt(self, payload: Payload) -> Payload:
         """Decrypt a payload for people, whatever its place; one that is not encrypted stays as it is."""
         if not is_encrypted(payload):
             return payload
         for key in self._of(payload):
-            if (data := decrypted(key.encrypting, payload.data, payload.metadata[BOUND])) is not None:
+            if (data := decrypt(key.encrypting, payload.data, payload.metadata[BOUND])) is not None:
                 return Payload.FromString(data)
         raise UnsealedError("it was not encrypted with the key of this service home")
 
@@ -149,17 +149,17 @@ class PayloadSeals:
 
     def _bare(self, payload: Payload) -> Payload:
         bare = Payload()
-        bare.CopyFrom(self.decrypted(payload))
+        bare.CopyFrom(self.decrypt(payload))
         bare.metadata.pop(SEAL, None)
         bare.metadata.pop(KEY, None)
         return bare
 
 
-def _seal(key: Key, payload: Payload, bound: Bound) -> bytes:
+def _seal(key: Key, payload: Payload, binding: Binding) -> bytes:
     kinds = (payload.metadata.get("encoding", b""), payload.metadata.get("messageType", b""))
-    parts = (*bound.parts, *kinds, payload.data)
-    told = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
-    return hmac.digest(key.sealing, told, "sha256")[:BYTES]
+    parts = (*binding.parts, *kinds, payload.data)
+    content = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+    return hmac.digest(key.sealing, content, "sha256")[:BYTES]
 
 
 def is_encrypted(payload: Payload) -> bool:
@@ -171,14 +171,14 @@ def is_bare(payload: Payload) -> bool:
     return SEAL not in payload.metadata and not is_encrypted(payload)
 
 
-def _bound_of(payload: Payload) -> Bound | None:
+def _binding_of(payload: Payload) -> Binding | None:
     try:
-        return Bound(*json.loads(payload.metadata.get(BOUND, b"")))
+        return Binding(*json.loads(payload.metadata.get(BOUND, b"")))
     except (ValueError, TypeError):
         return None
 
 
-def _place(bound: Bound | None) -> str:
-    if bound is None:
+def _place(binding: Binding | None) -> str:
+    if binding is None:
         return "an unnamed place"
-    return short_line(f"{bound.activity or 'messages and results'} of {bound.workflow_id or 'no workflow'}", 200)
+    return short_line(f"{binding.activity or 'messages and results'} of {binding.workflow_id or 'no workflow'}", 200)

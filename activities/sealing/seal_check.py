@@ -30,8 +30,8 @@ from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, Workflo
 from temporalio.worker._command_aware_visitor import CommandInfo
 from temporalio.workflow import Info
 
-from activities.sealing.converter import bound_to, payloads_of, seals_of
-from activities.sealing.payload_seals import Bound, PayloadSeals
+from activities.sealing.converter import binding_of, payloads_of, seals_of
+from activities.sealing.payload_seals import Binding, PayloadSeals
 from workflows.contract.storable import short_line
 from workflows.temporal.seals import UNSEALED, UnsealedError
 
@@ -51,7 +51,7 @@ _NOTHING = Payload(metadata={"encoding": b"binary/null"})
 _ACTIVITY, _CHILD = ActivityFailureInfo(), ChildWorkflowExecutionFailureInfo()
 
 
-def gated(runner: WorkflowRunner, converter: DataConverter, refused: Refused) -> WorkflowRunner:
+def with_gate(runner: WorkflowRunner, converter: DataConverter, refused: Refused) -> WorkflowRunner:
     """Put the gate before a workflow runner; without seals return the runner itself."""
     seals = seals_of(converter)
     return _GatedRunner(runner, seals, refused) if seals else runner
@@ -93,10 +93,10 @@ class _Gate(WorkflowInstance):
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
         if self._refusal is not None:
-            return self._goes_nowhere(act, self._refusal)
+            return self._fail_activation(act, self._refusal)
         for job in act.jobs:
             if job.HasField("initialize_workflow") and (why := self._fault_of_start(job.initialize_workflow)):
-                return self._not_begun(act, why)
+                return self._end_at_start(act, why)
             self._look_at_message(job)
             self._look_at_result(job)
         return self._inner.activate(act)
@@ -104,9 +104,9 @@ class _Gate(WorkflowInstance):
     def _fault_of_start(self, start: InitializeWorkflow) -> str:
         if len(start.arguments) != self._wanted:
             return f"it takes {self._wanted} values, and was given {len(start.arguments)}"
-        return self._fault(start.arguments, bound_to(self._inner.get_serialization_context(None)))
+        return self._fault(start.arguments, binding_of(self._inner.get_serialization_context(None)))
 
-    def _not_begun(self, act: WorkflowActivation, why: str) -> WorkflowActivationCompletion:
+    def _end_at_start(self, act: WorkflowActivation, why: str) -> WorkflowActivationCompletion:
         """End the workflow in its first step. One under way would only fail this step for ever, so it is ended from
         outside.
         """
@@ -115,13 +115,13 @@ class _Gate(WorkflowInstance):
         self._refusal = _failure(message)
         if act.is_replaying:
             self._refused(self._info, message)
-            return self._goes_nowhere(act, self._refusal)
+            return self._fail_activation(act, self._refusal)
         completion = WorkflowActivationCompletion(run_id=act.run_id)
         command = completion.successful.commands.add()
         command.fail_workflow_execution.failure.CopyFrom(self._refusal)
         return completion
 
-    def _goes_nowhere(self, act: WorkflowActivation, refusal: Failure) -> WorkflowActivationCompletion:
+    def _fail_activation(self, act: WorkflowActivation, refusal: Failure) -> WorkflowActivationCompletion:
         """Fail every activation of the workflow, except the one that removes it from the cache."""
         completion = WorkflowActivationCompletion(run_id=act.run_id)
         if any(job.HasField("remove_from_cache") for job in act.jobs):
@@ -136,7 +136,7 @@ class _Gate(WorkflowInstance):
         """
         message = job.signal_workflow if job.HasField("signal_workflow") else job.do_update
         if (count := len(message.input)) > 1:
-            nothing = self._seals.closed(_NOTHING, bound_to(self._inner.get_serialization_context(None)))
+            nothing = self._seals.seal(_NOTHING, binding_of(self._inner.get_serialization_context(None)))
             del message.input[:]
             message.input.extend([nothing] * count)
 
@@ -144,20 +144,20 @@ class _Gate(WorkflowInstance):
         if job.HasField("resolve_activity"):
             activity = job.resolve_activity
             place = self._place(CommandType.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK, activity.seq)
-            if failure := self._not_believed(activity.result, place):
+            if failure := self._failure_of(activity.result, place):
                 whole = failure if activity.is_local else Failure(activity_failure_info=_ACTIVITY, cause=failure)
                 activity.result.failed.failure.CopyFrom(whole)
         elif job.HasField("resolve_child_workflow_execution"):
             child = job.resolve_child_workflow_execution
             place = self._place(CommandType.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION, child.seq)
-            if failure := self._not_believed(child.result, place):
+            if failure := self._failure_of(child.result, place):
                 whole = Failure(child_workflow_execution_failure_info=_CHILD, cause=failure)
                 child.result.failed.failure.CopyFrom(whole)
 
-    def _place(self, kind: CommandType.ValueType, number: int) -> Bound:
-        return bound_to(self._inner.get_serialization_context(CommandInfo(kind, number)))
+    def _place(self, kind: CommandType.ValueType, number: int) -> Binding:
+        return binding_of(self._inner.get_serialization_context(CommandInfo(kind, number)))
 
-    def _not_believed(self, result: ActivityResolution | ChildWorkflowResult, place: Bound) -> Failure | None:
+    def _failure_of(self, result: ActivityResolution | ChildWorkflowResult, place: Binding) -> Failure | None:
         match result.WhichOneof("status"):
             case "completed":
                 whole = result.completed.HasField("result")
@@ -173,11 +173,11 @@ class _Gate(WorkflowInstance):
         log.warning("%s: a result of %s has no valid seal: %s", short_line(self._info.workflow_id), place, why)
         return _failure(NO_RESULT.format(why=why))
 
-    def _fault(self, payloads: Iterable[Payload], place: Bound) -> str:
+    def _fault(self, payloads: Iterable[Payload], place: Binding) -> str:
         """Return why one of the payloads was not sealed for this place; empty if all were."""
         try:
             for payload in payloads:
-                self._seals.opened(payload, place)
+                self._seals.unseal(payload, place)
         except UnsealedError as error:
             return error.message
         return ""
@@ -190,23 +190,23 @@ def _failure(message: str) -> Failure:
     return failure
 
 
-def left_alone(info: Info, why: str) -> None:
+def leave_alone(info: Info, why: str) -> None:
     """Let a workflow with an invalid seal continue untouched, because another host of the store may have the
     right key.
     """
     log.error("%s is left to other hosts: %s", info.workflow_id, why)
 
 
-def ended_by(client: Client) -> Refused:
+def ender(client: Client) -> Refused:
     """Return a function that terminates workflows with an invalid seal; the rows of their trees are then ended as
     usual.
     """
     loop = asyncio.get_running_loop()
 
-    def refused(info: Info, why: str) -> None:
+    def refuse(info: Info, why: str) -> None:
         asyncio.run_coroutine_threadsafe(_end(client, info, why), loop)
 
-    return refused
+    return refuse
 
 
 async def _end(client: Client, info: Info, why: str) -> None:

@@ -99,14 +99,14 @@ def _read(path: Path) -> bytes | None:
             raise
         raise SealKeyError(f"{path} is a link or a socket", f"ls -l {path}") from None
     with open(descriptor, "rb") as file:
-        found, key = os.fstat(descriptor), file.read(BYTES + 1)
-    private = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+        status, key = os.fstat(descriptor), file.read(BYTES + 1)
+    private = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
     if not private:
         raise SealKeyError(f"{path} is not a private file of this account", f"chmod 600 {path}")
     if len(key) != BYTES:
         fix = f"service daemon stop; rm '{path}'; service daemon start"
         raise SealKeyError(f"{path} does not hold a key of {BYTES} bytes", fix)
-    _known[path] = _told(found), key
+    _known[path] = _looks_of(status), key
     return key
 
 
@@ -117,26 +117,34 @@ _known: dict[Path, tuple[_Looks, bytes]] = {}
 
 def _looks(path: Path) -> _Looks | None:
     try:
-        return _told(path.lstat())
+        return _looks_of(path.lstat())
     except FileNotFoundError:
         return None
 
 
-def _told(found: os.stat_result) -> _Looks:
-    return found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+def _looks_of(status: os.stat_result) -> _Looks:
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_mode,
+        status.st_uid,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
 
 
-def derived(key: bytes, purpose: str, *of: str) -> bytes:
+def derive(key: bytes, purpose: str, *of: str) -> bytes:
     """Derive a key for one purpose, and for one subject of that purpose; derived keys reveal nothing about
     each other.
     """
-    label = b"\0".join(os.fsencode(each) for each in (purpose, *of))
+    label = b"\0".join(os.fsencode(part) for part in (purpose, *of))
     return hmac.new(key, label, hashlib.sha256).digest()
 
 
 def fingerprint(key: bytes) -> str:
     """Return the public fingerprint of a key, by which hosts compare theirs; it reveals nothing about the key."""
-    return derived(key, "fingerprint").hex()
+    return derive(key, "fingerprint").hex()
 
 
 def _make(path: Path, key: bytes) -> None:

@@ -53,20 +53,20 @@ class Home:
     def trust(self) -> None:
         """Refuse a home that another account owns or could write to: its files decide what is run (ruling N8)."""
         try:
-            found = self.root.stat()
+            status = self.root.stat()
         except FileNotFoundError:
             return
         except OSError as error:
             raise self._impossible(error) from None
-        if not stat.S_ISDIR(found.st_mode):
+        if not stat.S_ISDIR(status.st_mode):
             raise self._impossible(NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
-        if found.st_mode & stat.S_ISVTX and found.st_mode & stat.S_IWOTH:
+        if status.st_mode & stat.S_ISVTX and status.st_mode & stat.S_IWOTH:
             raise RefusedError(
                 f"{self.root} is shared by all accounts, so it cannot be the service home",
                 f"export SERVICE_HOME={shlex.quote(str(self.root / 'service'))}",
             )
-        if found.st_uid != os.geteuid():
-            who = _name(found.st_uid)
+        if status.st_uid != os.geteuid():
+            who = _name(status.st_uid)
             raise RefusedError(
                 f"the service home {self.root} belongs to the account {who}: nothing in it is read",
                 f"run this as {who}  (or choose another home: export SERVICE_HOME=/some/folder)",
@@ -149,7 +149,7 @@ class Home:
         return self.root / "seal.key.new"
 
     @property
-    def opened(self) -> Path:
+    def open_report(self) -> Path:
         """Return the report of files that were open to other accounts, in lines of JSON."""
         return self.root / secure_home.RECORD
 

@@ -28,7 +28,7 @@ class File(BaseModel):
 
 
 @dataclass(frozen=True)
-class Reading:
+class SettingsTable:
     """Every setting by its path, in the form the file takes, and its origin."""
 
     file: File
@@ -41,15 +41,17 @@ class Reading:
         """Return the origin of a setting's value."""
         return self.origins.get(path, "default")
 
-    def told(self, sections: Collection[str] | None = None) -> "Told":
+    def in_use(self, sections: Collection[str] | None = None) -> "SettingsInUse":
         """Return the values in the form of a process's file: of all sections, or only of those that concern the
         process.
         """
         kept = {path: given for path, given in self.values.items() if sections is None or path[0] in sections}
-        return Told(file=self.file, values={toml.dotted(path): toml.value(given) for path, given in kept.items()})
+        return SettingsInUse(
+            file=self.file, values={toml.dotted_name(path): toml.value(given) for path, given in kept.items()}
+        )
 
 
-class Told(BaseModel):
+class SettingsInUse(BaseModel):
     """The settings that a running process has read, in its own file in the home; names and values as they are typed."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -68,7 +70,7 @@ class Change(BaseModel):
     there: str | None
 
 
-def changes(now: Told, before: Told) -> tuple[Change, ...]:
+def changes(now: SettingsInUse, before: SettingsInUse) -> tuple[Change, ...]:
     """Return every setting that differs."""
     keys = dict.fromkeys([*now.values, *before.values])
     return tuple(

@@ -19,7 +19,7 @@ from activities.runtimes.table import runtime_of
 from activities.sealing import seal_key
 from activities.settings import toml
 from activities.settings.home import Home
-from activities.settings.in_use import File, Reading
+from activities.settings.in_use import File, SettingsTable
 from activities.settings.model import Section, Settings
 from workflows.contract.faults import did_you_mean, first
 from workflows.model.errors import UsageError
@@ -47,7 +47,7 @@ class Loaded:
     """The settings in force, and the sources they were read from."""
 
     settings: Settings
-    reading: Reading
+    reading: SettingsTable
 
 
 def load_settings(home: Home, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -69,10 +69,10 @@ def load(home: Home, environ: Mapping[str, str] = os.environ) -> Loaded:
         hint = f"unset {' '.join(sorted(variables))}" if all(variables) else _edit(home)
         raise SettingsError(faults, hint) from None
     _learn_secrets(home, settings, environ)
-    in_force = toml.flattened(settings.model_dump(mode="json"))
-    as_typed = {path: given for path, given in toml.flattened(written).items() if path in in_force}
+    in_force = toml.flatten(settings.model_dump(mode="json"))
+    as_typed = {path: given for path, given in toml.flatten(written).items() if path in in_force}
     origins = dict.fromkeys(as_typed, "config.toml") | {where: f"environment {name}" for where, name in named.items()}
-    return Loaded(settings, Reading(file, in_force, as_typed | overrides, origins))
+    return Loaded(settings, SettingsTable(file, in_force, as_typed | overrides, origins))
 
 
 _PASSWORD = re.compile(r"://[^/@:\s]*:([^/\s]+)@")

@@ -205,7 +205,7 @@ class BridgeSection(Section):
     requests_per_minute: int = Field(default=30, ge=1)
 
 
-class Notify(Section):
+class NotifySection(Section):
     """`[notify]`: the channels of notifications."""
 
     log: bool = True
@@ -263,7 +263,7 @@ class Github(Section):
     """Name of the variable with the webhook's secret, in the daemon's environment; without one, it only polls."""
 
     @property
-    def configured(self) -> bool:
+    def is_configured(self) -> bool:
         """Return whether there is an account."""
         return bool(self.token_env or self.app_id)
 
@@ -339,7 +339,7 @@ def _price_names(value: dict[str, "Price"]) -> dict[str, "Price"]:
     for name in tiers:
         tier = name.removeprefix(TIER)
         if tier not in list(Tier):
-            known = ", ".join(TIER + each for each in Tier)
+            known = ", ".join(TIER + word for word in Tier)
             raise ValueError(f"{name!r} is not a tier; the tiers are {known}{did_you_mean(tier, Tier)}")
     return value
 
@@ -353,7 +353,7 @@ class Settings(Section):
     store: Store = Store()
     artifacts: ArtifactsSection = ArtifactsSection()
     worker: WorkerSection = WorkerSection()
-    notify: Notify = Notify()
+    notify: NotifySection = NotifySection()
     bridge: BridgeSection = BridgeSection()
     github: Github = Github()
     git: Git = Git()
@@ -392,9 +392,9 @@ class Settings(Section):
         set_up = {name for name, section in self.runtimes.items() if section.adapter or section.command}
         return tuple(name for name, program in DRIVEN.items() if name in set_up or programs.find(program))
 
-    def runtime_named(self, name: str) -> str:
+    def runtime_by_name(self, name: str) -> str:
         """Return the runtime that a person named, by its own name or by that of the program that drives it."""
-        return runtime_of(name, {each: section.adapter for each, section in self.runtimes.items()}) or name
+        return runtime_of(name, {runtime: section.adapter for runtime, section in self.runtimes.items()}) or name
 
     def program_name(self, runtime: str) -> str:
         """Return the name by which people know a runtime: that of its program, if it has one."""
@@ -405,7 +405,9 @@ class Settings(Section):
     @property
     def reach_the_server(self) -> tuple[str, ...]:
         """Return the runtimes whose agents can reach Temporal: their identity is not checked there (ruling N2)."""
-        return tuple(name for name, each in self.runtimes.items() if each.network == "full" or each.box == "none")
+        return tuple(
+            name for name, section in self.runtimes.items() if section.network == "full" or section.box == "none"
+        )
 
     @property
     def by_hand(self) -> bool:

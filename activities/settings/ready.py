@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from activities.runs.os_processes import identity
 from activities.runs.regular_files import write_private
 from activities.settings.home import Home
-from activities.settings.in_use import Told
+from activities.settings.in_use import SettingsInUse
 from activities.settings.model import BridgeSection
 
 BEAT_SECONDS = 10.0
@@ -28,7 +28,7 @@ class Ready(BaseModel):
     identity: str | None = None
     """Tells the process from a later one with its pid."""
     address: str | None = None
-    settings: Told | None = None
+    settings: SettingsInUse | None = None
 
     @property
     def alive(self) -> bool:
@@ -36,7 +36,7 @@ class Ready(BaseModel):
         return self.identity is not None and identity(self.pid) == self.identity
 
 
-def say(path: Path, settings: Told, address: str | None = None) -> None:
+def say(path: Path, settings: SettingsInUse, address: str | None = None) -> None:
     """Record that this process works."""
     pid = os.getpid()
     write_private(
@@ -86,5 +86,5 @@ def dashboard_url(home: Home, settings: BridgeSection) -> str:
 
 def pid_of(path: Path) -> int | None:
     """Return the pid in the last record."""
-    said = read(path)
-    return said.pid if said else None
+    record = read(path)
+    return record.pid if record else None

@@ -45,12 +45,12 @@ def close(home: Path) -> None:
         home.chmod(0o700)
     with os.scandir(home) as listing:
         others = [entry for entry in listing if entry.name != FOR_AGENTS]
-    found = {entry.name: stat.S_IMODE(was) for entry in others if (was := _closed(entry.path)) is not None}
+    modes = {entry.name: stat.S_IMODE(was) for entry in others if (was := _close_one(entry.path)) is not None}
     there = {name for name in (TOKEN, NAMED, KEY, KEYS) if (home / name).exists()}
-    exposed = there if mode & OTHERS else there & found.keys()
+    exposed = there if mode & OTHERS else there & modes.keys()
     if not exposed and not (mode & OTHERS and (home / STORE).exists()):
         return  # no file of the service was in it yet, or another file in a closed home was open
-    _tell(home, list(_done(home, mode, found, exposed)))
+    _tell(home, list(_replace_secrets(home, mode, modes, exposed)))
 
 
 def every(home: Path, since: float) -> list[Opened]:
@@ -59,49 +59,49 @@ def every(home: Path, since: float) -> list[Opened]:
         lines = content_of(home / RECORD, _TOLD_BYTES).splitlines()
     except OSError:
         return []
-    told = (json.loads(line) for line in lines if line.endswith(b"}"))
-    return [Opened(each["at"], each["said"]) for each in told if each["at"] >= since]
+    reports = (json.loads(line) for line in lines if line.endswith(b"}"))
+    return [Opened(report["at"], report["said"]) for report in reports if report["at"] >= since]
 
 
-def _closed(path: str) -> int | None:
+def _close_one(path: str) -> int | None:
     """Make a file or folder of this account private; return its former mode if it was open. No link is followed."""
     try:
-        found = os.lstat(path)
-        if not found.st_mode & OTHERS or found.st_uid != os.geteuid():
+        status = os.lstat(path)
+        if not status.st_mode & OTHERS or status.st_uid != os.geteuid():
             return None
-        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
             return None
         descriptor = os.open(path, _CLOSED)
     except OSError:  # it is gone, or this account may not read it
         return None
     try:
-        os.fchmod(descriptor, stat.S_IMODE(found.st_mode) & ~OTHERS)
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~OTHERS)
     finally:
         os.close(descriptor)
-    return found.st_mode
+    return status.st_mode
 
 
-def _done(home: Path, mode: int, found: dict[str, int], exposed: set[str]) -> Iterator[str]:
+def _replace_secrets(home: Path, mode: int, modes: dict[str, int], exposed: set[str]) -> Iterator[str]:
     """Replace secrets that were exposed, and yield a sentence for each thing that was open or replaced."""
     if mode & OTHERS:
         yield f"the service home {home} was open to other accounts (mode {mode:o}); it is closed now"
-    for name in sorted(exposed & found.keys()):
-        yield f"{home / name} was open to other accounts (mode {found[name]:o}); it is closed now"
+    for name in sorted(exposed & modes.keys()):
+        yield f"{home / name} was open to other accounts (mode {modes[name]:o}); it is closed now"
     if TOKEN in exposed:
         write_private(home / TOKEN, secrets.token_urlsafe(TOKEN_BYTES))
         yield "the bridge's token was replaced: programs need the new one (service bridge token)"
-    if found.get(NAMED, 0) & WRITERS:
+    if modes.get(NAMED, 0) & WRITERS:
         (home / NAMED).replace(home / f"{NAMED}.others")
         yield "others could have added named tokens, so all of them were revoked (service bridge token add NAME)"
     if exposed & {KEY, KEYS}:
         write_private(home / KEY_OPEN, f"{time.time()}\n")
         yield "the seal key is replaced when the daemon starts and nothing is under way (service doctor)"
-    if changed := [name for name, was in found.items() if mode & 0o011 and was & WRITERS and name not in exposed]:
+    if changed := [name for name, was in modes.items() if mode & 0o011 and was & WRITERS and name not in exposed]:
         yield f"others could have written to {', '.join(sorted(changed))}: look at what is in there"
 
 
-def _tell(home: Path, said: list[str]) -> None:
-    line = "; ".join(said)
+def _tell(home: Path, sentences: list[str]) -> None:
+    line = "; ".join(sentences)
     log.warning("%s", line)
     with appended(home / RECORD) as file:
         file.write(json.dumps({"at": time.time(), "said": line}).encode() + b"\n")

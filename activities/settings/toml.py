@@ -15,7 +15,7 @@ Path = tuple[str, ...]
 """The tables of a setting, and its name."""
 
 
-def dotted(path: Path) -> str:
+def dotted_name(path: Path) -> str:
     """Return a setting's name for people: `prices."gpt-5.1".input`."""
     return ".".join(map(_key, path))
 
@@ -28,7 +28,7 @@ def value(given: object) -> str:
         case int() | float():
             return repr(given)
         case str():
-            return _quoted(given)
+            return _quote(given)
         case list() | tuple():
             return f"[{', '.join(map(value, given))}]"
         case Mapping():
@@ -52,23 +52,23 @@ def lines(settings: Mapping[Path, object], notes: Mapping[Path, str]) -> Iterato
             if table is not None:
                 yield ""
             table = path[:-1]
-            yield f"[{dotted(table)}]"
+            yield f"[{dotted_name(table)}]"
         note = f"  # {notes[path]}" if path in notes else ""
         yield f"{_key(path[-1])} = {value(given)}{note}"
 
 
-def flattened(tables: Mapping[str, object], above: Path = ()) -> dict[Path, object]:
+def flatten(tables: Mapping[str, object], above: Path = ()) -> dict[Path, object]:
     """Map every setting by its path."""
     flat: dict[Path, object] = {}
     for key, given in tables.items():
-        flat |= flattened(given, (*above, key)) if isinstance(given, Mapping) else {(*above, key): given}
+        flat |= flatten(given, (*above, key)) if isinstance(given, Mapping) else {(*above, key): given}
     return flat
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _quoted(name)
+    return name if _BARE.fullmatch(name) else _quote(name)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Quote like JSON, which equals TOML except for DEL, the one control character that JSON does not escape."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

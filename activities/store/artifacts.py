@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from activities.redaction.kept_secrets import KeptSecrets, SecretHosts
+from activities.redaction.kept_secrets import KeptSecrets, SecretRecord
 from activities.runs.regular_files import appended, private_folder
 from workflows.model.errors import NotFoundError
 from workflows.model.long_texts import Text
@@ -37,7 +37,7 @@ MARGIN = 2 * YOUNG_SECONDS
 @contextmanager
 def using(root: Path) -> Iterator[None]:
     """Take the shared lock: others may use artifacts, but none is removed."""
-    with _locked(root, fcntl.LOCK_SH):
+    with _lock(root, fcntl.LOCK_SH):
         yield
 
 
@@ -82,13 +82,13 @@ def old(root: Path, before: float) -> Iterator[Path]:
 
 def discard(root: Path, path: Path, before: float) -> None:
     """Remove an artifact, unless it was used meanwhile."""
-    with _locked(root, fcntl.LOCK_EX):
+    with _lock(root, fcntl.LOCK_EX):
         if path.exists() and path.lstat().st_mtime < before - MARGIN:
             path.unlink()
 
 
 @contextmanager
-def _locked(root: Path, kind: int) -> Iterator[None]:
+def _lock(root: Path, kind: int) -> Iterator[None]:
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -109,7 +109,7 @@ class Artifacts:
     root: Path
     shared: Shared | None = None
     """The artifacts of all hosts, where they share a store; the folder then is a cache of these."""
-    secret_hosts: SecretHosts | None = None
+    secret_hosts: SecretRecord | None = None
 
     @property
     def kept(self) -> KeptSecrets:
@@ -185,7 +185,7 @@ class Artifacts:
         path = self._path(digest)
         with using(self.root):
             private_folder(path.parent)
-            _write(path, _checked(digest, shared.get(digest)))
+            _write(path, _verify(digest, shared.get(digest)))
 
     def text(self, content: str) -> Text:
         """Return a text for a history: inline if it is short, else by digest."""
@@ -226,13 +226,13 @@ class Artifacts:
     def _bodies(self, manifest: dict[str, str]) -> str:
         """Format each artifact body verbatim in a fenced block, so that it can't imitate the body of another leg."""
         read = {name: self.get(kept).rstrip().decode("utf-8", "surrogateescape") for name, kept in manifest.items()}
-        return write_fenced(json.dumps(manifest), lambda fences: _framed(read, fences))
+        return write_fenced(json.dumps(manifest), lambda fences: _frame(read, fences))
 
     def _path(self, digest: str) -> Path:
         return self.root / "sha256" / digest[:2] / digest[2:]
 
 
-def _framed(bodies: Mapping[str, str], fences: Fences) -> str:
+def _frame(bodies: Mapping[str, str], fences: Fences) -> str:
     blocks = (f"## {name}\n\n{fences.as_it_is(body, name)}" for name, body in bodies.items())
     return "\n\n".join([fences.meaning(), *blocks]) + "\n"
 
@@ -241,13 +241,13 @@ def _matches(digest: str, content: bytes) -> bool:
     return hashlib.sha256(content).hexdigest() == digest
 
 
-def _checked(digest: str, parts: Iterable[bytes]) -> Iterator[bytes]:
+def _verify(digest: str, parts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the parts of content; raise NotFoundError after the last one if they don't have this digest."""
-    found = hashlib.sha256()
+    actual = hashlib.sha256()
     for part in parts:
-        found.update(part)
+        actual.update(part)
         yield part
-    if found.hexdigest() != digest:
+    if actual.hexdigest() != digest:
         raise NotFoundError(f"the stored content of the artifact {digest} was changed, so it is not used")
 
 

@@ -56,7 +56,7 @@ class AttemptRow:
         return self.job_id, self.attempt
 
     @property
-    def recorded(self) -> JobOutcome | None:
+    def known_outcome(self) -> JobOutcome | None:
         """Return the outcome, if it is known; it never changes after that."""
         return JobOutcome.model_validate(self.outcome) if self.outcome else None
 
@@ -81,10 +81,10 @@ def get(store: Database, job_id: str, attempt: int) -> AttemptRow | None:
 
 def _read(store: Database, query: Select[Any]) -> list[AttemptRow]:
     """Return attempts, each without its recorded end unless all of it is sealed."""
-    return [_believed(home_of(store), dict(row._mapping)) for row in rows(store, query)]
+    return [_attempt_row(home_of(store), dict(row._mapping)) for row in rows(store, query)]
 
 
-def _believed(home: Path, values: dict[str, Any]) -> AttemptRow:
+def _attempt_row(home: Path, values: dict[str, Any]) -> AttemptRow:
     """Return an attempt; without its recorded end unless that is sealed with a key of the home."""
     parts = {part: values[part] for part in attempt_seals.PARTS}
     if any(value is not None for value in parts.values()):
@@ -143,7 +143,7 @@ def all_open(engine: Engine) -> list[tuple[str, int]]:
     return [(row.job_id, row.attempt) for row in rows(engine, query)]
 
 
-def abandoned(engine: Engine, host: str, seconds: float) -> list[AttemptRow]:
+def abandoned_on(engine: Engine, host: str, seconds: float) -> list[AttemptRow]:
     """Return a host's attempts without an outcome whose job ended so long ago, in that attempt or a later one."""
     run, job = schema.attempts.c, schema.jobs.c
     query = select(schema.attempts).join(schema.jobs, job.job_id == run.job_id)
@@ -153,7 +153,7 @@ def abandoned(engine: Engine, host: str, seconds: float) -> list[AttemptRow]:
     return _read(engine, query)
 
 
-def unrecorded(engine: Engine, host: str) -> list[AttemptRow]:
+def unrecorded_on(engine: Engine, host: str) -> list[AttemptRow]:
     """Return a host's attempts without an outcome that are not put off, and those with one whose job runs on in the
     rows.
     """
@@ -194,7 +194,7 @@ def close(
     """
     table, key = schema.attempts, Offered(*row.key)
     parts = {"outcome": outcome.model_dump(mode="json"), "payload": payload, "diagnostics": diagnostics}
-    seals = attempt_seals.sealed(seal_key.ensure(home_of(store)), *row.key, parts)
+    seals = attempt_seals.seal_parts(seal_key.ensure(home_of(store)), *row.key, parts)
     end = update(table).values(**parts, seals=seals, ended_at=clock())
     with transaction(store) as connection:
         if write(connection, end.where(is_of(table, key), table.c.ended_at.is_(None))):
@@ -215,7 +215,7 @@ def seal_again(engine: Engine, former: Sequence[bytes]) -> None:
             parts = {part: row._mapping[part] for part in attempt_seals.PARTS}
             of = (row.seals, row.job_id, row.attempt)
             if all(attempt_seals.holds(former, *of, part, value) for part, value in parts.items()):
-                seals = attempt_seals.sealed(key, row.job_id, row.attempt, parts)
+                seals = attempt_seals.seal_parts(key, row.job_id, row.attempt, parts)
                 mine = is_of(table, Offered(row.job_id, row.attempt))
                 write(connection, update(table).where(mine).values(seals=seals))
 

@@ -43,7 +43,7 @@ def record(engine: Engine, kind: BranchEventKind, job_id: str, event: BranchEven
     event_rows.tell(engine, [record])
 
 
-def recorded(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, BranchEvent]]:
+def events_of(engine: Engine, *roots: str) -> list[tuple[BranchEventKind, str, BranchEvent]]:
     """Return the branch events of these trees, oldest first: kind, job, details."""
     columns = schema.events.c
     query = select(columns.kind, columns.job_id, columns.data).order_by(columns.at)
@@ -62,7 +62,9 @@ def conflicts(engine: Engine, roots: Collection[str]) -> list[Conflict]:
     query = query.where(tasks.c.state == TaskState.BLOCKED.value, jobs.c.state == JobState.BLOCKED.value)
     query = query.where(jobs.c.root_job_id.in_(roots))
     return [
-        Conflict(job_id, root, ended_at or 0.0, found["branch"], tuple(found["against"]), tuple(found["files"]))
+        Conflict(
+            job_id, root, ended_at or 0.0, conflict["branch"], tuple(conflict["against"]), tuple(conflict["files"])
+        )
         for job_id, root, ended_at, diagnostics in rows(engine, query.order_by(jobs.c.ended_at))
-        if (found := (diagnostics or {}).get("conflict"))
+        if (conflict := (diagnostics or {}).get("conflict"))
     ]

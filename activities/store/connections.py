@@ -46,12 +46,12 @@ class Capacity:
     pool: int
 
     @property
-    def needed(self) -> int:
+    def demand(self) -> int:
         return self.hosts * self.pool + LEADERS + COMMANDS
 
     @property
     def lacking(self) -> int:
-        return max(0, self.needed + self.others - self.usable)
+        return max(0, self.demand + self.others - self.usable)
 
     @property
     def fitting_pool(self) -> int | None:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 
-from activities.redaction.redact import redacted_all
+from activities.redaction.redact import redact_all
 from activities.runs.regular_files import appended
 from activities.runs.service_process import STORE_OUTAGE
 from activities.settings.home import Home
@@ -87,7 +87,7 @@ def open_store(home: Home, url: str = "", *, connections: int = 5, migrate: bool
 
 
 @contextmanager
-def connected(home: Home, url: str) -> Iterator[Connection]:
+def connect(home: Home, url: str) -> Iterator[Connection]:
     """Connect to the store as it is, for one who only looks at the database itself."""
     engine = _engine(home, url, 1)
     try:
@@ -200,7 +200,7 @@ def _engine(home: Home, url: str, connections: int) -> Engine:
 
 def _json(value: object) -> str:
     """Serialise the JSON of a column, without secrets (ruling N7)."""
-    return json.dumps(redacted_all(value))
+    return json.dumps(redact_all(value))
 
 
 class Changes:

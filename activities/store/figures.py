@@ -129,7 +129,7 @@ def usage(engine: Engine) -> list[ModelUsage]:
     ]
 
 
-def repaired(engine: Engine) -> dict[tuple[str, str], int]:
+def repairs(engine: Engine) -> dict[tuple[str, str], int]:
     """Count the results that agents were asked to correct, by runtime and model (ruling A5)."""
     jobs, events = schema.jobs.c, schema.events.c
     query = select(jobs.runtime, jobs.model, func.count()).group_by(jobs.runtime, jobs.model)

@@ -35,7 +35,7 @@ def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Writte
         write(engine, records)
         return Written()
     with engine.begin() as connection:
-        numbered = writers.numbered(connection, root, run_id, records)
+        numbered = writers.renumber(connection, root, run_id, records)
         if numbered is None:
             return Written()
         stored, written = numbered
@@ -76,9 +76,9 @@ def open_trees(engine: Engine) -> dict[str, str]:
     """
     tasks = select(schema.tasks.c.root_job_id).where(schema.tasks.c.state.in_(OPEN_TASKS))
     jobs = select(schema.jobs.c.root_job_id).where(schema.jobs.c.state.not_in(ENDED_JOBS))
-    found, writer = union(tasks, jobs).subquery(), schema.writers.c
-    query = select(found.c.root_job_id, writer.run_id)
-    query = query.outerjoin(schema.writers, writer.root_job_id == found.c.root_job_id)
+    open_roots, writer = union(tasks, jobs).subquery(), schema.writers.c
+    query = select(open_roots.c.root_job_id, writer.run_id)
+    query = query.outerjoin(schema.writers, writer.root_job_id == open_roots.c.root_job_id)
     return {row.root_job_id: row.run_id or "" for row in rows(engine, query)}
 
 
@@ -103,7 +103,7 @@ def some(engine: Engine, ids: Collection[str]) -> list[JobRecord]:
     return [_job(row) for row in rows(engine, select(schema.jobs).where(schema.jobs.c.job_id.in_(ids)))]
 
 
-def stuck(engine: Engine, roots: Collection[str]) -> list[JobRecord]:
+def blockers(engine: Engine, roots: Collection[str]) -> list[JobRecord]:
     """Return the jobs that explain why trees are blocked, in dispatch order: those that failed, and those with a
     branch.
     """

@@ -42,7 +42,7 @@ class Leader:
         if self._engine.dialect.name != "postgresql":
             return True
         if self._session is None:
-            self._session = self._elected()
+            self._session = self._elect()
             return self._session is not None
         try:
             self._session.execute(_PING)
@@ -57,7 +57,7 @@ class Leader:
             self._session.close()
             self._session = None
 
-    def _elected(self) -> Connection | None:
+    def _elect(self) -> Connection | None:
         session = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         try:
             if session.execute(_TRY, {"chore": self._chore}).scalar():

@@ -52,10 +52,10 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
             return None
         if row is None:
             begun_meanwhile = attempt_rows.settle(connection, offered, begun_at=None).begun_at is not None
-            return None if begun_meanwhile else _moved(connection, offered, move, None).model_dump(mode="json")
+            return None if begun_meanwhile else _moved_outcome(connection, offered, move, None).model_dump(mode="json")
         if row.outcome is not None:
             return row.outcome
-        outcome, at = _moved(connection, offered, move, row.started_at), now(connection)
+        outcome, at = _moved_outcome(connection, offered, move, row.started_at), now(connection)
         if not attempt_rows.close(connection, row, outcome, {}, {}):
             first = attempt_rows.get(connection, *offered.key)
             return first.outcome if first else None
@@ -65,7 +65,7 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
         return outcome.model_dump(mode="json")
 
 
-def _moved(connection: Connection, offered: Offered, move: Move, begun_at: float | None) -> JobOutcome:
+def _moved_outcome(connection: Connection, offered: Offered, move: Move, begun_at: float | None) -> JobOutcome:
     """Return the outcome of an attempt that moves, with the tokens that its deferred tries have recorded."""
     used = schema.deferrals.c
     query = select(func.sum(used.input_tokens), func.sum(used.output_tokens))

@@ -75,7 +75,7 @@ def is_delivered(engine: Engine, notification_id: str, channel: str) -> bool:
     return scalar(engine, query) is not None
 
 
-def attempted(engine: Engine, notification_id: str, channel: str, error: str) -> None:
+def record_try(engine: Engine, notification_id: str, channel: str, error: str) -> None:
     """Record a try. An empty error means delivered, which is final."""
     row = {"notification_id": notification_id, "channel": channel, "attempts": 0, "error": ""}
     change = {
@@ -89,17 +89,17 @@ def attempted(engine: Engine, notification_id: str, channel: str, error: str) ->
         write(connection, update(schema.deliveries).where(_key(notification_id, channel), undelivered).values(**change))
 
 
-def undelivered(engine: Engine, ids: Collection[str] | None = None) -> list[tuple[Notification, Delivery]]:
+def failing(engine: Engine, ids: Collection[str] | None = None) -> list[tuple[Notification, Delivery]]:
     """Return notifications with a failed delivery, of these ids or of all: they need attention too."""
-    told = schema.deliveries.c
+    deliveries = schema.deliveries.c
     query = (
-        select(schema.notifications, told.channel, told.attempts, told.delivered_at, told.error)
+        select(schema.notifications, deliveries.channel, deliveries.attempts, deliveries.delivered_at, deliveries.error)
         .join(schema.deliveries)
         .where(schema.deliveries.c.delivered_at.is_(None))
         .order_by(schema.notifications.c.at)
     )
     if ids is not None:
-        query = query.where(told.notification_id.in_(ids))
+        query = query.where(deliveries.notification_id.in_(ids))
     names = [column.name for column in schema.notifications.c]
     return [
         (

@@ -30,14 +30,14 @@ def for_good(error: BaseException) -> bool:
             return False
 
 
-def written(write: Callable[[], T]) -> T:
+def write_or_refuse(write: Callable[[], T]) -> T:
     """Write; mark an error that can never be mended as final, so that Temporal does not retry."""
-    with translated():
+    with refusing():
         return write()
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def refusing() -> Iterator[None]:
     """Mark errors that can never be mended as final, for a longer piece of work; others stay as they are."""
     try:
         yield
@@ -46,6 +46,6 @@ def translated() -> Iterator[None]:
             raise
         # The database's own message, without the rows.
         cause = error.orig if isinstance(error, StatementError) and error.orig else error
-        said = next((line for line in str(cause).splitlines() if line.strip()), type(cause).__name__)
-        why = cut_to_bound("reason", f"{type(cause).__name__}: {said}")
+        message = next((line for line in str(cause).splitlines() if line.strip()), type(cause).__name__)
+        why = cut_to_bound("reason", f"{type(cause).__name__}: {message}")
         raise ApplicationError(why, type=REFUSED, non_retryable=True) from None

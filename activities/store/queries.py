@@ -12,8 +12,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.selectable import TypedReturnsRows
 
 if TYPE_CHECKING:
-    from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
-    from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
+    from sqlalchemy.dialects import postgresql, sqlite
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -86,8 +85,8 @@ def upsert(store: Database, table: Table, *new: Mapping[str, Any], only_if_newer
 @cache
 def _upserting(
     dialect: str, table: Table, columns: tuple[str, ...], only_if_newer: str | None
-) -> "PostgresInsert | SqliteInsert":
-    """Build the statement. Cached: for each step of a tree that would take twice as long as executing it (0.6 ms)."""
+) -> "postgresql.Insert | sqlite.Insert":
+    """Build the statement. Cached: building it takes longer than executing it."""
     statement = insert(dialect, table)
     keys = [column.name for column in table.primary_key]
     changes = {name: statement.excluded[name] for name in columns if name not in keys}
@@ -95,7 +94,7 @@ def _upserting(
     return statement.on_conflict_do_update(index_elements=keys, set_=changes, where=newer)
 
 
-def insert(dialect: str, table: Table) -> "PostgresInsert | SqliteInsert":
+def insert(dialect: str, table: Table) -> "postgresql.Insert | sqlite.Insert":
     """Return the database's own insert, which says what happens to existing rows."""
     if dialect == "postgresql":
         from sqlalchemy.dialects import postgresql

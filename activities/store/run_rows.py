@@ -21,7 +21,7 @@ runs, stages = schema.pipeline_runs, schema.pipeline_stages
 
 
 @dataclass(frozen=True)
-class Begun:
+class RunStart:
     """The definition and payload that a run was started with, in full."""
 
     definition: str
@@ -33,10 +33,10 @@ class StoredRun:
     """A stored run."""
 
     record: RunRecord
-    begun: Begun
+    begun: RunStart
 
 
-def write(engine: Engine, records: RunRecords, begun: Begun | None = None) -> None:
+def write(engine: Engine, records: RunRecords, begun: RunStart | None = None) -> None:
     """Write one step of a run in one transaction; `begun` comes with the first."""
     with engine.begin() as connection:
         if begun is not None:
@@ -97,14 +97,14 @@ def _write_stages(store: Database, records: Sequence[StageRecord]) -> None:
 
 def get(engine: Engine, run_id: str) -> StoredRun | None:
     row = one(engine, select(runs).where(runs.c.run_id == run_id))
-    return StoredRun(_run(row), Begun(row.definition, row.payload)) if row else None
+    return StoredRun(_run(row), RunStart(row.definition, row.payload)) if row else None
 
 
 def stages_of(engine: Engine, run_id: str) -> list[StageRecord]:
     """Return the stages of a run in the definition's order. A tree's root job is named once it can be looked up."""
     jobs = select(schema.jobs.c.job_id).join(stages, stages.c.job_id == schema.jobs.c.job_id)
-    found, known = _stages(engine, run_id), set(scalars(engine, jobs.where(stages.c.run_id == run_id)))
-    return [stage if stage.job_id in known else stage.model_copy(update={"job_id": None}) for stage in found]
+    records, known = _stages(engine, run_id), set(scalars(engine, jobs.where(stages.c.run_id == run_id)))
+    return [stage if stage.job_id in known else stage.model_copy(update={"job_id": None}) for stage in records]
 
 
 def stage_of(engine: Engine, root_job_id: str) -> StageRecord | None:

@@ -42,7 +42,7 @@ class SharedArtifacts:
         with self.engine.begin() as connection:
             if len(content) > PART:
                 _lock(connection, digest)
-                if _used(connection, digest):
+                if _touch(connection, digest):
                     return
             write(connection, _upsert(digest, content))
             for number, begin in enumerate(range(PART, len(content), PART), 1):
@@ -78,7 +78,7 @@ class SharedArtifacts:
                 raise FileNotFoundError(digest)
 
 
-def _used(connection: Connection, digest: str) -> bool:
+def _touch(connection: Connection, digest: str) -> bool:
     """Mark an artifact as used now; return False if its content is missing."""
     known = (_TABLE.c.digest == digest) & _TABLE.c.body.is_not(None)
     return write(connection, update(_TABLE).where(known).values(used_at=clock())) == 1

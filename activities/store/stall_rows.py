@@ -13,13 +13,13 @@ from workflows.policy.stalls import Stall, StallKind
 _TABLE = schema.stalls
 
 
-def replace(engine: Engine, kind: StallKind, host: str, found: Sequence[Stall]) -> None:
+def replace(engine: Engine, kind: StallKind, host: str, stalls: Sequence[Stall]) -> None:
     """Replace the stalls of a kind that this host found before; those that last keep their time."""
     mine = (_TABLE.c.kind == kind.value) & (_TABLE.c.host == host)
     with engine.begin() as connection:
         since = {row.what: row.since for row in rows(connection, select(_TABLE).where(mine))}
         write(connection, delete(_TABLE).where(mine))
-        new = ({**vars(stall), "kind": kind.value, "since": since.get(stall.what, stall.since)} for stall in found)
+        new = ({**vars(stall), "kind": kind.value, "since": since.get(stall.what, stall.since)} for stall in stalls)
         insert_new(connection, _TABLE, *new)
 
 

@@ -89,7 +89,7 @@ def _is_in(state: TreeState) -> ColumnElement[bool]:
 _COUNTED = ("jobs", "ended", "running", "tokens", "cost_usd", "price_assumed")
 
 
-def _counted(roots: Select[Any]) -> Select[Any]:
+def _counts(roots: Select[Any]) -> Select[Any]:
     """Count the jobs of the trees, and sum their usage."""
     return (
         select(
@@ -109,20 +109,20 @@ def _counted(roots: Select[Any]) -> Select[Any]:
 def _rows(page: Select[Any], now: float) -> Select[Any]:
     """Select everything about the trees of a page."""
     root = page.cte("page").c.root_job_id
-    counted, host = _counted(select(root)).subquery(), _host(root)
+    counted, host = _counts(select(root)).subquery(), _host(root)
     query = select(
-        *_labelled(jobs, "job"),
-        *_labelled(tasks, "task"),
-        *_labelled(rounds, "round"),
+        *_labels(jobs, "job"),
+        *_labels(tasks, "task"),
+        *_labels(rounds, "round"),
         *(counted.c[name] for name in _COUNTED),
         *(column.scalar_subquery().label(name) for name, column in _of_one_job(root, now).items()),
         *(host.label("host"), hosts.c.seen_at, hosts.c.stopped_at, hosts.c.held, clock().label("host_now")),
     )
-    found = root.table.join(tasks, tasks.c.root_job_id == root).join(jobs, jobs.c.job_id == root)
-    found = found.join(counted, counted.c.root_job_id == root)
-    found = found.outerjoin(rounds, rounds.c.round_id == _longest_open(root).scalar_subquery())
-    found = found.outerjoin(trees, trees.c.root_job_id == root).outerjoin(hosts, hosts.c.name == host)
-    return query.select_from(found).order_by(tasks.c.opened_at.desc(), root.desc())
+    joined = root.table.join(tasks, tasks.c.root_job_id == root).join(jobs, jobs.c.job_id == root)
+    joined = joined.join(counted, counted.c.root_job_id == root)
+    joined = joined.outerjoin(rounds, rounds.c.round_id == _longest_open(root).scalar_subquery())
+    joined = joined.outerjoin(trees, trees.c.root_job_id == root).outerjoin(hosts, hosts.c.name == host)
+    return query.select_from(joined).order_by(tasks.c.opened_at.desc(), root.desc())
 
 
 def _host(root: ColumnElement[str]) -> ColumnElement[str]:
@@ -136,7 +136,7 @@ def _of_one_job(root: ColumnElement[str], now: float) -> dict[str, Select[Any]]:
     """Select what a tree shows of one of its jobs: the one that ended last, waits longest, or is put off."""
     job = jobs.alias("of_tree")
     mine = job.c.root_job_id == root
-    said = select(job.c.summary).where(mine, job.c.ended_at.is_not(None), job.c.summary != "")
+    summary = select(job.c.summary).where(mine, job.c.ended_at.is_not(None), job.c.summary != "")
     queued = select(job.c.reason).where(mine, job.c.state == JobState.QUEUED.value)
     this_attempt = and_(deferrals.c.job_id == job.c.job_id, deferrals.c.attempt == job.c.attempt)
     put_off = select(deferrals.c.runtime).join(job, this_attempt).order_by(deferrals.c.until).limit(1)
@@ -144,7 +144,7 @@ def _of_one_job(root: ColumnElement[str], now: float) -> dict[str, Select[Any]]:
     unroutable = select(job.c.preflight_failed).where(mine, job.c.preflight_failed.is_not(None))
     return {
         "preflight_failed": unroutable.order_by(job.c.queued_at.desc()).limit(1),
-        "last_words": said.order_by(job.c.ended_at.desc()).limit(1),
+        "last_words": summary.order_by(job.c.ended_at.desc()).limit(1),
         "queued": queued.order_by(job.c.queued_at).limit(1),
         "put_off": put_off,
         "put_off_until": put_off.with_only_columns(deferrals.c.until, maintain_column_froms=True),
@@ -158,7 +158,7 @@ def _longest_open(root: ColumnElement[str]) -> Select[Any]:
     return query.order_by(opened.c.opened_at).limit(1)
 
 
-def _labelled(table: Table, name: str) -> list[ColumnElement[Any]]:
+def _labels(table: Table, name: str) -> list[ColumnElement[Any]]:
     return [column.label(f"{name}.{column.name}") for column in table.c]
 
 

@@ -41,8 +41,8 @@ def base_of(engine: Engine, root_job_id: str) -> tuple[str, str]:
     """
     asked = schema.trees.c.start["assignment"]
     query = select(asked["base"].as_string(), asked["task_branch"].as_string())
-    found = one(engine, query.where(schema.trees.c.root_job_id == root_job_id))
-    base, branch = found or ("", "")
+    row = one(engine, query.where(schema.trees.c.root_job_id == root_job_id))
+    base, branch = row or ("", "")
     return "" if base in (None, UNRESOLVED) else str(base), branch or ""
 
 
@@ -51,8 +51,8 @@ def open_bases(engine: Engine, repo: str) -> frozenset[str]:
     trees, tasks = schema.trees.c, schema.tasks.c
     query = select(trees.start[("assignment", "base")].as_string())
     query = query.join_from(schema.trees, schema.tasks, tasks.root_job_id == trees.root_job_id)
-    found = scalars(engine, query.where(tasks.repo == repo, tasks.state.not_in(ENDED_TASKS)))
-    return frozenset(filter(None, found))
+    bases = scalars(engine, query.where(tasks.repo == repo, tasks.state.not_in(ENDED_TASKS)))
+    return frozenset(filter(None, bases))
 
 
 def to_merge(engine: Engine, since: float) -> list[tuple[str, str, float]]:
@@ -69,7 +69,7 @@ def to_merge(engine: Engine, since: float) -> list[tuple[str, str, float]]:
     return [(root, repo, ended_at) for root, repo, ended_at in rows(engine, query)]
 
 
-def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
+def resolve_base(engine: Engine, root_job_id: str, base: str) -> str:
     """Record the base that a job found. Return it, or the one that another job of the tree recorded first."""
     from workflows.tree.state import TreeInput
 
@@ -77,14 +77,14 @@ def resolve_base(engine: Engine, root_job_id: str, found: str) -> str:
     with engine.begin() as connection:
         row = one(connection, select(schema.trees.c.start).where(this).with_for_update())
         if row is None:
-            return found
+            return base
         start = TreeInput.model_validate(row.start)
         if start.assignment.base != UNRESOLVED:
             return start.assignment.base
-        resolved = start.assignment.model_copy(update={"base": found})
+        resolved = start.assignment.model_copy(update={"base": base})
         changed = start.model_copy(update={"assignment": resolved}).model_dump(mode="json")
         write(connection, update(schema.trees).where(this).values(start=changed))
-        return found
+        return base
 
 
 def keep(engine: Engine, state: "TreeMemory", host: str, run_id: str = "") -> None:

@@ -35,7 +35,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Repaired:
+class Repairs:
     """The results that agents were asked to correct (ruling A5), of the jobs with these values."""
 
     day: int
@@ -54,7 +54,7 @@ def since(engine: Engine, day: int) -> list[Spent]:
     # SQLite's sum of integers can overflow.
     total, any_of = ("total", "max") if engine.dialect.name == "sqlite" else ("sum", "bool_or")
     keys = (jobs.agent, jobs.repo, jobs.model, _day_of(engine, at))  # in the order of the covering index
-    used = [getattr(func, total)(each) for each in (jobs.input_tokens, jobs.output_tokens, jobs.cost_usd)]
+    used = [getattr(func, total)(column) for column in (jobs.input_tokens, jobs.output_tokens, jobs.cost_usd)]
     sums = (func.count(), *used, getattr(func, any_of)(jobs.price_assumed))
     query = select(*keys, *sums).where(at >= day * DAY_SECONDS).group_by(*keys)
     return [
@@ -63,7 +63,7 @@ def since(engine: Engine, day: int) -> list[Spent]:
     ]
 
 
-def models_taken(engine: Engine, runtime: str, most: int = 5) -> list[str]:
+def recent_models(engine: Engine, runtime: str, most: int = 5) -> list[str]:
     """Return the models with which jobs of a runtime succeeded in the last 30 days, the latest first."""
     jobs = schema.jobs.c
     taken = (jobs.runtime == runtime) & (jobs.state == JobState.SUCCEEDED) & jobs.model.is_not(None)
@@ -72,14 +72,14 @@ def models_taken(engine: Engine, runtime: str, most: int = 5) -> list[str]:
     return [model for model in scalars(engine, query.limit(most)) if model]
 
 
-def repaired(engine: Engine, day: int) -> list[Repaired]:
+def repairs(engine: Engine, day: int) -> list[Repairs]:
     """Count the results that agents were asked to correct from the beginning of a day on."""
     jobs, events = schema.jobs.c, schema.events.c
     keys = (_day_of(engine, events.at), jobs.agent, jobs.repo, jobs.model)
     query = select(*keys, func.count()).select_from(schema.events.join(schema.jobs, jobs.job_id == events.job_id))
     query = query.where(events.kind == EventKind.RESULT_REPAIRED, events.at >= day * DAY_SECONDS).group_by(*keys)
     return [
-        Repaired(int(day), agent, repo, model or "", count) for day, agent, repo, model, count in rows(engine, query)
+        Repairs(int(day), agent, repo, model or "", count) for day, agent, repo, model, count in rows(engine, query)
     ]
 
 

@@ -1,4 +1,4 @@
-"""All that waits for a person, across any number of trees: first a list of places, then the rows of one page.
+"""All that waits for a person, across any number of trees: first a list of waits, then the rows of one page.
 
 Each of these is one query, whatever the number of trees. Only this module decides what makes a tree wait.
 """
@@ -53,7 +53,7 @@ ORDERS = (
 
 
 ACCOUNT = "account"
-"""The key of the GitHub account among the places; the key of a pull request or issue is OWNER/NAME#NUMBER."""
+"""The key of the GitHub account among the waits; the key of a pull request or issue is OWNER/NAME#NUMBER."""
 
 AWAY_SECONDS = 600.0
 """Delay before people hear that GitHub is away, or asks for no requests."""
@@ -72,7 +72,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Place:
+class Wait:
     """One thing that waits: since when, and the key of its row."""
 
     kind: Kind
@@ -81,7 +81,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Spent:
+class TreeUsage:
     """The usage of a tree so far."""
 
     tokens: int = 0
@@ -101,18 +101,25 @@ class Did:
     """The person's own text."""
 
 
-def places(engine: Engine) -> list[Place]:
+def waits(engine: Engine) -> list[Wait]:
     """List all that waits, oldest first."""
-    return [Place(Kind(row.kind), row.at, row.key) for row in rows(engine, _places())]
+    return [Wait(Kind(row.kind), row.at, row.key) for row in rows(engine, _waits())]
 
 
-def _places() -> Select[Any]:
-    beside_trees = (_undelivered(), _unseen_hosts(), _vanished_hosts(), _unwritten(), _unreached(), _stalled())
-    found = union_all(_pauses(), _blocked(), _preflight(), *beside_trees).subquery()
-    return select(found).order_by(found.c.at, found.c.key)
+def _waits() -> Select[Any]:
+    beside_trees = (
+        _failed_deliveries(),
+        _unseen_hosts(),
+        _vanished_hosts(),
+        _failed_facts(),
+        _account_away(),
+        _stalls(),
+    )
+    union = union_all(_pauses(), _blocked_tasks(), _preflight(), *beside_trees).subquery()
+    return select(union).order_by(union.c.at, union.c.key)
 
 
-def spent(engine: Engine, roots: Collection[str]) -> dict[str, Spent]:
+def usage(engine: Engine, roots: Collection[str]) -> dict[str, TreeUsage]:
     """Return the usage of trees."""
     query = select(
         jobs.c.root_job_id,
@@ -121,7 +128,7 @@ def spent(engine: Engine, roots: Collection[str]) -> dict[str, Spent]:
         func.count().filter(jobs.c.price_assumed),
     )
     query = query.where(jobs.c.root_job_id.in_(roots)).group_by(jobs.c.root_job_id)
-    return {root: Spent(int(tokens), cost, bool(assumed)) for root, tokens, cost, assumed in rows(engine, query)}
+    return {root: TreeUsage(int(tokens), cost, bool(assumed)) for root, tokens, cost, assumed in rows(engine, query)}
 
 
 def host_jobs(engine: Engine, host: str) -> list[str]:
@@ -155,11 +162,11 @@ def _lately(most: int) -> Select[Any]:
     parts: list[Select[Any]] = [ended.where(rounds.c.closed_at.is_not(None)).order_by(rounds.c.closed_at.desc())]
     for kind in ORDERS:
         nothing = literal("", String).label("said")
-        told = select(events.c.at, events.c.root_job_id, events.c.message.label("words"), nothing)
-        parts.append(told.where(events.c.kind == kind.value).order_by(events.c.at.desc()))
-    found = union_all(*(select(part.limit(most).subquery()) for part in parts)).subquery()
-    query = select(found, tasks.c.title).outerjoin(tasks, tasks.c.root_job_id == found.c.root_job_id)
-    return query.order_by(found.c.at.desc()).limit(most)
+        orders = select(events.c.at, events.c.root_job_id, events.c.message.label("words"), nothing)
+        parts.append(orders.where(events.c.kind == kind.value).order_by(events.c.at.desc()))
+    actions = union_all(*(select(part.limit(most).subquery()) for part in parts)).subquery()
+    query = select(actions, tasks.c.title).outerjoin(tasks, tasks.c.root_job_id == actions.c.root_job_id)
+    return query.order_by(actions.c.at.desc()).limit(most)
 
 
 def nothing_ever_ran(engine: Engine) -> bool:
@@ -167,25 +174,25 @@ def nothing_ever_ran(engine: Engine) -> bool:
     return scalar(engine, select(tasks.c.task_id).limit(1)) is None
 
 
-def _place(kind: Kind, at: ColumnElement[Any], key: ColumnElement[Any]) -> Select[Any]:
+def _select(kind: Kind, at: ColumnElement[Any], key: ColumnElement[Any]) -> Select[Any]:
     return select(literal_column(f"'{kind}'").label("kind"), at.label("at"), key.label("key"))
 
 
 def _pauses() -> Select[Any]:
-    return _place(Kind.PAUSE, rounds.c.opened_at, rounds.c.round_id).where(rounds.c.closed_at.is_(None))
+    return _select(Kind.PAUSE, rounds.c.opened_at, rounds.c.round_id).where(rounds.c.closed_at.is_(None))
 
 
-def _blocked() -> Select[Any]:
+def _blocked_tasks() -> Select[Any]:
     """Select blocked tasks that wait for an operator; a finalized task has ended although it is blocked (ruling D4)."""
     since = func.coalesce(tasks.c.ended_at, tasks.c.opened_at)
-    query = _place(Kind.BLOCKED, since, tasks.c.root_job_id)
+    query = _select(Kind.BLOCKED, since, tasks.c.root_job_id)
     return query.where(tasks.c.waits_for.in_(OPERATOR))
 
 
 def _preflight() -> Select[Any]:
     """Select preflight flags of open tasks, until a later job of the coordinator's chain delegates (ruling C6).
 
-    A blocked task has its own place.
+    A blocked task is a wait of its own.
     """
     flagged = select(jobs.c.job_id.label("flag"), jobs.c.root_job_id, jobs.c.job_id, literal_column("0").label("leg"))
     chain = flagged.where(jobs.c.preflight_failed.is_not(None)).cte("chain", recursive=True)
@@ -196,13 +203,13 @@ def _preflight() -> Select[Any]:
     chain = chain.union(again.where(chain.c.leg == 0))
     handed_out = select(chain.c.flag).where(chain.c.leg == 1)
     going_on = jobs.join(tasks, (tasks.c.root_job_id == jobs.c.root_job_id) & tasks.c.state.in_(GOING_ON))
-    query = _place(Kind.PREFLIGHT, jobs.c.queued_at, jobs.c.job_id).select_from(going_on)
+    query = _select(Kind.PREFLIGHT, jobs.c.queued_at, jobs.c.job_id).select_from(going_on)
     return query.where(jobs.c.preflight_failed.is_not(None), jobs.c.job_id.not_in(handed_out))
 
 
-def _undelivered() -> Select[Any]:
+def _failed_deliveries() -> Select[Any]:
     key = deliveries.c.notification_id + literal(" ", String) + deliveries.c.channel
-    query = _place(Kind.UNDELIVERED, notifications.c.at, key).select_from(deliveries.join(notifications))
+    query = _select(Kind.UNDELIVERED, notifications.c.at, key).select_from(deliveries.join(notifications))
     return query.where(deliveries.c.delivered_at.is_(None))
 
 
@@ -212,7 +219,7 @@ def _unseen_hosts() -> Select[Any]:
     """
     open_ = select(jobs.c.queued_at, _host_or_reason().label("host")).where(*_has_waited()).subquery()
     unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < clock() - UNSEEN_SECONDS, hosts.c.held != "")
-    query = _place(Kind.HOST, func.min(open_.c.queued_at), open_.c.host)
+    query = _select(Kind.HOST, func.min(open_.c.queued_at), open_.c.host)
     query = query.select_from(open_.outerjoin(hosts, hosts.c.name == open_.c.host))
     return query.where(open_.c.host.is_not(None), unseen).group_by(open_.c.host)
 
@@ -223,7 +230,7 @@ def _vanished_hosts() -> Select[Any]:
     last = select(func.max(hosts.alias("other").c.seen_at)).scalar_subquery()
     away = (hosts.c.seen_at < late, last >= late, hosts.c.stopped_at.is_(None))
     waits = exists().where(here, *_has_waited())
-    query = _place(Kind.HOST, hosts.c.seen_at, hosts.c.name)
+    query = _select(Kind.HOST, hosts.c.seen_at, hosts.c.name)
     return query.where(*away, ~waits)
 
 
@@ -237,27 +244,27 @@ def _host_or_reason() -> ColumnElement[str]:
     return case((is_unplaced(), jobs.c.reason), else_=host_of())
 
 
-def _unwritten() -> Select[Any]:
+def _failed_facts() -> Select[Any]:
     """Select the pull requests and issues with a failed write to GitHub."""
     key = facts.c.github + literal("#", String) + cast(facts.c.number, String)
-    query = _place(Kind.GITHUB, func.min(facts.c.at), key).where(facts.c.state == FactState.FAILED.value)
+    query = _select(Kind.GITHUB, func.min(facts.c.at), key).where(facts.c.state == FactState.FAILED.value)
     return query.group_by(facts.c.github, facts.c.number)
 
 
-def _unreached() -> Select[Any]:
+def _account_away() -> Select[Any]:
     """Select the account: at once if GitHub refuses it, or once it has been away for long while there is work for
     it.
     """
     written = select(facts.c.fact_id).where(facts.c.state == FactState.OPEN.value).exists()
     read = select(threads.c.root_job_id).where(threads.c.over.is_(False)).exists()
-    query = _place(Kind.GITHUB, account.c.failing_since, literal(ACCOUNT, String))
+    query = _select(Kind.GITHUB, account.c.failing_since, literal(ACCOUNT, String))
     refused = account.c.failing_since.is_not(None) & account.c.problem.startswith(REFUSED, autoescape=True)
     return query.where(or_(refused, and_(account.c.failing_since < clock() - AWAY_SECONDS, or_(written, read))))
 
 
-def _stalled() -> Select[Any]:
-    found = stall_rows.lasting().subquery()
-    return _place(Kind.STALLED, found.c.since, found.c.kind + literal(" ", String) + found.c.what)
+def _stalls() -> Select[Any]:
+    stalls = stall_rows.lasting().subquery()
+    return _select(Kind.STALLED, stalls.c.since, stalls.c.kind + literal(" ", String) + stalls.c.what)
 
 
 @dataclass(frozen=True)
@@ -282,7 +289,7 @@ def counts(engine: Engine) -> Counts:
         tasks.c.state == TaskState.AWAITING_HUMAN.value,
         tasks.c.waits_for.in_(OPERATOR),
     )
-    counted = [select(func.count()).where(each).scalar_subquery() for each in wanted]
-    counted.append(select(func.count()).select_from(_stalled().subquery()).scalar_subquery())
+    counted = [select(func.count()).where(condition).scalar_subquery() for condition in wanted]
+    counted.append(select(func.count()).select_from(_stalls().subquery()).scalar_subquery())
     [count] = rows(engine, select(*counted))
     return Counts(*count)

@@ -15,7 +15,7 @@ REMEMBERED = 50
 
 
 @dataclass(frozen=True)
-class Writer:
+class TreeWriter:
     """The run that writes. `anew`: its first rows, of revision `first`, are based on an earlier state than the
     stored rows.
     """
@@ -28,12 +28,12 @@ class Writer:
     """None until the run writes its first event."""
     former: tuple[str, ...]
 
-    def written(self, records: Records) -> Written:
+    def answer(self, records: Records) -> Written:
         """Return the answer to the run about the rows it wrote."""
         return Written(anew=self.anew and self.first == records.revision, event_shift=self.event_shift or 0)
 
 
-def numbered(connection: Connection, root: str, run_id: str, records: Records) -> tuple[Records, Written] | None:
+def renumber(connection: Connection, root: str, run_id: str, records: Records) -> tuple[Records, Written] | None:
     """Return the rows with the store's numbers; None if another run of the workflow has replaced this one."""
     known = get(connection, root)
     if known is None or known.run_id != run_id:
@@ -42,15 +42,15 @@ def numbered(connection: Connection, root: str, run_id: str, records: Records) -
         known = _take_over(connection, root, run_id, records, known)
     if known.event_shift is None and records.events:
         known = _put(connection, root, replace(known, event_shift=last_event(connection, root)))
-    return _shifted(records, known), known.written(records)
+    return _shift(records, known), known.answer(records)
 
 
-def get(connection: Connection, root: str) -> Writer | None:
+def get(connection: Connection, root: str) -> TreeWriter | None:
     row = one(connection, select(schema.writers).where(schema.writers.c.root_job_id == root))
     if row is None:
         return None
     values = dict(row._mapping) | {"former": tuple(row.former)}
-    return Writer(**{name: values[name] for name in Writer.__dataclass_fields__})
+    return TreeWriter(**{name: values[name] for name in TreeWriter.__dataclass_fields__})
 
 
 def forget(connection: Connection, root: str) -> None:
@@ -71,7 +71,9 @@ def highest_revision(connection: Connection, root: str) -> int:
     return max(scalar(connection, query) or 0 for query in highest)
 
 
-def _take_over(connection: Connection, root: str, run_id: str, records: Records, before: Writer | None) -> Writer:
+def _take_over(
+    connection: Connection, root: str, run_id: str, records: Records, before: TreeWriter | None
+) -> TreeWriter:
     """Make this run the tree's writer. If its revisions continue the stored ones, keep its numbers; else shift them
     behind.
     """
@@ -82,10 +84,10 @@ def _take_over(connection: Connection, root: str, run_id: str, records: Records,
         shift = highest + 1 - first
     former = (*before.former, before.run_id)[-REMEMBERED:] if before else ()
     event_shift = None if anew else before.event_shift if before else 0
-    return _put(connection, root, Writer(run_id, first, anew, shift, event_shift, former))
+    return _put(connection, root, TreeWriter(run_id, first, anew, shift, event_shift, former))
 
 
-def _shifted(records: Records, writer: Writer) -> Records:
+def _shift(records: Records, writer: TreeWriter) -> Records:
     by, events = writer.shift, writer.event_shift or 0
     if not by and not events:
         return records
@@ -93,13 +95,13 @@ def _shifted(records: Records, writer: Writer) -> Records:
         update={
             "task": records.task and records.task.model_copy(update={"revision": records.task.revision + by}),
             "jobs": tuple(job.model_copy(update={"revision": job.revision + by}) for job in records.jobs),
-            "rounds": tuple(each.model_copy(update={"revision": each.revision + by}) for each in records.rounds),
+            "rounds": tuple(row.model_copy(update={"revision": row.revision + by}) for row in records.rounds),
             "events": tuple(shift_event(event, events) for event in records.events),
         }
     )
 
 
-def _put(connection: Connection, root: str, writer: Writer) -> Writer:
+def _put(connection: Connection, root: str, writer: TreeWriter) -> TreeWriter:
     row = {"root_job_id": root, **writer.__dict__, "former": list(writer.former)}
     upsert(connection, schema.writers, row)
     return writer

@@ -67,7 +67,7 @@ def _require(service: Service) -> None:
     from bridge.operations.home import cluster
 
     cluster.require(service)
-    if service.settings.github.configured:
+    if service.settings.github.is_configured:
         from activities.github.credentials import credentials
 
         credentials(service.settings.github, os.environ)
@@ -92,7 +92,7 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
         search_attributes=tuple(search.NAMES.items()),
         worker_queues=((trees, "WORKFLOW"), (trees, "ACTIVITY"), (agents_queue(host), "ACTIVITY")),
         github_queues=((turns_queue(trees), "ACTIVITY"), (pushing_queue(trees, host), "ACTIVITY")),
-        settings=service.reading.told(DAEMON_READS),
+        settings=service.reading.in_use(DAEMON_READS),
         own_store=not service.settings.store.url,
         **_bridge(service.settings.bridge),
         **_github(service.settings.github),
@@ -115,7 +115,7 @@ def _bridge(wanted: "BridgeSection") -> dict[str, Any]:
 
 def _github(wanted: "Github") -> dict[str, Any]:
     """Return the options of the GitHub process, if an account is configured."""
-    if not wanted.configured:
+    if not wanted.is_configured:
         return {}
     command = (sys.executable, "-P", "-m", "bridge.github")
     secrets = {"github_secret": wanted.token_env, "webhook_secret": wanted.webhook_secret_env}

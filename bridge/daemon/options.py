@@ -4,7 +4,7 @@ import sys
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from activities.settings.in_use import Told
+from activities.settings.in_use import SettingsInUse
 from bridge.daemon.server import NAMESPACE, Queue
 from bridge.machine.ports import LOOPBACK
 
@@ -33,7 +33,7 @@ class DaemonOptions(BaseModel):
     """The task queues that the worker polls."""
     github_queues: tuple[Queue, ...] = ()
     """The task queues that the GitHub process polls."""
-    settings: Told | None = None
+    settings: SettingsInUse | None = None
     """The settings these options come from, to be compared with later ones (ruling K4)."""
     bridge_command: tuple[str, ...] = ()
     """The HTTP bridge's command without its address; empty runs none."""

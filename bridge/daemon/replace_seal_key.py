@@ -51,7 +51,7 @@ async def seal_schedules(home: Home, running: Callable[[], bool]) -> None:
         try:
             service = Service(home)
             await definitions.schedule_again(service)
-            if service.settings.github.configured:
+            if service.settings.github.is_configured:
                 await desk.renew(service)
             home.seal_key_new.unlink(missing_ok=True)
         except ServiceError as error:

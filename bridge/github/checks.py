@@ -53,7 +53,7 @@ def again(session: GithubSession, thread: Thread) -> None:
 async def look(session: GithubSession, github: str) -> None:
     """Fetch the heads of the watched pull requests and the entries of the merge queue."""
     store = session.store
-    mine = await asyncio.to_thread(threads.watched, store, github) if session.settings.check else []
+    mine = await asyncio.to_thread(threads.open_pulls, store, github) if session.settings.check else []
     if not mine:
         return
     heads: dict[int, str | None] = {each.number: each.head.sha for each in await api.open_pulls(session.client, github)}

@@ -95,7 +95,7 @@ async def serve(service: Service) -> None:
                 identity=takeover.worker_identity(settings.host),
             )
             await stack.enter_async_context(worker)
-        ready.say(service.home.github_ready, service.reading.told())
+        ready.say(service.home.github_ready, service.reading.in_use())
         log.info("ready to speak to %s", settings.github.api_url)
         chores = _ring_for_news(service, temporal), ready.keep_beating(service.home.github_ready)
         beside = [taking, *(loud(asyncio.create_task(chore)) for chore in chores)]
@@ -239,7 +239,7 @@ async def _refresh_login(session: GithubSession) -> None:
 def _bound_new(service: Service) -> bool:
     """Bind new trees, and have their repositories polled at once: their pull requests' heads may be outdated."""
     served = service.settings.github.repos
-    new = threads.bind_new(service.store, served) | threads.bind_published(service.store, served)
+    new = threads.bind_new(service.store, served) | threads.bind_pulls(service.store, served)
     for github in new:
         account.want_reading(service.store, github)
     return bool(new)
@@ -253,7 +253,7 @@ def _declare(session: GithubSession) -> None:
         tree = bound_tree(session.service, thread.root_job_id)
         if tree is not None:
             _declare_tree(session, thread, tree)
-            threads.told(store, thread.root_job_id, last_event(tree), over=tree.task.state.is_closed)
+            threads.advance(store, thread.root_job_id, last_event(tree), over=tree.task.state.is_closed)
     publishing.declare(session)
 
 

@@ -263,7 +263,7 @@ async def _only_tree(session: GithubSession, source: CommandSource) -> str:
 
 def _threads(session: GithubSession, row: CommentRow) -> list[Thread]:
     """Return the trees discussed on a thread that existed when the comment was written."""
-    discussed = threads.discussed(session.store, row.github, row.number)
+    discussed = threads.of_thread(session.store, row.github, row.number)
     return [each for each in discussed if each.bound_at < row.created_at + 1]
 
 

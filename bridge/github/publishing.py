@@ -49,7 +49,7 @@ def declare(session: GithubSession) -> None:
     store, repos_ = session.store, _published_repos(session)
     facts.publish_in(store, [each.name for each in repos_], time.time())
     known = {each.name: each for each in repos_}
-    facts.declare(store, [_fact(tree, known[tree.repo]) for tree in facts.unpublished(store)])
+    facts.declare(store, [_fact(tree, known[tree.repo]) for tree in facts.to_publish(store)])
     facts.examined_until(store, time.time() - LATE_SECONDS)
     for fact in facts.outdated_pulls(store):
         facts.again(store, fact.fact_id, state=facts.PUSH)
@@ -59,7 +59,7 @@ def is_news(service: Service, now: float) -> bool:
     """Return whether a publication exists that no turn has seen."""
     store = service.store
     fresh = any(each.attempts == 0 for each in facts.to_push(store, now))
-    return fresh or bool(facts.outdated_pulls(store) or facts.unpublished(store))
+    return fresh or bool(facts.outdated_pulls(store) or facts.to_publish(store))
 
 
 def _published_repos(session: GithubSession) -> list[Repo]:
@@ -193,7 +193,7 @@ def _push(session: GithubSession, fact: FactRow, repo: Path, work: NamedCommit) 
 def _leave(store: Engine, fact: FactRow, error: NothingToPublishError) -> None:
     """Close an automatic publication that has nothing to publish; fail one that a person has ordered."""
     if publication(fact).actor == BY_ITSELF:
-        facts.written(store, fact.fact_id)
+        facts.mark_written(store, fact.fact_id)
         facts.note(store, fact.fact_id, error=error.message)
     else:
         facts.give_up(store, fact.fact_id, _whole(error))

@@ -15,9 +15,9 @@ from activities.github import api
 from activities.github.client import AwayError, DeclinedError, GithubError
 from activities.github.models import IssueComment
 from activities.redaction.kept_secrets import without_words
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.store.github import account, facts, threads
-from activities.store.github.account import Reading
+from activities.store.github.account import Polling
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import CommentRow
 from bridge.github import checks, orders
@@ -47,7 +47,7 @@ LATE_SECONDS = 60.0
 HOUR = 3600.0
 
 
-def of_interest(session: GithubSession) -> list[Reading]:
+def of_interest(session: GithubSession) -> list[Polling]:
     """Return the repositories to read: those with an unfinished tree, or that may be given commands."""
     wanted = polling.of_interest(session.service)
     return [each for each in account.readings(session.store) if each.github in wanted]
@@ -72,7 +72,7 @@ async def read(session: GithubSession) -> list[str]:
     return did
 
 
-async def _read_one(session: GithubSession, known: Reading) -> list[str]:
+async def _read_one(session: GithubSession, known: Polling) -> list[str]:
     """Read a repository's new comments and the heads of its pull requests, then schedule the next read."""
     store, began = session.store, time.time()
     before, taken = session.client.requests, 0
@@ -92,18 +92,18 @@ async def _read_one(session: GithubSession, known: Reading) -> list[str]:
     return [f"took {taken} comments of {known.github}"] if taken else []
 
 
-def _leave(session: GithubSession, known: Reading, why: str) -> None:
+def _leave(session: GithubSession, known: Polling, why: str) -> None:
     """Postpone the next read of a repository after a failure; doctor and status show the reason."""
     now = time.time()
     account.note_reading(session.store, known.github, polled_at=now, next_at=now + FAILED_SECONDS, error=why)
 
 
-def _take(session: GithubSession, known: Reading, comments: list[IssueComment]) -> int:
+def _take(session: GithubSession, known: Polling, comments: list[IssueComment]) -> int:
     """Store the comments that contain a permitted command, and ignore the others."""
     store, us = session.store, account.read(session.store).login
     rows = []
     for comment in comments:
-        bound = [thread.bound_at for thread in threads.discussed(store, known.github, comment.number)]
+        bound = [thread.bound_at for thread in threads.of_thread(store, known.github, comment.number)]
         since = min(bound, default=known.since if STARTING & {*session.settings.commands} else float("inf"))
         if reason_to_ignore(clean_comment(comment), {us}, since) or not commands_in(comment.body):
             continue
@@ -137,7 +137,7 @@ class CommentOutcome:
 
     def refuse(self, why: str, line: str) -> None:
         self.refused.append(why)
-        self.lines.append("" if self.stranger else redacted(line))
+        self.lines.append("" if self.stranger else redact_text(line))
 
 
 async def act(session: GithubSession) -> list[str]:
@@ -158,12 +158,12 @@ async def _act_on(session: GithubSession, row: CommentRow) -> str:
     comment = await api.comment(session.client, row.github, row.comment_id)
     why = await asyncio.to_thread(_why_not, session, row, comment)
     if comment is None or why:
-        await asyncio.to_thread(threads.acted, store, row.comment_id, threads.IGNORED, why)
+        await asyncio.to_thread(threads.settle_comment, store, row.comment_id, threads.IGNORED, why)
         return f"ignored: {why}"
     permission = await api.permission(session.client, row.github, comment.user.login)
-    bound = await asyncio.to_thread(threads.discussed, store, row.github, row.number)
+    bound = await asyncio.to_thread(threads.of_thread, store, row.github, row.number)
     if permission not in MAY_COMMAND and not bound:
-        await asyncio.to_thread(threads.acted, store, row.comment_id, threads.IGNORED, "a stranger's")
+        await asyncio.to_thread(threads.settle_comment, store, row.comment_id, threads.IGNORED, "a stranger's")
         return "ignored: it is from a stranger, in a thread without a tree"
     if permission in MAY_COMMAND:
         await asyncio.to_thread(_declare, session, row, FactKind.TAKEN)
@@ -174,7 +174,7 @@ async def _act_on(session: GithubSession, row: CommentRow) -> str:
 def _why_not(session: GithubSession, row: CommentRow, comment: IssueComment | None) -> str:
     if comment is None:
         return "it was deleted"
-    bound = [thread.bound_at for thread in threads.discussed(session.store, row.github, row.number)]
+    bound = [thread.bound_at for thread in threads.of_thread(session.store, row.github, row.number)]
     us = account.read(session.store).login
     return reason_to_ignore(clean_comment(comment), {us}, min(bound, default=0.0))
 
@@ -236,7 +236,7 @@ def _settle(session: GithubSession, row: CommentRow, outcome: CommentOutcome) ->
         _declare(session, row, FactKind.REFUSAL, refused.model_dump_json())
     state = threads.REFUSED if outcome.refused else threads.DONE if outcome.done else threads.IGNORED
     summary = "; ".join([*outcome.done, *outcome.refused]) or "for another service"
-    threads.acted(store, row.comment_id, state, summary, outcome.job_id)
+    threads.settle_comment(store, row.comment_id, state, summary, outcome.job_id)
     return summary
 
 

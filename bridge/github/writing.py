@@ -98,7 +98,7 @@ async def _write(session: GithubSession, fact: FactRow) -> list[str]:
 
 def _record(session: GithubSession, fact: FactRow, wrote: Wrote) -> None:
     text_digest = "" if wrote.more else wrote.digest
-    facts.written(session.store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest=text_digest)
+    facts.mark_written(session.store, fact.fact_id, github_id=wrote.github_id, url=wrote.url, digest=text_digest)
     if wrote.more:
         facts.again(session.store, fact.fact_id)
     if fact.kind == FactKind.PUBLISH and wrote.url != fact.url:

@@ -73,7 +73,7 @@ def configure(app: ASGIApp, on_ready: Callable[[], None]) -> uvicorn.Server:
 
 def say_ready(service: Service, address: Address) -> None:
     """Write the file by which the daemon sees that the bridge listens."""
-    ready.say(service.home.bridge_ready, service.reading.told(), str(address))
+    ready.say(service.home.bridge_ready, service.reading.in_use(), str(address))
 
 
 class _Server(uvicorn.Server):

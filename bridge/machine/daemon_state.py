@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 
 from activities.runs.regular_files import write_private
 from activities.settings.home import Home
-from activities.settings.in_use import Told
+from activities.settings.in_use import SettingsInUse
 from activities.settings.ready import beat_of
 from bridge.machine.locks import holder
 from workflows.text.durations import format_duration
@@ -88,7 +88,7 @@ class DaemonState(_StateModel):
     ui_url: str | None = None
     bridge_url: str | None = None
     notes: tuple[str, ...] = ()
-    settings: Told | None = None
+    settings: SettingsInUse | None = None
     """The settings that concern the group itself, as of its start."""
     children: tuple[ChildState, ...] = ()
     problem: str = ""

@@ -11,7 +11,7 @@ from activities.store.artifacts import Artifacts
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from activities.settings.in_use import Reading
+    from activities.settings.in_use import SettingsTable
     from activities.settings.load import Loaded
     from activities.settings.model import Settings
 
@@ -36,7 +36,7 @@ class Service:
         return self._loaded.settings
 
     @property
-    def reading(self) -> "Reading":
+    def reading(self) -> "SettingsTable":
         """Return the settings file and environment as this process read them (ruling K4)."""
         return self._loaded.reading
 

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.runtimes.table import DRIVEN
 from activities.settings import ready, toml
-from activities.settings.in_use import Change, Told, changes
+from activities.settings.in_use import Change, SettingsInUse, changes
 from activities.settings.load import SettingsError
 from bridge.machine import daemon_state
 from bridge.operations.service import Service
@@ -34,7 +34,7 @@ class Process:
 
     name: str
     pid: int
-    read: Told
+    read: SettingsInUse
     changed: tuple[Change, ...]
     restart: str
     fault: str = ""
@@ -90,7 +90,7 @@ def in_force(service: Service) -> tuple[SettingInForce, ...]:
     reading = service.reading
     values = {**reading.values, **reading.typed}
     return tuple(
-        SettingInForce(toml.dotted(path[:-1]), path[-1], redacted(toml.value(given)), reading.origin(path))
+        SettingInForce(toml.dotted_name(path[:-1]), path[-1], redact_text(toml.value(given)), reading.origin(path))
         for path, given in values.items()
     )
 
@@ -101,7 +101,7 @@ def as_json(service: Service, *, origins: bool) -> dict[str, Any]:
     values = {**reading.values, **reading.typed}
     return {
         "settings": {
-            toml.dotted(path): {"value": value, "origin": reading.origin(path)} if origins else value
+            toml.dotted_name(path): {"value": value, "origin": reading.origin(path)} if origins else value
             for path, value in values.items()
         },
         "file": reading.file.model_dump(),
@@ -162,13 +162,13 @@ def _process(
     service: Service,
     name: str,
     pid: int,
-    read: Told,
+    read: SettingsInUse,
     restart: str,
     sections: Collection[str] | None = None,
     handed: str | None = None,
 ) -> Process:
     try:
-        now = service.reading.told(sections)
+        now = service.reading.in_use(sections)
     except SettingsError as error:
         return Process(name, pid, read, (), restart, error.message)
     differences = changes(now, read)

@@ -258,9 +258,9 @@ def tell_fault(message: str, code: str, commands: Sequence[str], usage: str = ""
 
 def _without_secrets(text: str) -> str:
     """Redact secrets: an error quotes typed words, and ends up in logs and scrollbacks (ruling N7)."""
-    from activities.redaction.redact import redacted
+    from activities.redaction.redact import redact_text
 
-    return redacted(text)
+    return redact_text(text)
 
 
 def flush() -> None:

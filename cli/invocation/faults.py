@@ -144,9 +144,9 @@ def _known(fault: BaseException) -> ServiceError | None:
 
 
 def _in_words(fault: BaseException) -> str:
-    from activities.redaction.redact import redacted
+    from activities.redaction.redact import redact_text
 
-    said = redacted(str(fault)).split("\n")[0][:400]
+    said = redact_text(str(fault)).split("\n")[0][:400]
     return f"{type(fault).__name__}: {said}" if said else type(fault).__name__
 
 
@@ -155,9 +155,9 @@ def _kept(fault: BaseException) -> str:
     import time
     import traceback
 
-    from activities.redaction.redact import redacted
+    from activities.redaction.redact import redact_text
 
-    told = redacted("".join(traceback.format_exception(fault)))
+    told = redact_text("".join(traceback.format_exception(fault)))
     entry = f"{time.strftime('%Y-%m-%d %H:%M:%S%z')}\n{told}\n"
     for place in (_in_home, _elsewhere):
         try:

@@ -118,7 +118,7 @@ async def test_the_output_of_old_recorded_runs_is_removed_and_their_record_stays
     assert {path.name for path in context.home.runs.iterdir()} == {"job-young.1", "job-open.1"}
     old = attempt_rows.get(context.store, "job-old", 1)
     assert old is not None
-    assert old.recorded is not None
+    assert old.known_outcome is not None
 
 
 async def test_trouble_with_the_disk_does_not_end_the_worker(
@@ -269,9 +269,9 @@ async def test_the_agent_of_a_job_that_ended_without_it_is_ended_and_its_run_clo
     assert json.loads(line)["run_dir"] == str(going_on["job-open"])
     closed = attempt_rows.get(context.store, "job-open", 1)
     assert closed is not None
-    assert closed.recorded is not None
-    assert closed.recorded.state is JobState.CANCELLED
-    assert "its job ended without it" in closed.recorded.reason
+    assert closed.known_outcome is not None
+    assert closed.known_outcome.state is JobState.CANCELLED
+    assert "its job ended without it" in closed.known_outcome.reason
     assert await ended_outside.end_abandoned(context) == 0
 
 

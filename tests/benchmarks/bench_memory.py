@@ -21,7 +21,7 @@ from activities.settings.home import Home
 from activities.store import schema
 from activities.store.database import open_store
 from activities.store.registry import memory_rows
-from activities.store.registry.memory_rows import Written
+from activities.store.registry.memory_rows import NewMemory
 from workflows.policy.memory import MemoryState
 
 SIZES = (1_000, 10_000, 100_000)
@@ -40,7 +40,7 @@ def fill(store: Engine, size: int) -> None:
     for number in range(size):
         text = " ".join(chance.choices(WORDS, WEIGHTS, k=30))
         owner = (None, "scout", "builder")[number % 3]
-        row = memory_rows._row(Written(owner, "acme/shop", f"key {number}", text, "bench"))
+        row = memory_rows._row(NewMemory(owner, "acme/shop", f"key {number}", text, "bench"))
         rows.append(row | {"state": MemoryState.CONFIRMED})
     with store.begin() as connection:
         connection.execute(insert(schema.memory), rows)

@@ -28,7 +28,7 @@ from activities.host.context import Context
 from activities.jobs.record_tree import TreeRecorder
 from activities.notify.deliver import Deliverer
 from activities.sealing import seal_check
-from activities.sealing.seal_check import gated
+from activities.sealing.seal_check import with_gate
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import round_rows
@@ -83,7 +83,7 @@ async def serve(address: str, home: Home) -> None:
         workflows=WORKFLOWS,
         activities=[*recorder.activities, Deliverer(context).deliver],
         activity_executor=threads,
-        workflow_runner=gated(runner(), client.data_converter, seal_check.ended_by(client)),
+        workflow_runner=with_gate(runner(), client.data_converter, seal_check.ender(client)),
         max_cached_workflows=CACHED,
         sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
     )

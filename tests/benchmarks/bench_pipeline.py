@@ -24,7 +24,7 @@ from activities.host.context import Context
 from activities.jobs.record_tree import TreeRecorder
 from activities.pipelines.record_run import RunRecorder
 from activities.sealing import seal_check
-from activities.sealing.seal_check import gated
+from activities.sealing.seal_check import with_gate
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import run_rows
@@ -63,7 +63,7 @@ async def ours(client: Client, home: Home) -> AsyncIterator[Play]:
         workflows=WORKFLOWS,
         activities=[*recorder.activities, books.record_run],
         activity_executor=ThreadPoolExecutor(8),
-        workflow_runner=gated(runner(), client.data_converter, seal_check.ended_by(client)),
+        workflow_runner=with_gate(runner(), client.data_converter, seal_check.ender(client)),
     )
 
     async def play(length: int) -> str:

@@ -33,7 +33,7 @@ from temporalio.worker import (
 from activities.host.context import Context
 from activities.jobs.record_tree import TreeRecorder
 from activities.sealing import seal_check
-from activities.sealing.seal_check import gated
+from activities.sealing.seal_check import with_gate
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store import job_rows
@@ -103,7 +103,7 @@ async def ours(client: Client, home: Home, queue: str = "ours") -> AsyncIterator
         workflows=WORKFLOWS,
         activities=[*recorder.activities],
         activity_executor=ThreadPoolExecutor(8),
-        workflow_runner=gated(runner(), client.data_converter, seal_check.ended_by(client)),
+        workflow_runner=with_gate(runner(), client.data_converter, seal_check.ender(client)),
     )
 
     async def play(legs: int) -> str:

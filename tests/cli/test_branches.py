@@ -37,7 +37,7 @@ def written(tree: Scene) -> Iterator[None]:
     def write() -> None:
         store = tree.service.store
         wait_for(lambda: facts.get(store, FACT))
-        facts.written(store, FACT, github_id="4", url=URL)
+        facts.mark_written(store, FACT, github_id="4", url=URL)
 
     thread = threading.Thread(target=write)
     thread.start()
@@ -90,7 +90,7 @@ def test_what_failed_is_said_as_a_refusal(tree: Scene, capsys: pytest.CaptureFix
     publish.publish(tree.service, ROOT, actor="ann")
     was = publish.publication(tree.fact).model_copy(update={"commit": commit, "state": "merged"})
     facts.note(tree.service.store, FACT, text=was.model_dump_json())
-    facts.written(tree.service.store, FACT, github_id="4", url=URL)
+    facts.mark_written(tree.service.store, FACT, github_id="4", url=URL)
     assert main(["job", "publish", ROOT]) == 0
     assert "it is merged already" in capsys.readouterr().out
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from activities.runs.regular_files import write_private
 from activities.settings.home import Home
-from activities.settings.in_use import Change, File, Told
+from activities.settings.in_use import Change, File, SettingsInUse
 from activities.store.registry import host_rows
 from activities.store.waiting_rows import Counts
 from bridge.daemon import background
@@ -194,7 +194,7 @@ def test_status_fits_a_screen_of_80_by_24_and_lists_are_links(running: Home) -> 
 
 
 def test_settings_that_changed_are_told_briefly_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Told(file=File(path="/c", digest=None, read_at=1.0), values={})
+    read = SettingsInUse(file=File(path="/c", digest=None, read_at=1.0), values={})
     changed = tuple(Change(key=f"worker.k{number}", there="1", here=None) for number in range(5))
     found = [Process(name, 7, read, changed, "service daemon stop && service daemon start") for name in ("a", "b")]
     assert len(daemon.settings(found, whole=False)) == 14, "in a pipe all of it"

@@ -42,7 +42,7 @@ def service(home: Home) -> Iterator[Service]:
     seeds.write(made, seeds.task(), seeds.job(), seeds.job(LEG))
     seeds.repo(made)
     seeds.register(made)
-    ready.say(home.bridge_ready, made.reading.told(), "127.0.0.1:8791")
+    ready.say(home.bridge_ready, made.reading.in_use(), "127.0.0.1:8791")
     yield made
     made.store.dispose()
 

@@ -35,7 +35,7 @@ def service(home: Home) -> Service:
     made = Service(home)
     seeds.write(made, seeds.task(title="Limit it"), seeds.job())
     github_seeds.thread(made)
-    ready.say(home.github_ready, made.reading.told())
+    ready.say(home.github_ready, made.reading.in_use())
     return made
 
 
@@ -61,7 +61,7 @@ def test_the_status_tells_all_of_it(service: Service, capsys: pytest.CaptureFixt
     github_seeds.fact(service, "pushed", number=0, kind="publish", state=facts.PUSH)
     github_seeds.failed(service, "failed")
     threads.take_comments(store, [CommentRow(1, SHOP, 7, "ann", now - 60)])
-    threads.acted(store, 1, threads.REFUSED, "no round is open")
+    threads.settle_comment(store, 1, threads.REFUSED, "no round is open")
     assert main(["github", "status"]) == 0
     shown = re.sub(r"\d+s ago", "0s ago", capsys.readouterr().out)
     for words in (
@@ -143,7 +143,7 @@ def test_a_sync_without_the_process_is_refused_and_changes_nothing(
     github_seeds.failed(service, "one")
     assert main(["github", "sync", "--retry"]) == 5
     assert "service daemon status" in capsys.readouterr().err
-    assert [each.fact_id for each in facts.failed(service.store)] == ["one"]
+    assert [each.fact_id for each in facts.failures(service.store)] == ["one"]
 
 
 def test_a_repository_of_which_nothing_is_read_is_said(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,7 +164,7 @@ def test_what_failed_is_tried_again_or_left(service: Service, capsys: pytest.Cap
     assert (first.state, first.attempts) == (facts.OPEN, 0)
     assert main(["github", "sync", "--drop"]) == 0
     assert "1 that had failed: dropped" in capsys.readouterr().out
-    assert facts.failed(service.store) == []
+    assert facts.failures(service.store) == []
     assert main(["github", "sync", "--drop", "--retry"]) == 2
 
 

@@ -177,7 +177,7 @@ def service(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     made = Service(home)
-    ready.say(home.bridge_ready, made.reading.told(), "127.0.0.1:8791")
+    ready.say(home.bridge_ready, made.reading.in_use(), "127.0.0.1:8791")
     hostile.sow(made, tmp_path)
     sow_more(made)
     made.store.dispose()
@@ -209,8 +209,8 @@ def sow_more(service: Service) -> None:
     account.note_reading(store, github_seeds.SHOP, error=EVIL)
     github_seeds.failed(service, "failed", EVIL)
     threads.take_comments(store, [CommentRow(1, github_seeds.SHOP, 7, SEEN, 1.0)])
-    threads.acted(store, 1, threads.REFUSED, EVIL)
-    outbox.attempted(store, f"{BLOCKED}-e7", "webhook", EVIL)
+    threads.settle_comment(store, 1, threads.REFUSED, EVIL)
+    outbox.record_try(store, f"{BLOCKED}-e7", "webhook", EVIL)
     with store.begin() as connection:
         connection.execute(update(schema.jobs).where(schema.jobs.c.job_id == ROOT).values(preflight_failed=EVIL))
 

@@ -9,7 +9,7 @@ import pytest
 
 from activities.settings.home import Home
 from activities.store import run_rows
-from activities.store.run_rows import Begun
+from activities.store.run_rows import RunStart
 from bridge.http.app import create_app
 from bridge.operations.jobs.views import Tree
 from bridge.operations.service import Service
@@ -44,7 +44,7 @@ def service(home: Home, guessed: bool) -> Iterator[Service]:
     first = first_rows(an_input())
     over = {"state": RunState.SUCCEEDED, "revision": 1, "tokens": 1_001, "cost_usd": 0.75, "price_assumed": guessed}
     rows = RunRecords(run=first.run.model_copy(update=over))
-    run_rows.write(service.store, rows, Begun("name: nightly", {}))
+    run_rows.write(service.store, rows, RunStart("name: nightly", {}))
     yield service
     service.store.dispose()
 

@@ -13,8 +13,8 @@ from temporalio.worker import Replayer, WorkflowRunner
 from temporalio.worker._workflow import _WorkflowWorker
 
 from activities.sealing import seal_check
-from activities.sealing.converter import bound_to, sealed, seals_of
-from activities.sealing.seal_check import gated
+from activities.sealing.converter import binding_of, sealing_converter, seals_of
+from activities.sealing.seal_check import with_gate
 from bridge.daemon.server import GO_MEMORY, TUNING, find_program
 from tests.keys import KEY
 from tests.waiting import PATIENCE
@@ -45,7 +45,7 @@ def unhurried(made: Callable[..., None]) -> Callable[..., None]:
 
 _WorkflowWorker.__init__ = unhurried(_WorkflowWorker.__init__)  # type: ignore[method-assign]
 
-SEALED = sealed(KEY)
+SEALED = sealing_converter(KEY)
 """The converter of every test's home."""
 PLAIN = pydantic_data_converter
 """A converter without a key, also that of recorded histories."""
@@ -82,7 +82,7 @@ def _is_foreign(client: Client, history: WorkflowHistory) -> bool:
     first, last = history.events[0], history.events[-1]
     if last.workflow_execution_failed_event_attributes.failure.application_failure_info.type == UNSEALED:
         return True
-    place = bound_to(WorkflowSerializationContext(client.namespace, history.workflow_id))
+    place = binding_of(WorkflowSerializationContext(client.namespace, history.workflow_id))
     begun, completed = (
         first.workflow_execution_started_event_attributes.input.payloads,
         last.workflow_execution_completed_event_attributes.result.payloads,
@@ -90,7 +90,7 @@ def _is_foreign(client: Client, history: WorkflowHistory) -> bool:
     try:
         for payload in (*begun, *completed):
             if seals := seals_of(client.data_converter):
-                seals.opened(payload, place)
+                seals.unseal(payload, place)
     except UnsealedError:
         return True
     return False
@@ -103,10 +103,10 @@ def speaking(client: Client, converter: DataConverter = PLAIN) -> Client:
 
 def runs(client: Client) -> WorkflowRunner:
     """Return the runner of a worker of this client."""
-    return gated(runner(), client.data_converter, seal_check.ended_by(client))
+    return with_gate(runner(), client.data_converter, seal_check.ender(client))
 
 
 def replayer(converter: DataConverter = PLAIN, by: WorkflowRunner | None = None) -> Replayer:
     """Return a replayer that continues histories as a worker would."""
-    checked = gated(by or runner(), converter, lambda info, why: None)
+    checked = with_gate(by or runner(), converter, lambda info, why: None)
     return Replayer(workflows=WORKFLOWS, workflow_runner=checked, data_converter=converter)

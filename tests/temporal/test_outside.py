@@ -15,7 +15,7 @@ from activities.ended_outside import OutsideWatch
 from activities.host import heartbeat
 from activities.host.context import Context
 from activities.sealing import seal_key
-from activities.sealing.converter import sealed
+from activities.sealing.converter import sealing_converter
 from activities.store import attempt_rows, event_rows, job_rows, outbox, round_rows, schema, writers
 from activities.store.leader import Chore, Leader
 from bridge.daemon.server import find_program
@@ -333,7 +333,7 @@ async def test_a_pipeline_run_that_was_terminated_ends_with_its_stages(host: Pip
 async def test_a_tree_whose_rows_are_of_another_course_is_told_once_to_write_them_all(host: PipelineHost) -> None:
     """Simulates a tree that was reset, and has nothing to write for a long time."""
 
-    def writer() -> writers.Writer:
+    def writer() -> writers.TreeWriter:
         with host.service.store.connect() as connection:
             row = writers.get(connection, root)
         assert row is not None
@@ -405,7 +405,7 @@ async def test_a_tree_begun_under_another_key_is_ended_and_says_how_to_begin_it_
         await until_state(host, root, TaskState.AWAITING_HUMAN)
     key = b"x" * seal_key.BYTES
     (host.service.home.root / seal_key.FILE).write_bytes(key)
-    host.client = speaking(host.client, sealed(key))
+    host.client = speaking(host.client, sealing_converter(key))
     async with host.working():
         with pytest.raises(RefusedError, match=r"under another seal\.key") as refused:
             await resume.resume(host.service, answer(root))
@@ -418,12 +418,12 @@ async def test_a_tree_begun_under_another_key_is_ended_and_says_how_to_begin_it_
 @pytest.mark.ruling("Q10")
 async def test_a_tree_that_waits_under_a_key_that_0_2_0_turned_goes_on(host: PipelineHost) -> None:
     home = host.service.home.root
-    host.client = speaking(host.client, sealed(home))
+    host.client = speaking(host.client, sealing_converter(home))
     async with host.working():
         root = await ask(host, "ask a person")
         await until_state(host, root, TaskState.AWAITING_HUMAN)
     turn(home)
-    host.client = speaking(host.client, sealed(home))
+    host.client = speaking(host.client, sealing_converter(home))
     with pytest.raises(RefusedError, match=f"{root} would end"):
         await asyncio.to_thread(seal_keys.replace, host.service)
     async with host.working():

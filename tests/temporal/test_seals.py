@@ -13,7 +13,7 @@ from temporalio.client import Client, WorkflowHistory, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
 from activities import ended_outside
-from activities.sealing.converter import sealed
+from activities.sealing.converter import sealing_converter
 from bridge.daemon.server import find_program
 from tests.keys import KEY
 from tests.temporal.books import Books
@@ -27,7 +27,7 @@ from workflows.temporal.delegation_tree import DelegationTree
 
 pytestmark = pytest.mark.ruling("N1")
 
-ENCRYPTED = sealed(KEY, encrypt=True)
+ENCRYPTED = sealing_converter(KEY, encrypt=True)
 LEGS = (delegation("a"), delegation("b", deps=("a",)))
 
 

@@ -17,7 +17,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
-from activities.sealing.converter import bound_to, seals_of
+from activities.sealing.converter import binding_of, seals_of
 from activities.settings.home import Home
 from bridge.daemon.server import find_program
 from bridge.operations.temporal import translate_errors
@@ -203,10 +203,10 @@ async def test_a_good_outcome_of_another_attempt_is_not_believed(client: Client,
             and b'"attempt"' in event.activity_task_completed_event_attributes.result.payloads[0].data
         )
         again = json.loads(copied.data) | {"attempt": 7, "decision": "approved", "state": "succeeded"}
-        place = bound_to(ActivitySerializationContext("default", None, "run_job", None, tree.id, None, False))
+        place = binding_of(ActivitySerializationContext("default", None, "run_job", None, tree.id, None, False))
         seals = seals_of(client.data_converter)
         assert seals is not None
-        sealed = seals.closed(payload(again).payload, place)
+        sealed = seals.seal(payload(again).payload, place)
     liar = LyingHost(lambda run: RawValue(sealed))
     start_again = TreeStart(input=an_input().model_copy(update={"root_job_id": tree.id}), host=queue)
     flows = runs(client)

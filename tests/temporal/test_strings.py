@@ -88,7 +88,7 @@ def unstorable(when: Any) -> Any:
 
     async def before_write(records: Records) -> None:
         if when(records):
-            permanent_errors.written(lambda: "\ud800".encode())
+            permanent_errors.write_or_refuse(lambda: "\ud800".encode())
 
     return before_write
 
@@ -202,7 +202,7 @@ class Forgetful(Host):
     async def keep_tree(self, state: TreeMemory) -> None:
         self.kept.append(state)
         self.tries.add(activity.info().attempt)
-        permanent_errors.written(lambda: "\ud800".encode())
+        permanent_errors.write_or_refuse(lambda: "\ud800".encode())
 
 
 @pytest.mark.ruling("D4")

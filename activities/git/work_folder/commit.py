@@ -15,7 +15,7 @@ from activities.git.work_folder import service_git_dir
 from activities.git.work_folder.service_git_dir import side_of
 from activities.git.work_folder.worktree_changes import WorktreeState, look
 from activities.git.work_folder.worktrees import Worktree
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from workflows.model.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def message(summary: str, trailers: Mapping[str, str]) -> str:
     """Build a commit message: a subject from the summary, the whole summary below it if it is longer, and trailers
     (ruling I1).
     """
-    text = " ".join(redacted(summary).split())
+    text = " ".join(redact_text(summary).split())
     subject = text if len(text) <= SUBJECT else f"{text[: SUBJECT - 1].rpartition(' ')[0] or text[: SUBJECT - 1]}…"
     body = [] if subject == text else ["\n".join(wrap(text[:BODY], SUBJECT))]
-    lines = (f"{name}: {' '.join(redacted(value).split())}" for name, value in trailers.items() if value)
+    lines = (f"{name}: {' '.join(redact_text(value).split())}" for name, value in trailers.items() if value)
     return "\n\n".join([subject, *body, "\n".join(lines)]) + "\n"
 
 

@@ -21,7 +21,7 @@ from activities.git.work_folder.service_git_dir import side_of
 from activities.git.work_folder.snapshot import FolderSnapshot, SnapshotLimits, snapshot
 from activities.git.work_folder.walk import clear_the_way
 from activities.git.work_folder.worktrees import Worktree
-from activities.redaction.redact import redacted, secrets_of
+from activities.redaction.redact import redact_text, secrets_of
 from workflows.policy.ci_files import is_ci_file
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def take(worktree: Worktree, job_id: str, attempt: int, *, to_branches: bool = F
             if last.made.commit or tree != str(base.tree_id):
                 trailers = {"Job": job_id, "Attempt": str(attempt)}
                 subject = message("Work in progress", trailers).rstrip("\n")
-                rows = (f"{LEFT_OUT}: {redacted(each)}" for each in left_out[:MOST_TOLD])
+                rows = (f"{LEFT_OUT}: {redact_text(each)}" for each in left_out[:MOST_TOLD])
                 who = signature()
                 text = "\n".join([subject, *rows]) + "\n"
                 commit = str(repository.create_commit(None, who, who, text, pygit2.Oid(hex=tree), [base.id]))

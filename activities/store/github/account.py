@@ -44,7 +44,7 @@ class Account:
     """True if it may not make check runs: the verdict is a commit status then."""
 
     @property
-    def refused(self) -> bool:
+    def is_refused(self) -> bool:
         """Return whether GitHub refuses the account."""
         return self.problem.startswith(REFUSED)
 
@@ -61,7 +61,7 @@ class Hour:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Polling:
     """The progress of reading a repository's comments."""
 
     github: str
@@ -96,7 +96,7 @@ def note(engine: Engine, **values: Any) -> None:
 
 def ask_anew(engine: Engine) -> None:
     """Unblock requests of an account that GitHub refused, because a person may have repaired it. Rate limits stay."""
-    if read(engine).refused:
+    if read(engine).is_refused:
         note(engine, blocked_until=None)
 
 
@@ -119,13 +119,13 @@ def hours(engine: Engine, since: float) -> list[Hour]:
     return [Hour(**row._mapping) for row in rows(engine, query)]
 
 
-def readings(engine: Engine) -> list[Reading]:
-    return [Reading(**row._mapping) for row in rows(engine, select(repos).order_by(repos.c.github))]
+def readings(engine: Engine) -> list[Polling]:
+    return [Polling(**row._mapping) for row in rows(engine, select(repos).order_by(repos.c.github))]
 
 
 def begin_reading(engine: Engine, github: str, since: float) -> None:
     """Start to read this repository's comments; no-op if they are being read already."""
-    insert_new(engine, repos, asdict(Reading(github, since)))
+    insert_new(engine, repos, asdict(Polling(github, since)))
 
 
 def note_reading(engine: Engine, github: str, **values: Any) -> None:

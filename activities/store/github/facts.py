@@ -114,7 +114,7 @@ def of_root(engine: Engine, root: str) -> list[FactRow]:
     return [FactRow(**row._mapping) for row in rows(engine, query)]
 
 
-def written(engine: Engine, fact_id: str, *, github_id: str = "", url: str = "", digest: str = "") -> None:
+def mark_written(engine: Engine, fact_id: str, *, github_id: str = "", url: str = "", digest: str = "") -> None:
     """Record that the fact is written."""
     values: dict[str, Any] = {"state": DONE, "done_at": time.time(), "digest": digest, "error": ""}
     values |= {"github_id": github_id} if github_id else {}
@@ -138,7 +138,7 @@ def waiting(engine: Engine) -> list[FactRow]:
     return [FactRow(**row._mapping) for row in rows(engine, query)]
 
 
-def failed(engine: Engine, github: str = "") -> list[FactRow]:
+def failures(engine: Engine, github: str = "") -> list[FactRow]:
     """Return the failed facts, which a person has to look at, of one repository or of all, in order."""
     query = select(table).where(table.c.state == FAILED, *([table.c.github == github] if github else ()))
     return [FactRow(**row._mapping) for row in rows(engine, query.order_by(table.c.at, table.c.fact_id))]
@@ -168,7 +168,7 @@ def examined_until(engine: Engine, before: float) -> None:
     write(engine, update(published).where(published.c.since < before).values(since=before))
 
 
-def unpublished(engine: Engine) -> list[Finished]:
+def to_publish(engine: Engine) -> list[Finished]:
     """Return trees that are done but not yet published, except those that a bound, a kill or a loop has ended."""
     wrote = exists().where(
         jobs.c.root_job_id == tasks.c.root_job_id,
@@ -180,14 +180,14 @@ def unpublished(engine: Engine) -> list[Finished]:
         events.c.root_job_id == tasks.c.root_job_id,
         events.c.kind == EventKind.DELEGATION_FINALIZE_ENQUEUED.value,
     )
-    told = exists().where(
+    declared = exists().where(
         table.c.root_job_id == tasks.c.root_job_id, table.c.fact_id == tasks.c.root_job_id + "-publish"
     )
     root = jobs.alias()
     query = select(tasks.c.root_job_id, tasks.c.task_id, tasks.c.repo, root.c.pull_request)
     query = query.join(published, published.c.repo == tasks.c.repo).join(root, root.c.job_id == tasks.c.root_job_id)
     query = query.where(tasks.c.state == TaskState.DONE.value, tasks.c.ended_at >= published.c.since)
-    query = query.where(wrote, ~cut_short, ~told)
+    query = query.where(wrote, ~cut_short, ~declared)
     return [Finished(**row._mapping) for row in rows(engine, query.order_by(tasks.c.ended_at))]
 
 

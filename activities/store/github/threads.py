@@ -92,10 +92,10 @@ def bind_new(engine: Engine, served: Collection[str] = ()) -> set[str]:
     return {row["github"] for row in new}
 
 
-def bind_published(engine: Engine, served: Collection[str] = ()) -> set[str]:
+def bind_pulls(engine: Engine, served: Collection[str] = ()) -> set[str]:
     """Bind trees without a thread whose work has become a pull request to that pull request."""
     alone = (jobs.c.pull_request.is_(None), jobs.c.issue.is_(None), table.c.root_job_id.is_(None))
-    query = _published().outerjoin(table, table.c.root_job_id == facts.c.root_job_id).where(*alone)
+    query = _pulls().outerjoin(table, table.c.root_job_id == facts.c.root_job_id).where(*alone)
     if served:
         query = query.where(jobs.c.repo.in_(served))
     with engine.begin() as connection:
@@ -106,14 +106,14 @@ def bind_published(engine: Engine, served: Collection[str] = ()) -> set[str]:
 
 def pulls_of(engine: Engine, thread: Thread) -> list[Thread]:
     """Return the pull requests that a tree's work was published as, apart from the thread the tree belongs to."""
-    query = _published().where(facts.c.root_job_id == thread.root_job_id)
+    query = _pulls().where(facts.c.root_job_id == thread.root_job_id)
     return [pull for pull in map(_of_pull, rows(engine, query)) if pull.number != thread.number]
 
 
-def discussed(engine: Engine, github: str, number: int) -> list[Thread]:
+def of_thread(engine: Engine, github: str, number: int) -> list[Thread]:
     """Return every tree that belongs to this thread, or whose work this pull request publishes, newest first."""
     bound = _read(engine, select(table).where(table.c.github == github, table.c.number == number))
-    query = _published().where(facts.c.github == github, facts.c.github_id == str(number))
+    query = _pulls().where(facts.c.github == github, facts.c.github_id == str(number))
     threads = {thread.root_job_id: thread for thread in (*map(_of_pull, rows(engine, query)), *bound)}
     return sorted(threads.values(), key=lambda thread: thread.bound_at, reverse=True)
 
@@ -123,7 +123,7 @@ def look_again(engine: Engine, root: str) -> None:
     write(engine, update(table).where(table.c.root_job_id == root).values(told_seq=-1))
 
 
-def _published() -> Select[tuple[object, ...]]:
+def _pulls() -> Select[tuple[object, ...]]:
     columns = (facts.c.root_job_id, jobs.c.repo, facts.c.github, facts.c.github_id, facts.c.at)
     query: Select[tuple[object, ...]] = select(*columns).join(jobs, jobs.c.job_id == facts.c.root_job_id)
     return query.where(facts.c.kind == "publish", facts.c.github_id.is_not(None), facts.c.github_id != "")
@@ -134,8 +134,8 @@ def _of_pull(row: Row[Any]) -> Thread:
 
 
 def get(engine: Engine, root: str) -> Thread | None:
-    found = _read(engine, select(table).where(table.c.root_job_id == root))
-    return found[0] if found else None
+    threads = _read(engine, select(table).where(table.c.root_job_id == root))
+    return threads[0] if threads else None
 
 
 def open_ones(engine: Engine) -> list[Thread]:
@@ -169,12 +169,12 @@ def untold(engine: Engine) -> list[Thread]:
     return _read(engine, query.where(last.c.seq > table.c.told_seq).order_by(table.c.bound_at))
 
 
-def told(engine: Engine, root: str, seq: int, *, over: bool) -> None:
+def advance(engine: Engine, root: str, seq: int, *, over: bool) -> None:
     """Advance the tree's event cursor to this event, whose facts are declared; `over`: expect no more events."""
     write(engine, update(table).where(table.c.root_job_id == root).values(told_seq=seq, over=over))
 
 
-def watched(engine: Engine, github: str = "") -> list[Thread]:
+def open_pulls(engine: Engine, github: str = "") -> list[Thread]:
     """Return trees of pull requests that are not known to be closed."""
     query = select(table).where(table.c.kind == "pull_request", table.c.closed.is_(False))
     return _read(engine, query.where(table.c.github == github) if github else query)
@@ -229,7 +229,7 @@ def reserve_job(engine: Engine, comment_id: int, job_id: str) -> str:
         return scalar(connection, select(comments.c.job_id).where(mine)) or job_id
 
 
-def acted(engine: Engine, comment_id: int, state: str, outcome: str, job_id: str | None = None) -> None:
+def settle_comment(engine: Engine, comment_id: int, state: str, outcome: str, job_id: str | None = None) -> None:
     """Record the outcome of a comment, which is final."""
     mine = (comments.c.comment_id == comment_id) & (comments.c.state == TAKEN)
     values = {"state": state, "outcome": outcome, "acted_at": time.time()} | ({"job_id": job_id} if job_id else {})

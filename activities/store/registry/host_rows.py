@@ -33,7 +33,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Host:
+class HostRow:
     """A host, as its worker and the orders to it have written its row."""
 
     name: str
@@ -157,11 +157,11 @@ def free(engine: Engine, name: str) -> None:
     write(engine, update(schema.hosts).where(schema.hosts.c.name == name).values(machine=""))
 
 
-def get(engine: Engine, name: str) -> Host | None:
+def get(engine: Engine, name: str) -> HostRow | None:
     """Return one host, without the number of its running jobs."""
     query = select(schema.hosts, clock().label("now")).where(schema.hosts.c.name == name)
     row = one(engine, query)
-    return Host(**row._mapping) if row else None
+    return HostRow(**row._mapping) if row else None
 
 
 def remove(engine: Engine, host: HostSeen) -> bool:
@@ -185,14 +185,14 @@ def open_jobs(engine: Engine, name: str) -> list[str]:
     return list(scalars(engine, query.order_by(jobs.c.queued_at, jobs.c.job_id)))
 
 
-def every(engine: Engine) -> list[Host]:
+def every(engine: Engine) -> list[HostRow]:
     """Return all hosts that were ever seen, by name."""
     table, jobs = schema.hosts, schema.jobs
     placed = select(host_of().label("host")).where(jobs.c.state == JobState.RUNNING).subquery()
     running = select(placed.c.host, func.count().label("running")).group_by(placed.c.host).subquery()
     query = select(table, func.coalesce(running.c.running, 0).label("running"), clock().label("now"))
     query = query.outerjoin(running, running.c.host == table.c.name).order_by(table.c.name)
-    return [Host(**row._mapping) for row in rows(engine, query)]
+    return [HostRow(**row._mapping) for row in rows(engine, query)]
 
 
 def of_trees(engine: Engine, roots: set[str]) -> dict[str, HostSeen]:

@@ -33,7 +33,7 @@ _BY_LENGTH = 1
 
 
 @dataclass(frozen=True)
-class Written:
+class NewMemory:
     """An entry to remember. Entries with equal agent, repository, key and content are one."""
 
     agent: str | None
@@ -58,14 +58,14 @@ class Sought:
     state: MemoryState | None = None
 
 
-def write(engine: Engine, written: Written, *, confirmed_by: str | None = None) -> Entry:
+def write(engine: Engine, new: NewMemory, *, confirmed_by: str | None = None) -> Entry:
     """Store an entry: pending, unless a person confirms it by writing it. An existing entry keeps its author."""
     with engine.begin() as connection:
-        insert_new(connection, schema.memory, _row(written))
+        insert_new(connection, schema.memory, _row(new))
         if confirmed_by:
             decided = _decision(MemoryState.CONFIRMED, confirmed_by)
-            queries.write(connection, decided.where(_memory.digest == written.digest))
-        [row] = rows(connection, select(schema.memory).where(_memory.digest == written.digest))
+            queries.write(connection, decided.where(_memory.digest == new.digest))
+        [row] = rows(connection, select(schema.memory).where(_memory.digest == new.digest))
     return _entry(row)
 
 
@@ -109,40 +109,40 @@ def recall(
         return []
     # Only letters and digits are left, and each word is quoted: both databases parse this alike.
     match = " OR ".join(f'"{word}"' for word in wanted)
-    found = _on_sqlite(match) if engine.dialect.name == "sqlite" else _on_postgresql(match)
+    matches = _on_sqlite(match) if engine.dialect.name == "sqlite" else _on_postgresql(match)
     if shared:
-        found = found.where(_memory.agent.is_(None))
+        matches = matches.where(_memory.agent.is_(None))
     if agent is not None:
-        found = found.where(_memory.agent.is_(None) | (_memory.agent == agent))
+        matches = matches.where(_memory.agent.is_(None) | (_memory.agent == agent))
     if repo is not None:
-        found = found.where(_memory.repo.is_(None) | (_memory.repo == repo))
+        matches = matches.where(_memory.repo.is_(None) | (_memory.repo == repo))
     order: tuple[ColumnElement[Any], ...] = (desc("score"), _memory.agent.is_(None), _memory.number.desc())
     # Read only the best entries whole: sorting needs numbers and scores only.
-    best = found.order_by(*order).limit(limit).subquery()
+    best = matches.order_by(*order).limit(limit).subquery()
     whole = select(schema.memory, best.c.score).join(best, best.c.number == _memory.number).order_by(*order)
-    return [Recalled(**_shown(row), score=row.score) for row in rows(engine, whole)]
+    return [Recalled(**_fields(row), score=row.score) for row in rows(engine, whole)]
 
 
 def _on_sqlite(match: str) -> Select[Any]:
     """Search the full-text index first, then join the rows; the index holds confirmed entries only."""
     score = -func.bm25(literal_column("memory_search"), _KEY_COUNTS, 1.0, type_=Double)
     index = table("memory_search", column("rowid"))
-    found = select(_memory.number, score.label("score")).join(index, index.c.rowid == _memory.number)
-    return found.where(literal_column("memory_search").op("MATCH")(match))
+    matches = select(_memory.number, score.label("score")).join(index, index.c.rowid == _memory.number)
+    return matches.where(literal_column("memory_search").op("MATCH")(match))
 
 
 def _on_postgresql(match: str) -> Select[Any]:
     index: ColumnElement[Any] = literal_column("memory_search")
     query = func.websearch_to_tsquery(literal_column("'memory_search'"), match)
-    found = select(_memory.number, func.ts_rank(index, query, _BY_LENGTH, type_=Double).label("score"))
-    return found.where(_memory.state == MemoryState.CONFIRMED, index.op("@@")(query))
+    matches = select(_memory.number, func.ts_rank(index, query, _BY_LENGTH, type_=Double).label("score"))
+    return matches.where(_memory.state == MemoryState.CONFIRMED, index.op("@@")(query))
 
 
-def _row(written: Written) -> dict[str, Any]:
-    return asdict(written) | {
-        "digest": written.digest,
-        "key_words": " ".join(words(written.key)),
-        "content_words": " ".join(words(written.content)),
+def _row(new: NewMemory) -> dict[str, Any]:
+    return asdict(new) | {
+        "digest": new.digest,
+        "key_words": " ".join(words(new.key)),
+        "content_words": " ".join(words(new.content)),
         "state": MemoryState.PENDING,
         "created_at": time.time(),
     }
@@ -154,10 +154,10 @@ def _decision(state: MemoryState, actor: str) -> Update:
 
 
 def _entry(row: Row[Any]) -> Entry:
-    return Entry(**_shown(row))
+    return Entry(**_fields(row))
 
 
-def _shown(row: Row[Any]) -> dict[str, Any]:
+def _fields(row: Row[Any]) -> dict[str, Any]:
     kept = row._mapping
     own = {name: kept[name] for name in Entry.model_fields if name in kept}
     return own | {"id": f"mem-{row.number}", "state": MemoryState(row.state)}

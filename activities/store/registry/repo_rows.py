@@ -100,7 +100,7 @@ def get(store: Database, name: str) -> Repo | None:
     return next(iter(_read(store, schema.repos.c.name == name)), None)
 
 
-def registered(engine: Engine, name: str) -> Repo:
+def must_get(engine: Engine, name: str) -> Repo:
     """Return a repository; raise with the command to type if it is not registered."""
     repo = get(engine, name)
     if repo is None:

@@ -13,7 +13,7 @@ artifacts = Table(
     Column("body", LargeBinary),
     Column("used_at", Double, nullable=False, index=True),
 )
-"""`body` is the first part of the content; NULL if the content is in the object store."""
+"""`body` is the first part of the content; NULL in a row of a release that had object stores."""
 
 artifact_parts = Table(
     "artifact_parts",

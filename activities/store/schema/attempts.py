@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, BigInteger, Column, Double, Index, Integer, String, Table
 
-from activities.store.schema.columns import TOKENS, Path, Text, metadata, of
+from activities.store.schema.columns import TOKENS, CleanText, Path, metadata, of
 
 claims = Table(
     "claims",
@@ -23,7 +23,7 @@ attempts = Table(
     Column("host", String(200), nullable=False),
     Column("run_dir", Path, nullable=False),
     Column("worktree", Path),
-    Column("branch", Text),
+    Column("branch", CleanText),
     Column("base_sha", String(64)),
     Column("given", JSON(none_as_null=True)),
     Column("started_at", Double, nullable=False),
@@ -41,7 +41,7 @@ moves = Table(
     Column("job_id", String(80), primary_key=True),
     Column("attempt", Integer, primary_key=True),
     Column("host", String(200), nullable=False),
-    Column("reason", Text, nullable=False),
+    Column("reason", CleanText, nullable=False),
     Column("at", Double, nullable=False),
     Column("kept", String(400)),
     Index("moves_by_host", "host", "kept"),
@@ -69,7 +69,7 @@ deferrals = Table(
     Column("number", Integer, primary_key=True),
     Column("runtime", String(32), nullable=False),
     Column("kind", String(20), nullable=False),
-    Column("message", Text, nullable=False),
+    Column("message", CleanText, nullable=False),
     Column("at", Double, nullable=False),
     Column("until", Double, nullable=False),
     Column("input_tokens", TOKENS, nullable=False),

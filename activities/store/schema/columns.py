@@ -6,7 +6,7 @@ import sqlalchemy
 from sqlalchemy import JSON, BigInteger, Integer, MetaData
 from sqlalchemy.types import TypeDecorator
 
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from workflows.contract.size_limits import BOUNDS
 
 metadata = MetaData()
@@ -17,14 +17,14 @@ Path = sqlalchemy.Text
 TOKENS = BigInteger().with_variant(Integer(), "sqlite")  # SQLite's integers have 64 bits
 
 
-class Text(TypeDecorator[str]):
+class CleanText(TypeDecorator[str]):
     """Text from which secrets are removed whenever it is written (ruling N7)."""
 
     impl = sqlalchemy.Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: object) -> str | None:
-        return value if value is None else redacted(value)
+        return value if value is None else redact_text(value)
 
 
 class String(TypeDecorator[str]):
@@ -38,7 +38,7 @@ class String(TypeDecorator[str]):
         self.length = length
 
     def process_bind_param(self, value: str | None, dialect: object) -> str | None:
-        clean = value if value is None else redacted(value)
+        clean = value if value is None else redact_text(value)
         return clean if clean is None or clean == value else clean[: self.length]
 
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import CheckConstraint, Column, Double, Index, Integer, String, Table
 
-from activities.store.schema.columns import Names, Text, metadata, of
+from activities.store.schema.columns import CleanText, Names, metadata, of
 
 hosts = Table(
     "hosts",
@@ -13,17 +13,17 @@ hosts = Table(
     Column("started_at", Double, nullable=False),
     Column("seen_at", Double, nullable=False),
     Column("stopped_at", Double),
-    Column("held", Text, nullable=False, server_default=""),
+    Column("held", CleanText, nullable=False, server_default=""),
     Column("machine", String(64), nullable=False, server_default=""),
     Column("key", String(64), nullable=False, server_default=""),
     Column("labels", Names, nullable=False, server_default="[]"),
-    Column("address", Text, nullable=False, server_default=""),
+    Column("address", CleanText, nullable=False, server_default=""),
     Column("taken", Integer, nullable=False, server_default="0"),
     Column("draining_at", Double),
     Column("lost_at", Double),
     Column("keys", Names, nullable=False, server_default="[]"),
     Column("placed", Integer, nullable=False, server_default="0"),
-    Column("pool", Text, nullable=False, server_default=""),
+    Column("pool", CleanText, nullable=False, server_default=""),
     Column("lot", Double, nullable=False, server_default="0"),
     Index("hosts_by_pool", "pool", "lot"),
 )

@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer, String, Table, false
 
-from activities.store.schema.columns import Text, metadata, of, only
+from activities.store.schema.columns import CleanText, metadata, of, only
 
 REFUSED = "the account of [github] is refused"
 """Prefix of an account's `problem` that only a person can mend."""
@@ -34,16 +34,16 @@ github_facts = Table(
     Column("github", String(200), nullable=False),
     Column("number", Integer, nullable=False),
     Column("subject", String(120), nullable=False),
-    Column("text", Text, nullable=False),
+    Column("text", CleanText, nullable=False),
     Column("state", String(12), nullable=False),
     Column("host", String(200), nullable=False),
     Column("at", Double, nullable=False),
     Column("next_at", Double, nullable=False),
     Column("attempts", Integer, nullable=False),
-    Column("error", Text, nullable=False),
+    Column("error", CleanText, nullable=False),
     Column("done_at", Double),
     Column("github_id", String(40)),
-    Column("url", Text, nullable=False),
+    Column("url", CleanText, nullable=False),
     Column("digest", String(64), nullable=False),
     Column("revision", Integer, nullable=False),
     Index("github_facts_open", "next_at", **only("state = 'open'")),
@@ -63,7 +63,7 @@ github_comments = Table(
     Column("author", String(200), nullable=False),
     Column("created_at", Double, nullable=False),
     Column("state", String(12), nullable=False),
-    Column("outcome", Text, nullable=False),
+    Column("outcome", CleanText, nullable=False),
     Column("job_id", String(80)),
     Column("at", Double, nullable=False),
     Column("acted_at", Double),
@@ -81,7 +81,7 @@ github_repos = Table(
     Column("next_at", Double, nullable=False),
     Column("wanted_at", Double, nullable=False),
     Column("default_branch", String(255), nullable=False),
-    Column("error", Text, nullable=False),
+    Column("error", CleanText, nullable=False),
 )
 """The progress of reading a repository's comments, and the time of the next poll."""
 
@@ -89,10 +89,10 @@ github_pages = Table(
     "github_pages",
     metadata,
     Column("url", String(600), primary_key=True),
-    Column("etag", Text),
-    Column("last_modified", Text),
+    Column("etag", CleanText),
+    Column("last_modified", CleanText),
     Column("data", JSON, nullable=False),
-    Column("more", Text),
+    Column("more", CleanText),
     Column("at", Double, nullable=False),
 )
 """Cached answers, which GitHub need not send again unless they changed."""
@@ -129,7 +129,7 @@ github_account = Table(
     Column("blocked_until", Double),
     Column("failing_since", Double),
     Column("failures", Integer, nullable=False),
-    Column("problem", Text, nullable=False),
+    Column("problem", CleanText, nullable=False),
     Column("wrote_at", Double, nullable=False),
     Column("checks_refused", Boolean, nullable=False),
 )

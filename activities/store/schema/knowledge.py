@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, Double, Index, Integer, Table
 
-from activities.store.schema.columns import String, Text, metadata, of
+from activities.store.schema.columns import CleanText, String, metadata, of
 
 memory = Table(
     "memory",
@@ -11,10 +11,10 @@ memory = Table(
     Column("digest", String(64), nullable=False, unique=True),
     Column("agent", String(200)),
     Column("repo", of("repo")),
-    Column("key", Text, nullable=False),
-    Column("content", Text, nullable=False),
-    Column("key_words", Text, nullable=False),
-    Column("content_words", Text, nullable=False),
+    Column("key", CleanText, nullable=False),
+    Column("content", CleanText, nullable=False),
+    Column("key_words", CleanText, nullable=False),
+    Column("content_words", CleanText, nullable=False),
     Column("state", String(20), nullable=False),
     Column("author", String(200), nullable=False),
     Column("job_id", String(80)),

@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, Column, Double, ForeignKey, Index, Integer, String, Table
 
-from activities.store.schema.columns import Text, metadata, of, only
+from activities.store.schema.columns import CleanText, metadata, of, only
 
 rounds = Table(
     "rounds",
@@ -25,8 +25,8 @@ rounds = Table(
     Column("expires_at", Double, nullable=False),
     Column("end", String(20)),
     Column("closed_at", Double),
-    Column("closed", Text, nullable=False),
-    Column("said", Text, nullable=False),
+    Column("closed", CleanText, nullable=False),
+    Column("said", CleanText, nullable=False),
     Index("rounds_by_root", "root_job_id"),
     Index("rounds_open", "closed_at", "opened_at"),
 )
@@ -38,7 +38,7 @@ notifications = Table(
     Column("root_job_id", String(80), nullable=False),
     Column("job_id", String(80), nullable=False),
     Column("kind", String(64), nullable=False),
-    Column("message", Text, nullable=False),
+    Column("message", CleanText, nullable=False),
     Column("at", Double, nullable=False),
 )
 
@@ -54,7 +54,7 @@ deliveries = Table(
     Column("channel", String(20), primary_key=True),
     Column("attempts", Integer, nullable=False),
     Column("delivered_at", Double),
-    Column("error", Text, nullable=False),
+    Column("error", CleanText, nullable=False),
     Index("deliveries_open", "notification_id", **only("delivered_at IS NULL")),
 )
 
@@ -68,7 +68,7 @@ reviews = Table(
     Column("workflow", of("label"), nullable=False),
     Column("opened_at", Double, nullable=False),
     Column("closed_at", Double),
-    Column("verdict", Text),
+    Column("verdict", CleanText),
     Index("reviews_by_pull_request", "pull_request"),
 )
 
@@ -78,7 +78,7 @@ review_notes = Table(
     Column("review_id", String(80), ForeignKey("reviews.review_id"), primary_key=True),
     Column("seq", Integer, primary_key=True),
     Column("author", of("author"), nullable=False),
-    Column("text", Text, nullable=False),
+    Column("text", CleanText, nullable=False),
     Column("at", Double, nullable=False),
 )
 

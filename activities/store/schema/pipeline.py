@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, Boolean, Column, Double, ForeignKey, Index, Integer, String, Table, false
 
-from activities.store.schema.columns import TOKENS, Text, metadata, of
+from activities.store.schema.columns import TOKENS, CleanText, metadata, of
 
 pipelines = Table(
     "pipelines",
@@ -12,7 +12,7 @@ pipelines = Table(
     Column("enabled", Boolean, nullable=False),
     Column("scheduled", Boolean, nullable=False),
     Column("format", String(8), nullable=False),
-    Column("definition", Text, nullable=False),
+    Column("definition", CleanText, nullable=False),
     Column("digest", String(64), nullable=False),
     Column("added_at", Double, nullable=False),
     Column("updated_at", Double, nullable=False),
@@ -25,10 +25,10 @@ pipeline_runs = Table(
     Column("pipeline", of("id"), nullable=False),
     Column("repo", of("repo"), nullable=False),
     Column("trigger", String(20), nullable=False),
-    Column("definition", Text, nullable=False),
+    Column("definition", CleanText, nullable=False),
     Column("payload", JSON, nullable=False),
     Column("state", String(20), nullable=False),
-    Column("reason", Text, nullable=False),
+    Column("reason", CleanText, nullable=False),
     Column("halt_stage", of("id")),
     Column("revision", Integer, nullable=False),
     Column("started_at", Double, nullable=False),
@@ -51,12 +51,12 @@ pipeline_stages = Table(
     Column("kind", String(8), nullable=False),
     Column("needs", JSON, nullable=False),
     Column("state", String(20), nullable=False),
-    Column("reason", Text, nullable=False),
+    Column("reason", CleanText, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("job_id", String(80)),
     Column("decision", String(20)),
-    Column("summary", Text, nullable=False),
+    Column("summary", CleanText, nullable=False),
     Column("started_at", Double),
     Column("finished_at", Double),
     Column("tokens", TOKENS, nullable=False),

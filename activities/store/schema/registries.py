@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, Column, Double, ForeignKey, String, Table
 
-from activities.store.schema.columns import Names, Path, Text, metadata, of
+from activities.store.schema.columns import CleanText, Names, Path, metadata, of
 
 repos = Table(
     "repos",
@@ -36,8 +36,8 @@ agents = Table(
     Column("command", JSON, nullable=False),
     Column("model", of("model")),
     Column("effort", of("effort")),
-    Column("template", Text),
-    Column("role", Text),
+    Column("template", CleanText),
+    Column("role", CleanText),
     Column("capabilities", JSON, nullable=False),
     Column("autonomy_policy", String(32), nullable=False),
     Column("session", String(16), nullable=False, server_default="fresh"),

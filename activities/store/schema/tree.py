@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, Boolean, Column, Double, Index, Integer, String, Table
 
-from activities.store.schema.columns import TOKENS, Text, metadata, of, only
+from activities.store.schema.columns import TOKENS, CleanText, metadata, of, only
 
 tasks = Table(
     "tasks",
@@ -10,11 +10,11 @@ tasks = Table(
     Column("task_id", String(80), primary_key=True),
     Column("root_job_id", String(80), nullable=False, unique=True),
     Column("repo", of("repo"), nullable=False),
-    Column("title", Text, nullable=False),
+    Column("title", CleanText, nullable=False),
     Column("state", String(20), nullable=False),
     Column("revision", Integer, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("next", Text, nullable=False),
+    Column("reason", CleanText, nullable=False),
+    Column("next", CleanText, nullable=False),
     Column("waits_for", String(20), nullable=False),
     Column("to_retry", String(80), nullable=False),
     Column("opened_at", Double, nullable=False),
@@ -46,15 +46,15 @@ jobs = Table(
     Column("revision", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("moves", Integer, nullable=False, server_default="0"),
-    Column("reason", Text, nullable=False),
-    Column("next", Text, nullable=False),
+    Column("reason", CleanText, nullable=False),
+    Column("next", CleanText, nullable=False),
     Column("waits_for", String(20), nullable=False),
     Column("decision", String(20)),
-    Column("summary", Text, nullable=False),
+    Column("summary", CleanText, nullable=False),
     Column("model", of("model")),
     Column("effort", of("effort")),
     Column("phase", of("phase")),
-    Column("branch", Text),
+    Column("branch", CleanText),
     Column("head_sha", String(64)),
     Column("pull_request", Integer),
     Column("issue", Integer),
@@ -66,7 +66,7 @@ jobs = Table(
     Column("queued_at", Double, nullable=False),
     Column("started_at", Double),
     Column("ended_at", Double),
-    Column("preflight_failed", Text),
+    Column("preflight_failed", CleanText),
     Index("jobs_by_root", "root_job_id"),
     Index("jobs_by_time", "queued_at", "job_id", "root_job_id", "agent", "delegation_id"),  # covers searches
     Index("jobs_by_state", "state", "queued_at"),
@@ -85,7 +85,7 @@ events = Table(
     Column("root_job_id", String(80), nullable=False),
     Column("kind", String(64), nullable=False),
     Column("at", Double, nullable=False),
-    Column("message", Text, nullable=False),
+    Column("message", CleanText, nullable=False),
     Column("data", JSON, nullable=False),
     Index("events_by_root", "root_job_id", "seq", unique=True),
     Index("events_by_kind", "kind", "at"),

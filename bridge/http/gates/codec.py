@@ -95,7 +95,7 @@ class CodecGate:
         """Decrypt the payloads; return those unchanged that are not encrypted, or encrypted with another key."""
         for payload in payloads:
             try:
-                yield self._seals.decrypted(payload)
+                yield self._seals.decrypt(payload)
             except UnsealedError:
                 yield payload
 

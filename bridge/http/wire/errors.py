@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from activities.redaction.redact import redacted, redacted_begin
+from activities.redaction.redact import redact_begin, redact_text
 from bridge.http.wire.call import Scope, call_of
 from workflows.contract.faults import SHOWN, did_you_mean, first
 from workflows.contract.storable import short_line
@@ -166,7 +166,7 @@ def as_ours(error: Exception, scope: Scope) -> ServiceError:
     An unexpected exception is our fault: its details go to the log only.
     """
     ours = _as_ours(error, scope)
-    ours.message, ours.hint = redacted_begin(ours.message, LONGEST), redacted(ours.hint)
+    ours.message, ours.hint = redact_begin(ours.message, LONGEST), redact_text(ours.hint)
     return ours
 
 

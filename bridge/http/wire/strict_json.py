@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any, NoReturn
 
 from activities.redaction.kept_secrets import without_words
-from activities.redaction.redact import mapped
+from activities.redaction.redact import map_texts
 from bridge.http.wire.errors import InvalidJsonError
 
 DEPTH = 64
@@ -38,7 +38,7 @@ def decode(body: bytes) -> Any:
     except RecursionError:
         raise _too_deep() from None
     _check(value)
-    return mapped(value, without_words)
+    return map_texts(value, without_words)
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

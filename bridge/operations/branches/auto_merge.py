@@ -87,7 +87,7 @@ def _is_handled(service: Service, tree: Branches) -> bool:
     """Return whether the tree needs no automatic merge: all its line is merged, or a person has dropped one of its
     branches.
     """
-    events = branch_rows.recorded(service.store, tree.root_job_id)
+    events = branch_rows.events_of(service.store, tree.root_job_id)
     merged = {event.branch for kind, _, event in events if kind is BranchEventKind.MERGED}
     dropped = any(kind is BranchEventKind.DROPPED for kind, _, _ in events)
     return dropped or all(leg.branch in merged for leg in task_line.on_line(tree))

@@ -113,7 +113,7 @@ def checkout(service: Service, name: str, typed: str) -> Repo:
 
     The command is the one that was typed, to be run on the host of the checkout if this is another host.
     """
-    repo = repo_rows.registered(service.store, name)
+    repo = repo_rows.must_get(service.store, name)
     repo.refuse_elsewhere(service.settings.host, typed)
     try:
         common_directory(checkouts.path_of(service, repo))
@@ -168,7 +168,7 @@ def of_tree(
 
 def with_work(service: Service, job: JobRecord) -> Path:
     """Return where the repository is, with the last commit of a job, which is fetched if it is missing here."""
-    repo = repo_rows.registered(service.store, job.repo)
+    repo = repo_rows.must_get(service.store, job.repo)
     here = checkouts.is_made(service, repo) and git_branches.commit(
         checkouts.path_of(service, repo), job.head_sha or ""
     )
@@ -179,7 +179,7 @@ def with_work(service: Service, job: JobRecord) -> Path:
 
 def _fetch(service: Service, tree: Tree, typed: str, *, fresh: bool) -> tuple[Repo, str]:
     """Return the repository with the work of a tree, and why that may be out of date."""
-    repo, stale = repo_rows.registered(service.store, tree.task.repo), None
+    repo, stale = repo_rows.must_get(service.store, tree.task.repo), None
     if fresh:
         hub_work.fetch(service, repo, tree)
     elif (stale := hub_work.look(service, repo, tree)) and not checkouts.is_made(service, repo):
@@ -204,7 +204,7 @@ class _BranchReader:
     def __init__(self, service: Service, tree: Tree, repo: Path | None, head: str | None) -> None:
         self._service, self._repo, self._head = service, repo, head
         self._objections = Objections(service, tree.jobs)
-        events = branch_rows.recorded(service.store, tree.task.root_job_id)
+        events = branch_rows.events_of(service.store, tree.task.root_job_id)
         self._merged = {(event.branch, event.head_sha) for kind, _, event in events if event.merged}
         self._dropped = {event.branch for kind, _, event in events if kind is BranchEventKind.DROPPED}
 

@@ -16,7 +16,7 @@ from activities.git.merges.task_line import draw
 from activities.git.work_folder import worktrees
 from activities.git.work_folder.worktree_changes import capture_diff
 from activities.host.helper_process import apart
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.store import attempt_rows
 from bridge.operations.branches import branches, task_line
 from bridge.operations.jobs import jobs
@@ -121,7 +121,7 @@ def of_job(service: Service, job_id: str) -> JobDiff:
         if worktree is None:
             raise NotFoundError(f"{job_id} is {job.state} and has no worktree here", f"service job show {job_id}")
         diff = apart(DIFF_SECONDS, capture_diff, worktree)
-        return JobDiff(job_id, "worktree", text=redacted(diff.text) + ("\n[cut here]\n" if diff.cut else ""))
+        return JobDiff(job_id, "worktree", text=redact_text(diff.text) + ("\n[cut here]\n" if diff.cut else ""))
     if job.head_sha and job.branch:
         repo, head = branches.with_work(service, job), job.head_sha
         run = next((run for run in reversed(runs) if run.branch == job.branch), None)

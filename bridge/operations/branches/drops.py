@@ -204,7 +204,7 @@ def _refuse_in_use(path: Path, branch: str) -> None:
 
 def _remove(service: Service, tree: Branches, legs: Sequence[LegBranch], head: str | None, actor: str) -> list[Dropped]:
     """Remove the branches of these legs, and the task's with its head: at the hub first, as other hosts fetch there."""
-    path, repo = Path(tree.path), repo_rows.registered(service.store, tree.repo)
+    path, repo = Path(tree.path), repo_rows.must_get(service.store, tree.repo)
     dropping = [(leg.job_id, leg.branch, leg.head_sha or "", leg.state is not BranchState.UNMERGED) for leg in legs]
     dropping += [(tree.root_job_id, tree.task_branch, head, False)] if head else []
     gone = list[Dropped]()

@@ -88,7 +88,7 @@ def _known_commits(job: JobRecord, given: Given) -> tuple[str, ...]:
 
 def _later(service: Service, root: str, repo: Path, head: Head) -> LaterReview | None:
     """Return the last review that was asked for of what the tree's reviews have not seen, with its verdict."""
-    events = branch_rows.recorded(service.store, root)
+    events = branch_rows.events_of(service.store, root)
     reviews = [event for kind, _, event in events if kind is BranchEventKind.REVIEW_ASKED]
     if not reviews:
         return None

@@ -250,7 +250,7 @@ def _merge(service: Service, tree: Branches, legs: Sequence[LegBranch], parts: S
     if tree.head is None and not parts:
         return None
     path = Path(tree.path)
-    at_hub = hub_work.branch_of(service, repo_rows.registered(service.store, tree.repo), tree.task_branch)
+    at_hub = hub_work.branch_of(service, repo_rows.must_get(service.store, tree.repo), tree.task_branch)
     try:
         start = tree.head or tree.base or next((leg.base_sha or leg.head_sha for leg in legs), None) or ""
         return merge_all(path, tree.task_branch, start, parts, at_hub)

@@ -85,7 +85,7 @@ def publish(service: Service, job_id: str, *, actor: str, base: str | None = Non
         *(fact_id, FactKind.PUBLISH, job.root_job_id, repo.github, job.pull_request or 0, work.branch),
         text=wanted.model_dump_json(),
         state=facts.PUSH,
-        host=repo.host if service.settings.github.configured or not repo.remote else "",  # any that has the account
+        host=repo.host if service.settings.github.is_configured or not repo.remote else "",  # any that has the account
     )
     known = facts.get(service.store, fact_id)
     if known is None:
@@ -112,8 +112,8 @@ def served_repo(service: Service, name: str) -> Repo:
     """Return the registered repository if the service can write its pull requests; else raise, with the command to
     type.
     """
-    settings, repo = service.settings.github, checkouts.seen_here(service, repo_rows.registered(service.store, name))
-    if not settings.configured and not (repo.remote and _is_served_elsewhere(service)):
+    settings, repo = service.settings.github, checkouts.seen_here(service, repo_rows.must_get(service.store, name))
+    if not settings.is_configured and not (repo.remote and _is_served_elsewhere(service)):
         message = f"GitHub is not set up: {service.home.config} has no [github] with an account"
         raise RefusedError(message, "set [github].token_env there, then: service config check")
     binding_words.check_github(repo.name, repo.path, repo.github)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from activities.settings import ready
 from activities.store import job_rows
 from activities.store.github import account, facts, threads
-from activities.store.github.account import Account, Hour, Reading
+from activities.store.github.account import Account, Hour, Polling
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import CommentRow, Thread
 from activities.store.registry import repo_rows
@@ -47,7 +47,7 @@ class Requests:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepoStatus(Reading):
+class RepoStatus(Polling):
     """A repository that the service reads, or has read."""
 
     requests: Requests
@@ -85,7 +85,7 @@ class AccountStatus:
 
 def require(service: Service) -> None:
     """Raise if no account is set up, with the commands that set one up."""
-    if not service.settings.github.configured:
+    if not service.settings.github.is_configured:
         how = f"set [github].token_env in {service.home.config}, export that variable"
         raise RefusedError(
             "no GitHub account is set up: nothing is read or written there",
@@ -117,7 +117,7 @@ def status(service: Service) -> AccountStatus:
         ),
         threads=tuple(OpenThread(**asdict(each), title=titles.get(each.root_job_id, "")) for each in bound),
         waiting=tuple(facts.waiting(store)),
-        failed=tuple(facts.failed(store)),
+        failed=tuple(facts.failures(store)),
         commands=tuple(threads.latest_comments(store, LATEST)),
         webhook=bool(service.settings.github.webhook_secret_env),
         delivery=account.last_delivery(store),
@@ -145,7 +145,7 @@ class Trouble:
 def troubles(service: Service, keys: Collection[str]) -> dict[str, Trouble]:
     """Return those of the problems that have these keys: `OWNER/NAME#NUMBER`, or the account's."""
     failed: dict[str, list[FactRow]] = {}
-    for fact in facts.failed(service.store):
+    for fact in facts.failures(service.store):
         failed.setdefault(f"{fact.github}#{fact.number}", []).append(fact)
     by_key = {key: _unwritten(rows) for key, rows in failed.items() if key in keys}
     return by_key | ({ACCOUNT: _outage(service)} if ACCOUNT in keys else {})
@@ -164,7 +164,7 @@ def _unwritten(rows: list[FactRow]) -> Trouble:
 def _outage(service: Service) -> Trouble:
     known = account.read(service.store)
     since = clock(known.failing_since) if known.failing_since else "a while"
-    ways = ("service doctor", "service github sync") if known.refused else (STATUS, "service doctor")
+    ways = ("service doctor", "service github sync") if known.is_refused else (STATUS, "service doctor")
     return Trouble(ACCOUNT, f"{known.problem or 'GitHub gives no answer'}; since {since}", ways)
 
 
@@ -172,9 +172,9 @@ def _outage(service: Service) -> Trouble:
 class Synced:
     """The result of a synchronization."""
 
-    looked: tuple[Reading, ...]
+    looked: tuple[Polling, ...]
     """The repositories that were polled."""
-    late: tuple[Reading, ...]
+    late: tuple[Polling, ...]
     """The repositories that were not polled in time."""
     tried: int
     """The number of failed requests that are tried again or, with `drop`, given up."""
@@ -235,7 +235,7 @@ def _github_name(service: Service, name: str) -> str:
 
 def _again(service: Service, github: str, *, drop: bool) -> int:
     """Re-open failed writes, or give them up with `drop`; return their number."""
-    failed = facts.failed(service.store, github)
+    failed = facts.failures(service.store, github)
     for fact in failed:
         facts.drop(service.store, fact.fact_id) if drop else facts.again(service.store, fact.fact_id)
     return len(failed)

@@ -42,7 +42,7 @@ def of_interest(service: Service) -> set[str]:
     if "retry" in service.settings.github.commands:
         polled |= {each.github for each in threads.blocked_ones(service.store)}
     if service.settings.github.check:
-        polled |= {each.github for each in threads.watched(service.store)}
+        polled |= {each.github for each in threads.open_pulls(service.store)}
     return polled
 
 
@@ -59,7 +59,7 @@ class WebhookDelivery:
 def secret(service: Service, environ: Mapping[str, str]) -> str:
     """Return the webhook's secret; empty if no account or no secret is set up."""
     wanted = service.settings.github
-    return environ.get(wanted.webhook_secret_env, "").strip() if wanted.configured else ""
+    return environ.get(wanted.webhook_secret_env, "").strip() if wanted.is_configured else ""
 
 
 def take(service: Service, delivery: WebhookDelivery) -> str:

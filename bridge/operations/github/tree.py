@@ -38,7 +38,7 @@ def bound_tree(service: Service, root: str) -> BoundTree | None:
         owner=repo.github.partition("/")[0] if repo else "",
         dashboard=service.settings.bridge.url,
         merged=frozenset(
-            event.branch for kind, _, event in branch_rows.recorded(store, root) if kind is BranchEventKind.MERGED
+            event.branch for kind, _, event in branch_rows.events_of(store, root) if kind is BranchEventKind.MERGED
         ),
     )
     published = [each.url for each in facts.of_root(store, root) if each.kind == FactKind.PUBLISH and each.url]

@@ -146,7 +146,7 @@ def home(service: Service) -> Iterator[Finding]:
     opened = secure_home.every(root, time.time() - OPENED_SECONDS)
     for opening in opened:
         at = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(opening.at))
-        yield Finding("home", Level.WARNING, f"{at}: {opening.said}", f"less '{service.home.opened}'")
+        yield Finding("home", Level.WARNING, f"{at}: {opening.said}", f"less '{service.home.open_report}'")
     if not opened:
         yield Finding("home", Level.OK, f"{root}, private")
 
@@ -187,7 +187,7 @@ def settings(service: Service) -> Iterator[Finding]:
 
 def store(service: Service) -> Iterator[Finding]:
     """Look at the store; the daemon migrates one of an older release, this doesn't."""
-    from activities.store.database import HEAD, connected, place_of
+    from activities.store.database import HEAD, connect, place_of
 
     url = service.settings.store.url
     if not url and not service.home.store.exists():
@@ -199,7 +199,7 @@ def store(service: Service) -> Iterator[Finding]:
         yield Finding("store", Level.OK, f"{where}, schema {HEAD}")
     except StoreOlderError as older:
         yield Finding("store", Level.OK, f"{where}: {older.message}")
-    with connected(service.home, url) as connection:
+    with connect(service.home, url) as connection:
         if connection.dialect.name == "postgresql":
             from bridge.operations.health.releases import of_postgresql
 
@@ -358,7 +358,7 @@ def leftovers(service: Service) -> Iterator[Finding]:
 
 def github(service: Service) -> Iterator[Finding]:
     """Check the GitHub account; without one, nothing is checked or imported."""
-    if service.settings.github.configured:
+    if service.settings.github.is_configured:
         from bridge.operations.health.github import findings
 
         yield from findings(service)

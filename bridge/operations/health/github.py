@@ -173,7 +173,7 @@ def _rows(service: Service) -> Iterator[Finding]:
     if known.checks_refused and service.settings.github.check and service.settings.github.app_id:
         says = "it may not make check runs: the verdict is given as the commit status service/gate"
         yield _finding(Level.WARNING, says, "let the GitHub App write checks, then: service github sync")
-    if failed := facts.failed(service.store):
+    if failed := facts.failures(service.store):
         last = failed[-1]
         where = f"{last.kind} on {last.where}"
         says = f"{len(failed)} could not be written, the last: {where}: {last.error}"

@@ -53,7 +53,7 @@ class Metrics:
             if self._figures is None or at - self._figures[0] > FRESH_SECONDS:
                 self._figures = at, figures.read(self._service.store)
             if self._usage is None or at - self._usage[0] > USAGE_SECONDS:
-                self._usage = at, (figures.usage(self._service.store), figures.repaired(self._service.store))
+                self._usage = at, (figures.usage(self._service.store), figures.repairs(self._service.store))
             return self._figures[1], self._usage[1]
 
 

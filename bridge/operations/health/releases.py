@@ -10,7 +10,7 @@ from temporalio.client import Client
 from activities import releases
 from activities.releases import NoDeploymentsError
 from activities.store import connections
-from activities.store.registry.host_rows import Host
+from activities.store.registry.host_rows import HostRow
 from activities.temporal import RPC_TIMEOUT, connect_to_look
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.jobs import hosts
@@ -56,7 +56,7 @@ def of_releases(service: Service) -> Iterator[Finding]:
     yield Finding(NAME, Level.OK, says)
 
 
-def _of(host: Host, current: str) -> Iterator[Finding]:
+def _of(host: HostRow, current: str) -> Iterator[Finding]:
     if host.version == current:
         return
     says = f"{host.name} runs release {host.version}, so it runs its jobs and takes no steps of trees"
@@ -90,7 +90,7 @@ def of_postgresql(connection: Connection, pool: int) -> Iterator[Finding]:
     used = connection.execute(text(_USED)).scalar_one()
     seen = connections.capacity(connection, _hosts(connection), pool)
     hosts = "1 host needs" if seen.hosts == 1 else f"{seen.hosts} hosts need"
-    says = f"PostgreSQL allows {seen.usable} connections, and {used} are open; {hosts} {seen.needed}"
+    says = f"PostgreSQL allows {seen.usable} connections, and {used} are open; {hosts} {seen.demand}"
     if not seen.lacking:
         yield Finding("store", Level.OK, says)
         return

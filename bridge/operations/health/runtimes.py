@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from activities.agents.adapter import allowed_variables
 from activities.host.build_trial import Trial, build_trial
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.runtimes import programs
 from activities.runtimes.programs import Program
 from activities.runtimes.table import KNOWN, PROGRAMS, RUNTIMES, SHELL, program_of
@@ -45,7 +45,7 @@ def check_runtimes(service: Service, name: str | None = None, *, build: bool = F
 
     With `build`, each working runtime also builds something as a check would, one after the other.
     """
-    name = service.settings.runtime_named(name) if name else None
+    name = service.settings.runtime_by_name(name) if name else None
     if name is not None and name not in RUNTIMES:
         missing = NotFoundError(f"no runtime {name}; {KNOWN}", "service runtime list")
         raise with_nearest(missing, name, (*RUNTIMES, *PROGRAMS))
@@ -148,6 +148,6 @@ def _version(program: Program, section: RuntimeSection, environ: Mapping[str, st
         return "", f"no answer in {SECONDS:g} s"
     except OSError as error:
         return "", error.strerror or str(error)
-    lines = redacted(done.stderr.decode(errors="replace")).strip().splitlines()
+    lines = redact_text(done.stderr.decode(errors="replace")).strip().splitlines()
     last = lines[-1][:SAID] if lines else f"exit status {done.returncode}"
     return (done.stdout.decode(errors="replace"), last) if done.returncode == 0 else ("", last)

@@ -102,7 +102,7 @@ def join(service: Service, token: str, source: str = "", host: str = "", step: S
             raise RefusedError(f"this host could not work, so nothing was changed:\n{says}", Commands(*fixes, INVITE))
         _remove_withdrawn_keys(service.home, given)
         namespace = str(given.settings["temporal", "namespace"])
-        written = tuple(toml.dotted(path) for path in given.settings)
+        written = tuple(toml.dotted_name(path) for path in given.settings)
         return Joined(joined.settings.host, str(joined.home.root), namespace, written)
 
 
@@ -194,7 +194,7 @@ def _by_ssh(source: str, shown: str) -> bytes:
 
 
 def _open_answer(invitation: Invitation, answer: bytes) -> FleetSettings:
-    data = invitation.opened(answer)
+    data = invitation.decrypt_answer(answer)
     if data is None:
         raise RefusedError("the answer is not encrypted for this invitation", INVITE)
     content = json.loads(data)
@@ -235,7 +235,7 @@ def _write(home: Home, given: FleetSettings, host: str) -> None:
         if path not in there:
             settings.put(Service(home), *_line(path, value))
         elif there[path] != value:
-            says = f"{toml.dotted(path)} is {toml.value(there[path])} in {home.config}, and in the fleet "
+            says = f"{toml.dotted_name(path)} is {toml.value(there[path])} in {home.config}, and in the fleet "
             raise RefusedError(says + toml.value(value), f"remove it from {home.config}; then {INVITE}")
     home.seal_key_open.unlink(missing_ok=True)  # it was about a key that is gone
     first, *others = given.keys
@@ -253,7 +253,7 @@ def _remove_withdrawn_keys(home: Home, given: FleetSettings) -> None:
 def _line(path: toml.Path, value: object) -> tuple[str, str]:
     """Return a setting's table and its line, as they are typed."""
     *_, line = toml.lines({path: value}, {})
-    return toml.dotted(path[:-1]), line
+    return toml.dotted_name(path[:-1]), line
 
 
 def invite(service: Service) -> Invited:
@@ -287,7 +287,9 @@ def answer(service: Service, shown: str) -> bytes:
     if not invite_rows.use(service.store, invitation.digest, name):
         raise RefusedError(_why_not(service, invitation), INVITE)
     keys = [key.hex() for key in seal_key.every(service.home.root)]
-    return invitation.closed(json.dumps({"settings": [*_settings_to_share(service).items()], "keys": keys}).encode())
+    return invitation.encrypt_answer(
+        json.dumps({"settings": [*_settings_to_share(service).items()], "keys": keys}).encode()
+    )
 
 
 def _invitation(service: Service, number: str, proof: str) -> Invitation:

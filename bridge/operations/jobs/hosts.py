@@ -156,7 +156,7 @@ class HostState(StrEnum):
 
 
 @dataclass(frozen=True)
-class HostView(host_rows.Host):
+class HostView(host_rows.HostRow):
     """A host, its state, and whether its worker was seen in the last minute."""
 
     has_worker: bool = False
@@ -178,7 +178,7 @@ def every(service: Service) -> list[HostView]:
     ]
 
 
-def _state(host: host_rows.Host) -> HostState:
+def _state(host: host_rows.HostRow) -> HostState:
     if host.lost_at is not None:
         return HostState.LOST
     if host.stopped_at is not None:

@@ -14,7 +14,7 @@ from activities.agents import transcript
 from activities.agents.entries import Entry
 from activities.agents.registry import reader_of
 from activities.agents.transcript import ProgramOutput
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.runs.regular_files import NotRegularError, content_of
 from activities.store import attempt_rows, tree_rows
 from activities.store.attempt_rows import AttemptRow
@@ -135,7 +135,7 @@ def prompt(service: Service, job_id: str, attempt: int | None = None, most: int 
         raise RefusedError(str(error), look) from None
     if not texts:
         raise NotFoundError(f"the prompt of attempt {run.attempt} is not kept any more ([worker].keep_runs)", look)
-    return AttemptPrompt(job.job_id, run.attempt, redacted("\n\n---\n\n".join(texts)))
+    return AttemptPrompt(job.job_id, run.attempt, redact_text("\n\n---\n\n".join(texts)))
 
 
 def task(service: Service, job_id: str) -> str:

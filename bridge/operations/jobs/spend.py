@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from activities.store import usage_rows
-from activities.store.usage_rows import DAY_SECONDS, Repaired, Spent
+from activities.store.usage_rows import DAY_SECONDS, Repairs, Spent
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 
 MOST_DAYS = 366
-Part = Spent | Repaired
+Part = Spent | Repairs
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class SpendSum:
     @classmethod
     def of(cls, parts: "Iterable[SpendSum | Part]") -> "SpendSum":
         """Add up usages."""
-        used = [cls(repaired=part.count) if isinstance(part, Repaired) else part for part in parts]
+        used = [cls(repaired=part.count) if isinstance(part, Repairs) else part for part in parts]
         return cls(
             sum(part.jobs for part in used),
             sum(part.input_tokens for part in used),
@@ -74,7 +74,7 @@ def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
         raise UsageError(f"{days} days cannot be shown; from 1 to {MOST_DAYS}", "service spend --days 30")
     today = _today(now)
     first = today - days + 1
-    parts: list[Part] = [*usage_rows.since(service.store, first), *usage_rows.repaired(service.store, first)]
+    parts: list[Part] = [*usage_rows.since(service.store, first), *usage_rows.repairs(service.store, first)]
     by_day = {line.name: line for line in _dearest(parts, lambda part: date(part.day))}
     dates = [date(day) for day in range(today - days + 1, today + 1)]
     later = sorted(set(by_day) - set(dates))  # the clock of a host may be ahead of this one's
@@ -90,7 +90,7 @@ def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
 def repairs_by_agent(service: Service, days: int, now: float | None = None) -> dict[str, int]:
     """Count by agent the results of the last days that it was asked to correct; agents without any are left out."""
     counts = Counter[str]()
-    for part in usage_rows.repaired(service.store, _today(now) - days + 1):
+    for part in usage_rows.repairs(service.store, _today(now) - days + 1):
         counts[part.agent] += part.count
     return counts
 

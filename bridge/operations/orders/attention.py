@@ -11,7 +11,7 @@ from activities.host import checkouts
 from activities.store import branch_rows, job_rows, outbox, round_rows, stall_rows, waiting_rows
 from activities.store.branch_rows import Conflict
 from activities.store.registry import host_rows, repo_rows
-from activities.store.waiting_rows import Did, Kind, Place, Spent
+from activities.store.waiting_rows import Did, Kind, TreeUsage, Wait
 from bridge.operations.branches import branches
 from bridge.operations.github.account import Trouble, troubles
 from bridge.operations.jobs import hosts
@@ -96,7 +96,7 @@ class Knot:
 class Item:
     """One waiting item; its kind decides which fields are set."""
 
-    place: Place
+    place: Wait
     root_job_id: str = ""
     round: RoundRecord | None = None
     failing: tuple[JobRecord, ...] = ()
@@ -116,7 +116,7 @@ class Running:
 
     task: TaskRecord
     agents: tuple[str, ...]
-    spent: Spent
+    spent: TreeUsage
     seconds: float
 
 
@@ -129,40 +129,40 @@ class WaitingPage:
     items: tuple[Item, ...]
     tasks: Mapping[str, TaskRecord]
     """The tasks of the items, by root job id."""
-    spent: Mapping[str, Spent]
+    spent: Mapping[str, TreeUsage]
     newest: str = ""
     """The newest item, in a few words."""
 
 
 def page(service: Service, first: int, most: int) -> WaitingPage:
     """Return a page of items, from a position on."""
-    places = waiting_rows.places(service.store)
+    places = waiting_rows.waits(service.store)
     first = min(first, max(0, len(places) - 1) // most * most)
     items = _items(service, places[first : first + most])
     newest = places[-1:] if items and places[-1] != items[-1].place else []
     last = [*items, *_items(service, newest)][-1:]
     roots = {item.root_job_id for item in (*items, *last) if item.root_job_id}
-    tasks, spent = job_rows.tasks_of(service.store, roots), waiting_rows.spent(service.store, roots)
+    tasks, spent = job_rows.tasks_of(service.store, roots), waiting_rows.usage(service.store, roots)
     words = "".join(_title(item, tasks) for item in last)
     return WaitingPage(len(places), first, tuple(items), tasks, spent, words)
 
 
 def every(service: Service) -> WaitingPage:
     """Return all items."""
-    places = waiting_rows.places(service.store)
-    items, tasks, spent = list[Item](), dict[str, TaskRecord](), dict[str, Spent]()
+    places = waiting_rows.waits(service.store)
+    items, tasks, spent = list[Item](), dict[str, TaskRecord](), dict[str, TreeUsage]()
     for first in range(0, len(places), AT_ONCE):
         page_items = _items(service, places[first : first + AT_ONCE])
         roots = {item.root_job_id for item in page_items if item.root_job_id}
         tasks |= job_rows.tasks_of(service.store, roots)
-        spent |= waiting_rows.spent(service.store, roots)
+        spent |= waiting_rows.usage(service.store, roots)
         items += page_items
     return WaitingPage(len(items), 0, tuple(items), tasks, spent)
 
 
 def number(service: Service) -> int:
     """Return the number of items."""
-    return len(waiting_rows.places(service.store))
+    return len(waiting_rows.waits(service.store))
 
 
 def lately(service: Service) -> list[Did]:
@@ -174,9 +174,9 @@ def running(service: Service) -> list[Running]:
     """Return the running trees, newest first."""
     rows, now = waiting_rows.running(service.store, RUNNING), time.time()
     roots = [root for root, _ in rows]
-    tasks, spent = job_rows.tasks_of(service.store, roots), waiting_rows.spent(service.store, roots)
+    tasks, spent = job_rows.tasks_of(service.store, roots), waiting_rows.usage(service.store, roots)
     return [
-        Running(tasks[root], tuple(agents), spent.get(root, Spent()), tasks[root].elapsed_seconds(now))
+        Running(tasks[root], tuple(agents), spent.get(root, TreeUsage()), tasks[root].elapsed_seconds(now))
         for root, agents in rows
         if root in tasks
     ]
@@ -204,10 +204,10 @@ def _title(item: Item, tasks: Mapping[str, TaskRecord]) -> str:
     return f"{task.repo}: {task.title}" if task else item.root_job_id
 
 
-Places = Mapping[str, Place]
+Places = Mapping[str, Wait]
 
 
-def _items(service: Service, places: Sequence[Place]) -> list[Item]:
+def _items(service: Service, places: Sequence[Wait]) -> list[Item]:
     """Return the items of these places in their order, without those that no longer wait."""
     readers: dict[Kind, Callable[[Service, Places], list[Item]]] = {
         Kind.PAUSE: _pauses,
@@ -218,7 +218,7 @@ def _items(service: Service, places: Sequence[Place]) -> list[Item]:
         Kind.GITHUB: _github,
         Kind.STALLED: _stalls,
     }
-    made: dict[Place, Item] = {}
+    made: dict[Wait, Item] = {}
     for kind, read in readers.items():
         if mine := {place.key: place for place in places if place.kind is kind}:
             made |= {item.place: item for item in read(service, mine)}
@@ -231,7 +231,7 @@ def _pauses(service: Service, places: Places) -> list[Item]:
 
 
 def _blocked_tasks(service: Service, places: Places) -> list[Item]:
-    tasks, jobs = job_rows.tasks_of(service.store, places), job_rows.stuck(service.store, places)
+    tasks, jobs = job_rows.tasks_of(service.store, places), job_rows.blockers(service.store, places)
     knots = _knots(service, tasks, jobs)
     return [
         Item(
@@ -248,7 +248,7 @@ def _blocked_tasks(service: Service, places: Places) -> list[Item]:
 def _knots(service: Service, tasks: Mapping[str, TaskRecord], jobs: Sequence[JobRecord]) -> list[Knot]:
     conflicts = branch_rows.conflicts(service.store, list(tasks))
     roots = {each.root_job_id for each in conflicts}
-    over = {event.branch for _, _, event in branch_rows.recorded(service.store, *roots)} if conflicts else set()
+    over = {event.branch for _, _, event in branch_rows.events_of(service.store, *roots)} if conflicts else set()
     known = (repo_rows.get(service.store, tasks[root].repo) for root in roots)
     paths = {repo.name: checkouts.seen_here(service, repo) for repo in known if repo}
     made = []
@@ -267,7 +267,7 @@ def _preflight(service: Service, places: Places) -> list[Item]:
 
 
 def _failed_notifications(service: Service, places: Places) -> list[Item]:
-    failures = outbox.undelivered(service.store, {key.rpartition(" ")[0] for key in places})
+    failures = outbox.failing(service.store, {key.rpartition(" ")[0] for key in places})
     named = {f"{how.notification_id} {how.channel}": (note, how) for note, how in failures}
     return [
         Item(place, named[key][0].root_job_id, undelivered=named[key]) for key, place in places.items() if key in named
@@ -311,7 +311,7 @@ def find(service: Service) -> AttentionReport:
     shown = {way.root_job_id for way in conflicts}
     return AttentionReport(
         waiting=tuple(
-            _waiting_round(item.round, tasks.get(item.root_job_id), used.get(item.root_job_id, Spent()))
+            _waiting_round(item.round, tasks.get(item.root_job_id), used.get(item.root_job_id, TreeUsage()))
             for item in waiting.items
             if item.round
         ),
@@ -325,7 +325,7 @@ def find(service: Service) -> AttentionReport:
     )
 
 
-def _waiting_round(record: RoundRecord, task: TaskRecord | None, spent: Spent) -> WaitingRound:
+def _waiting_round(record: RoundRecord, task: TaskRecord | None, spent: TreeUsage) -> WaitingRound:
     return WaitingRound(**dict(record), title=task.title if task else "", **asdict(spent))
 
 

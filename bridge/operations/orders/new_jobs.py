@@ -227,7 +227,7 @@ def tree_of(
 
 def _on_runtime(service: Service, worker: Worker, runtime: str | None) -> Worker:
     """Return a copy of the agent's worker for another runtime, without the command and model meant for its own."""
-    runtime = service.settings.runtime_named(runtime) if runtime else None
+    runtime = service.settings.runtime_by_name(runtime) if runtime else None
     if runtime in (None, worker.runtime):
         return worker
     if runtime not in DRIVEN:
@@ -258,7 +258,7 @@ def storable_message(service: Service, message: str) -> str:
 
 def _runtimes(service: Service, wanted: tuple[str, ...]) -> tuple[str, ...]:
     configured = service.settings.configured_runtimes
-    wanted = tuple(dict.fromkeys(service.settings.runtime_named(name) for name in wanted))
+    wanted = tuple(dict.fromkeys(service.settings.runtime_by_name(name) for name in wanted))
     if not configured:
         raise RefusedError(
             "a recipe needs a configured runtime, and there is none",

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from temporalio.client import WorkflowHandle
 
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.store import event_rows, job_rows
 from activities.temporal import RPC_TIMEOUT
 from bridge.operations.jobs import jobs, rounds
@@ -62,7 +62,7 @@ async def resume(service: Service, order: ResumeOrder) -> ResumeOutcome:
     if order.verb not in list(Verb):
         near = nearest(order.verb, list(Verb))
         hint = f"service resume {order.job_id} {f'{near} {_words(order)}' if near else ''}".rstrip()
-        raise UsageError(f"{short_line(redacted(order.verb))!r} is not a verb; use one of {', '.join(Verb)}", hint)
+        raise UsageError(f"{short_line(redact_text(order.verb))!r} is not a verb; use one of {', '.join(Verb)}", hint)
     if order.verb == Verb.EXTEND:
         order = order.model_copy(update={"text": abbreviate(order.text)})
     root = jobs.get(service, order.job_id).root_job_id
@@ -78,7 +78,7 @@ async def resume(service: Service, order: ResumeOrder) -> ResumeOutcome:
 
 def _words(order: ResumeOrder) -> str:
     """Return the words behind a verb as they are typed; nothing for long ones."""
-    lines = redacted(order.text).splitlines() if len(order.text) <= SHOWN else []
+    lines = redact_text(order.text).splitlines() if len(order.text) <= SHOWN else []
     return lines[0] if order.channel == COMMENT and len(lines) == 1 else shlex.join(lines)
 
 
@@ -147,7 +147,7 @@ async def _send(
         # Both carry one request id: the tree acts once, whichever arrives.
         with translate_errors():
             await handle.signal("resume", order, rpc_timeout=RPC_TIMEOUT)
-    kept = f"{order.verb} {short_line(redacted(order.text), 300)}".strip()
+    kept = f"{order.verb} {short_line(redact_text(order.text), 300)}".strip()
     return ResumeOutcome(
         f"no worker has taken it yet; it is kept, and takes effect when one does: {kept}", applied=False
     )
@@ -166,4 +166,4 @@ def _refusal(message: str, data: Mapping[str, object], job_id: str) -> RefusedEr
     """Return a refusal without secrets, with the commands that its data suggests, else the one that shows the tree."""
     commands = data.get("commands")
     lines = commands if isinstance(commands, list) and commands else [f"service job tree {job_id}"]
-    return RefusedError(redacted(message), Commands(*(redacted(str(line)) for line in lines)))
+    return RefusedError(redact_text(message), Commands(*(redact_text(str(line)) for line in lines)))

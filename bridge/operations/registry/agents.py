@@ -5,7 +5,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import Any
 
-from activities.redaction.redact import mapped
+from activities.redaction.redact import map_texts
 from activities.runtimes.table import KNOWN, PROGRAMS, RUNTIMES
 from activities.store import job_rows
 from activities.store.job_rows import JobFilter
@@ -43,8 +43,8 @@ class NewAgent:
 
 def add(service: Service, new: NewAgent) -> Agent:
     """Register an agent under a free name."""
-    new = replace(new, runtime=service.settings.runtime_named(new.runtime))
-    worker = mapped(_worker(new), service.kept.hide)
+    new = replace(new, runtime=service.settings.runtime_by_name(new.runtime))
+    worker = map_texts(_worker(new), service.kept.hide)
     with argument("repos"):
         for repo in new.repos:
             repos.get(service, repo)

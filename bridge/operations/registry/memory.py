@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from activities.redaction.kept_secrets import without_words
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.store.registry import memory_rows
-from activities.store.registry.memory_rows import Sought, Written
+from activities.store.registry.memory_rows import NewMemory, Sought
 from bridge.operations.jobs import jobs
 from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
@@ -90,14 +90,14 @@ def add(service: Service, new: NewEntry, actor: str) -> Entry:
         repos.get(service, new.repo)
     if new.agent is not None:
         agents.get(service, new.agent)
-    written = Written(new.agent, new.repo, _key(new.key), _content(new.content), actor)
+    written = NewMemory(new.agent, new.repo, _key(new.key), _content(new.content), actor)
     return memory_rows.write(service.store, written, confirmed_by=actor)
 
 
 def propose(service: Service, proposal: Proposal) -> Entry:
     """Write a job's proposal: pending until a person confirms it; a confirmed or retired entry keeps its state."""
     job = jobs.get(service, proposal.job_id)
-    written = Written(
+    written = NewMemory(
         # A throwaway worker is gone after its job, so its entries are shared.
         agent=None if proposal.shared or job.ephemeral else job.agent,
         repo=None if proposal.general else job.repo,
@@ -183,14 +183,14 @@ def _not_both(agent: str | None, shared: bool) -> None:
 
 
 def _key(key: str) -> str:
-    key = redacted(_fit("key", key.strip(), KEY_LIMIT))
+    key = redact_text(_fit("key", key.strip(), KEY_LIMIT))
     if len(key.splitlines()) > 1:
         raise UsageError("the key has more than one line; it names what the content says", _EXAMPLE)
     return key
 
 
 def _content(content: str) -> str:
-    return redacted(_fit("content", content.strip(), CONTENT_LIMIT))
+    return redact_text(_fit("content", content.strip(), CONTENT_LIMIT))
 
 
 _EXAMPLE = 'service memory add "deploy" "make deploy, from main only"'

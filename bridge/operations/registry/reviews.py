@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.store.registry import review_rows
 from activities.store.registry.review_rows import Review, ReviewFilter
 from bridge.operations.registry import repos
@@ -97,14 +97,16 @@ def note(service: Service, review_id: str, text: str, author: str) -> Review:
         raise RefusedError(f"{review_id} is closed", f"service job show {review_id}")
     if not text.strip():
         raise UsageError("the note is empty", f'service job note {review_id} "TEXT"')
-    review_rows.note(service.store, review_id, within_bound("author", "the author", author), storable(redacted(text)))
+    review_rows.note(
+        service.store, review_id, within_bound("author", "the author", author), storable(redact_text(text))
+    )
     return get(service, review_id)
 
 
 def close(service: Service, review_id: str, verdict: str) -> Review:
     """Close a review with its author's verdict."""
     get(service, review_id)
-    if not review_rows.close(service.store, review_id, storable(redacted(verdict))):
+    if not review_rows.close(service.store, review_id, storable(redact_text(verdict))):
         raise RefusedError(f"{review_id} was closed before", f"service job show {review_id}")
     return get(service, review_id)
 

@@ -120,7 +120,7 @@ async def test_an_end_that_was_written_into_the_store_is_not_the_run_s(stage: St
     outcome = await playing
     assert (outcome.summary, proof(stage)) == ("real", "x")
     assert await stage.play(job) == outcome, "a call that is repeated finds what was recorded"
-    assert row(stage, job).recorded == outcome
+    assert row(stage, job).known_outcome == outcome
 
 
 @pytest.mark.parametrize(

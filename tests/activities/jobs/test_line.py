@@ -103,7 +103,7 @@ async def test_a_conflict_is_left_out_and_told_once(stage: Stage) -> None:
     run = later(stage, LOOK, line=(work("a", a), work("b", b)), continuation=Continuation.NORMAL)
     seen = await stage.play(run)
     assert seen.summary == "limiter.py | base leg/a leg/b line | limiter.py"
-    [(kind, job, event)] = branch_rows.recorded(stage.context.store, ROOT)
+    [(kind, job, event)] = branch_rows.events_of(stage.context.store, ROOT)
     assert (kind, job) == (BranchEventKind.LINE_CONFLICT, run.job_id)
     assert event == BranchEvent(
         actor=stage.context.host,
@@ -376,7 +376,7 @@ async def test_own_work_that_conflicts_with_the_line_is_kept_and_told(stage: Sta
     said = (stage.tmp / "told.txt").read_text()
     assert "You begin from what your branch has; the line is not merged into it" in said
     assert "`git merge line`" in said
-    [(kind, _, event)] = branch_rows.recorded(stage.context.store, ROOT)
+    [(kind, _, event)] = branch_rows.events_of(stage.context.store, ROOT)
     assert (kind, event.branch, event.files) == (BranchEventKind.LINE_CONFLICT, own.branch, ["limiter.py"])
 
 

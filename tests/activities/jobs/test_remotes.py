@@ -18,7 +18,7 @@ from activities.pipelines.run_stage import Stages
 from activities.store import attempt_rows, run_rows, schema, tree_rows
 from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Remote
-from activities.store.run_rows import Begun
+from activities.store.run_rows import RunStart
 from tests.activities.jobs.conftest import Stage, git
 from tests.activities.jobs.remotes import ROOT, Hosts, lists, work, writes
 from tests.unboxed import unboxed
@@ -138,7 +138,7 @@ async def test_a_shell_stage_says_that_it_waits_for_a_hub_that_is_away(hosts: Ho
     )
     state, trigger = RunState.RUNNING, Trigger.CLI
     whole = RunRecord(run_id="run-1", pipeline="ci", repo="acme/shop", trigger=trigger, state=state, started_at=1.0)
-    run_rows.write(context.store, RunRecords(run=whole), Begun("", {}))
+    run_rows.write(context.store, RunRecords(run=whole), RunStart("", {}))
     reads = f"sqlite3.connect({context.store.url.database!r}).execute('select reason from pipeline_stages').fetchone()"
     look = f"import sqlite3; print({reads})"
     run = StageRun(

@@ -68,7 +68,7 @@ async def test_a_job_that_ends_leaves_no_snapshot(hosts: Hosts, tmp_path: Path) 
     one, mark, then = hosts.of("a"), tmp_path / "mark", tmp_path / "then"
     running = asyncio.create_task(one.play(one.job(works(mark, then), Action.IMPLEMENT)))
     await until(lambda: SNAP in hosts.refs())
-    registered = repo_rows.registered(one.context.store, "acme/shop")
+    registered = repo_rows.must_get(one.context.store, "acme/shop")
     repo, through = checkouts.path_of(one.context, registered), checkouts.hub_of(one.context, registered)
     assert through is not None
     assert snapshots.latest(repo, through, ROOT) == hosts.refs()[SNAP]

@@ -14,7 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 from activities.notify.channels import CommandChannel, DeliveryError, LogFile, Webhook
-from activities.settings.model import Notify
+from activities.settings.model import NotifySection
 from activities.store.outbox import Notification
 from tests.evil import EVIL, raw
 from workflows.model.errors import UsageError
@@ -95,11 +95,11 @@ def test_a_webhook_is_not_followed_elsewhere(receiver: str, status: int) -> None
 @pytest.mark.ruling("N8")
 @pytest.mark.parametrize(("named", "hint"), [("", "webhook_secret_env = "), ("HOOK", "export HOOK=")])
 def test_a_webhook_without_its_secret_is_refused(named: str, hint: str) -> None:
-    notify = Notify(webhook_url="https://127.0.0.1/hook", webhook_secret_env=named)
+    notify = NotifySection(webhook_url="https://127.0.0.1/hook", webhook_secret_env=named)
     with pytest.raises(UsageError, match="no secret is there") as refused:
         notify.secret({"HOOK": ""})
     assert hint in refused.value.hint
-    assert Notify(webhook_url="https://127.0.0.1/", webhook_secret_env="HOOK").secret({"HOOK": "x"}) == "x"
+    assert NotifySection(webhook_url="https://127.0.0.1/", webhook_secret_env="HOOK").secret({"HOOK": "x"}) == "x"
 
 
 def test_a_webhook_that_refuses_or_is_not_there_says_why(receiver: str) -> None:
@@ -123,7 +123,7 @@ def test_what_is_not_the_web_is_never_delivered_to(url: str) -> None:
 )
 def test_a_webhook_that_is_not_an_address_of_the_web_is_refused_as_a_setting(url: str) -> None:
     with pytest.raises(ValidationError, match="webhook_url"):
-        Notify(webhook_url=url)
+        NotifySection(webhook_url=url)
 
 
 @pytest.mark.ruling("N8")

@@ -16,7 +16,7 @@ from activities.notify.deliver import Deliverer
 from activities.settings import ready
 from activities.settings.home import Home
 from activities.settings.load import load
-from activities.settings.model import Notify, Settings
+from activities.settings.model import NotifySection, Settings
 from activities.store import job_rows, outbox
 from activities.store.database import open_store
 from tests.activities.store.rows import EVENT, ROOT
@@ -34,7 +34,7 @@ class Told:
         self.broken = home.root / "broken"
         self.heard = home.root / "heard"
         script = f"test ! -e {self.broken} || {{ echo busy >&2; exit 3; }}; cat >>{self.heard}; echo >>{self.heard}"
-        settings = Settings(notify=Notify(command=["sh", "-c", script]))
+        settings = Settings(notify=NotifySection(command=["sh", "-c", script]))
         self.context = Context(home, settings, open_store(home), {"PATH": "/usr/bin:/bin"})
         self.log = home.root / "notifications.jsonl"
         with self.context.store.begin() as connection:
@@ -49,7 +49,7 @@ class Told:
 
     @property
     def missing(self) -> list[tuple[str, int, str]]:
-        return [(how.channel, how.attempts, how.error) for _, how in outbox.undelivered(self.context.store)]
+        return [(how.channel, how.attempts, how.error) for _, how in outbox.failing(self.context.store)]
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_what_asks_people_to_act_names_the_page_where_the_bridge_listens(told: T
         told.context.store,
         Records(task=seeds.task(), jobs=(seeds.job(),), rounds=(seeds.round_(coordinator_id=EVENT.job_id),)),
     )
-    ready.say(told.context.home.bridge_ready, load(told.context.home).reading.told(), "127.0.0.1:8799")
+    ready.say(told.context.home.bridge_ready, load(told.context.home).reading.in_use(), "127.0.0.1:8799")
     told.deliver()
     page = f"http://127.0.0.1:8799/ui/trees/{ROOT}"
     [line] = told.log.read_text().splitlines()
@@ -151,7 +151,7 @@ def test_a_webhook_whose_answer_is_no_http_is_undelivered(home: Home) -> None:
     url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
     context = Context(
         home,
-        Settings(notify=Notify(log=False, webhook_url=url, webhook_secret_env="HOOK")),
+        Settings(notify=NotifySection(log=False, webhook_url=url, webhook_secret_env="HOOK")),
         open_store(home),
         {"HOOK": "s3cret"},
     )
@@ -159,14 +159,16 @@ def test_a_webhook_whose_answer_is_no_http_is_undelivered(home: Home) -> None:
         outbox.add(connection, (EVENT,))
     with listening, pytest.raises(ApplicationError, match="webhook: "):
         asyncio.run(ActivityEnvironment().run(Deliverer(context).deliver, ID))
-    [(_, how)] = outbox.undelivered(context.store)
+    [(_, how)] = outbox.failing(context.store)
     assert (how.channel, how.attempts) == ("webhook", 1)
     assert how.error
 
 
 @pytest.mark.ruling("N8")
 def test_a_file_is_no_webhook_and_nothing_is_recorded_as_delivered(home: Home) -> None:
-    section = Notify(log=False, webhook_secret_env="HOOK").model_copy(update={"webhook_url": "file:///etc/hostname"})
+    section = NotifySection(log=False, webhook_secret_env="HOOK").model_copy(
+        update={"webhook_url": "file:///etc/hostname"}
+    )
     context = Context(home, Settings(notify=section), open_store(home), {"HOOK": "s3cret"})
     with context.store.begin() as connection:
         outbox.add(connection, (EVENT,))

@@ -86,11 +86,11 @@ def test_the_tree_of_an_attempt_that_another_one_follows_leaves_attention(books:
     superseded = first[0].trees[0].root_job_id
     waits = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY, "to_retry": superseded, "ended_at": 2.0}
     job_rows.write(store, Records(task=rows.task(superseded, **waits)))
-    assert [each.key for each in waiting_rows.places(store)] == [superseded]
+    assert [each.key for each in waiting_rows.waits(store)] == [superseded]
     for _ in range(2):
         for records in written(reduce(copy.deepcopy(run), RetryDue(3.0, "a"))):
             books.record_run(records)
-    assert waiting_rows.places(store) == []
+    assert waiting_rows.waits(store) == []
     task = job_rows.task_of(store, superseded)
     assert task is not None
     assert task.state is TaskState.CANCELLED

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.redaction.kept_secrets import KeptSecrets, without_words
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from activities.store.artifacts import Artifacts
 from tests.secrets.said_shapes import SAID
 from tests.secrets.secret_shapes import SHAPES, Shape
@@ -20,7 +20,7 @@ def test_hidden_text_leaks_nothing_and_is_restored(tmp_path: Path) -> None:
 
     def holds(shape: Shape) -> bool:
         hidden = kept.hide(shape.text)
-        kept_in_rows = redacted(hidden) == hidden  # rows keep the placeholders, so that work can go on from them
+        kept_in_rows = redact_text(hidden) == hidden  # rows keep the placeholders, so that work can go on from them
         again = kept.hide(hidden)
         return not shape.leaks(hidden) and kept.show(hidden) == shape.text and again == hidden and kept_in_rows
 

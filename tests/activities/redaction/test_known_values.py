@@ -10,7 +10,7 @@ import pytest
 
 from activities.redaction import known_values
 from activities.redaction.known_values import KnownValues, is_telling, of_environment
-from activities.redaction.redact import learn, redacted, redacted_all, redacted_begin, redacted_end
+from activities.redaction.redact import learn, redact_all, redact_begin, redact_end, redact_text
 from activities.settings.home import Home
 from activities.settings.load import load
 from workflows.secrets.redact import MARK, redact
@@ -87,7 +87,7 @@ def test_what_the_settings_name_is_secret(process: KnownValues, tmp_path: Path) 
     values = {"ACME_PLAIN": "one-1-plain-value", "HOOK": "two-2-plain-value", "GH": "three-3-plain-value"}
     load(home, values)
     for value in (*values.values(), PLAIN):
-        assert redacted(f"the thing {value}!") == f"the thing {MARK}!"
+        assert redact_text(f"the thing {value}!") == f"the thing {MARK}!"
 
 
 @pytest.mark.ruling("N7")
@@ -97,12 +97,12 @@ def test_the_bridge_s_token_and_the_seal_key_are_secret_also_when_they_are_made_
     home = Home(tmp_path)
     load(home, {})
     token, key = "q8-plain_token_of_the_bridge", bytes(range(100, 132))
-    assert redacted(f"it is {token}") == f"it is {token}"
+    assert redact_text(f"it is {token}") == f"it is {token}"
     home.bridge_token.write_text(token)
     (tmp_path / "seal.key").write_bytes(b"\xff" + key[1:])
-    assert redacted(f"it is {token}") == f"it is {MARK}"
+    assert redact_text(f"it is {token}") == f"it is {MARK}"
     shown = (b"\xff" + key[1:]).hex()
-    assert redacted(f"it is {shown}") == f"it is {MARK}"
+    assert redact_text(f"it is {shown}") == f"it is {MARK}"
 
 
 @pytest.mark.ruling("N7")
@@ -110,20 +110,20 @@ def test_a_token_that_takes_the_place_of_another_is_secret_too(process: KnownVal
     home = Home(tmp_path)
     load(home, {})
     home.bridge_token.write_text("q8-the_first-token_of_it")
-    assert redacted("it is q8-the_first-token_of_it") == f"it is {MARK}"
+    assert redact_text("it is q8-the_first-token_of_it") == f"it is {MARK}"
     before, fresh = home.bridge_token.stat(), tmp_path / "fresh"
     fresh.write_text("q9-the_next-token_of_all")
     os.utime(fresh, ns=(before.st_atime_ns, before.st_mtime_ns))  # both within one tick of the file clock
     fresh.replace(home.bridge_token)
-    assert redacted("it is q9-the_next-token_of_all") == f"it is {MARK}"
-    assert redacted("it is q8-the_first-token_of_it") == f"it is {MARK}"
+    assert redact_text("it is q9-the_next-token_of_all") == f"it is {MARK}"
+    assert redact_text("it is q8-the_first-token_of_it") == f"it is {MARK}"
 
 
 @pytest.mark.ruling("N7")
 def test_all_texts_of_a_value_are_redacted_and_the_rest_is_the_same(process: KnownValues) -> None:
     learn([VALUE])
     value = {"a": [VALUE, 1, None, True], VALUE: ("x", {"b": f"is {VALUE}"}), "password": "swordfish"}
-    assert redacted_all(value) == {
+    assert redact_all(value) == {
         "a": [MARK, 1, None, True], MARK: ("x", {"b": f"is {MARK}"}), "password": MARK,
     }  # fmt: skip
 
@@ -134,7 +134,7 @@ def test_a_secret_that_is_cut_is_not_told_in_part(place: int) -> None:
     token = "ghp" + "_" + "a1B2c3D4" * 5
     text = "word " * 400
     whole = text[:place] + token + " " + text
-    assert "ghp_" not in redacted_begin(whole, 1000)
-    assert "ghp_" not in redacted_end(whole[::-1].replace(token[::-1], token), 1000)
-    assert len(redacted_begin(whole, 1000)) == len(redacted_end(whole, 1000)) == 1000
-    assert redacted_begin("short", 1000) == redacted_end("short", 1000) == "short"
+    assert "ghp_" not in redact_begin(whole, 1000)
+    assert "ghp_" not in redact_end(whole[::-1].replace(token[::-1], token), 1000)
+    assert len(redact_begin(whole, 1000)) == len(redact_end(whole, 1000)) == 1000
+    assert redact_begin("short", 1000) == redact_end("short", 1000) == "short"

@@ -8,13 +8,13 @@ from temporalio.api.common.v1 import Payload
 from activities.runs import run_folders
 from activities.runs.records import Kind, sealed
 from activities.sealing import seal_key
-from activities.sealing.payload_seals import Bound, PayloadSeals
+from activities.sealing.payload_seals import Binding, PayloadSeals
 from tests.keys import turn
 from workflows.temporal.seals import UnsealedError
 
 pytestmark = pytest.mark.ruling("Q10")
 
-PLACE = Bound("workflow", "job-1")
+PLACE = Binding("workflow", "job-1")
 
 
 def some() -> Payload:
@@ -29,24 +29,24 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("encrypt", [False, True])
 def test_what_the_former_key_sealed_is_opened_until_all_keys_are_replaced(home: Path, encrypt: bool) -> None:
-    before = PayloadSeals.of_home(home, encrypt=encrypt).closed(some(), PLACE)
+    before = PayloadSeals.of_home(home, encrypt=encrypt).seal(some(), PLACE)
     turn(home)
     seals = PayloadSeals.of_home(home, encrypt=encrypt)
-    after = seals.closed(some(), PLACE)
-    assert {seals.opened(payload, PLACE).data for payload in (before, after)} == {some().data}
+    after = seals.seal(some(), PLACE)
+    assert {seals.unseal(payload, PLACE).data for payload in (before, after)} == {some().data}
     assert before.metadata["key"] != after.metadata["key"]
     seal_key.renew(home)
     for payload in (before, after):
         with pytest.raises(UnsealedError):
-            PayloadSeals.of_home(home, encrypt=encrypt).opened(payload, PLACE)
+            PayloadSeals.of_home(home, encrypt=encrypt).unseal(payload, PLACE)
 
 
 def test_a_seal_that_names_no_key_is_refused(home: Path) -> None:
     seals = PayloadSeals.of_home(home, encrypt=False)
-    nameless = seals.closed(some(), PLACE)
+    nameless = seals.seal(some(), PLACE)
     del nameless.metadata["key"]
     with pytest.raises(UnsealedError):
-        seals.opened(nameless, PLACE)
+        seals.unseal(nameless, PLACE)
 
 
 def test_the_records_of_a_run_keep_their_key(home: Path) -> None:
@@ -55,7 +55,7 @@ def test_the_records_of_a_run_keep_their_key(home: Path) -> None:
     (begun / Kind.CLAIM.value).write_bytes(sealed(key, begun, Kind.CLAIM, b"{}"))
     turn(home)
     assert run_folders.run_key(begun) == key
-    assert run_folders.run_key(later) == seal_key.derived(seal_key.ensure(home), "run", later.name)
+    assert run_folders.run_key(later) == seal_key.derive(seal_key.ensure(home), "run", later.name)
 
 
 def test_all_keys_are_replaced(home: Path) -> None:

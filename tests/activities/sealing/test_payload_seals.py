@@ -13,8 +13,8 @@ from temporalio.converter import (
 )
 from temporalio.exceptions import ApplicationError, CancelledError
 
-from activities.sealing.converter import bound_to, sealed, seals_of
-from activities.sealing.payload_seals import Bound, PayloadSeals
+from activities.sealing.converter import binding_of, sealing_converter, seals_of
+from activities.sealing.payload_seals import Binding, PayloadSeals
 from tests.keys import KEY
 from workflows.model.orders import ResumeOrder
 from workflows.temporal.seals import Message, UnsealedError
@@ -22,14 +22,14 @@ from workflows.temporal.seals import Message, UnsealedError
 pytestmark = pytest.mark.ruling("N1")
 
 PLACES = (
-    Bound("text"),
-    Bound("workflow", "job-1"),
-    Bound("workflow", "job-10"),
-    Bound("activity", "job-1", "run_job"),
-    Bound("activity", "job-1", "run_jo"),
-    Bound("activity", "job-1"),
-    Bound("activity", "job-1run", "_job"),
-    Bound("activity", "", "run_job"),
+    Binding("text"),
+    Binding("workflow", "job-1"),
+    Binding("workflow", "job-10"),
+    Binding("activity", "job-1", "run_job"),
+    Binding("activity", "job-1", "run_jo"),
+    Binding("activity", "job-1"),
+    Binding("activity", "job-1run", "_job"),
+    Binding("activity", "", "run_job"),
 )
 
 
@@ -41,19 +41,19 @@ def some(data: bytes = b'{"a": 1}', encoding: bytes = b"json/plain", **more: byt
 def test_what_is_written_for_one_place_is_read_there_and_nowhere_else(encrypt: bool) -> None:
     seals = PayloadSeals.of(KEY, encrypt=encrypt)
     for place, other in combinations(PLACES, 2):
-        closed = seals.closed(some(), place)
-        assert seals.opened(closed, place).data == some().data
+        closed = seals.seal(some(), place)
+        assert seals.unseal(closed, place).data == some().data
         with pytest.raises(UnsealedError):
-            seals.opened(closed, other)
+            seals.unseal(closed, other)
         with pytest.raises(UnsealedError):
-            seals.opened(seals.closed(closed, other), place)
-        assert seals.opened(seals.closed(closed, other), other).data == some().data
+            seals.unseal(seals.seal(closed, other), place)
+        assert seals.unseal(seals.seal(closed, other), other).data == some().data
 
 
 @pytest.mark.parametrize("encrypt", [False, True])
 def test_nothing_of_it_can_be_changed(encrypt: bool) -> None:
-    seals, place = PayloadSeals.of(KEY, encrypt=encrypt), Bound("workflow", "job-1")
-    closed = seals.closed(some(messageType=b"x"), place)
+    seals, place = PayloadSeals.of(KEY, encrypt=encrypt), Binding("workflow", "job-1")
+    closed = seals.seal(some(messageType=b"x"), place)
     changes: list[Payload] = []
     for number in range(len(closed.data)):
         changed = Payload.FromString(closed.SerializeToString())
@@ -70,29 +70,29 @@ def test_nothing_of_it_can_be_changed(encrypt: bool) -> None:
         changes.append(without)
     for each in changes:
         with pytest.raises(UnsealedError):
-            seals.opened(each, place)
+            seals.unseal(each, place)
 
 
 def test_what_belongs_together_is_told_apart() -> None:
     """A byte moved from one part to the next makes another message."""
-    seals, place = PayloadSeals.of(KEY, encrypt=False), Bound("workflow", "job-1")
-    one, other = seals.closed(some(b"bc", b"a"), place), seals.closed(some(b"c", b"ab"), place)
+    seals, place = PayloadSeals.of(KEY, encrypt=False), Binding("workflow", "job-1")
+    one, other = seals.seal(some(b"bc", b"a"), place), seals.seal(some(b"c", b"ab"), place)
     assert one.metadata["seal"] != other.metadata["seal"]
 
 
 def test_another_home_reads_nothing_and_either_kind_is_read_at_home() -> None:
-    place = Bound("workflow", "job-1")
+    place = Binding("workflow", "job-1")
     homes = [PayloadSeals.of(KEY, encrypt=encrypt) for encrypt in (False, True)]
     stranger = PayloadSeals.of(bytes(32), encrypt=True)
     for mine in homes:
-        closed = mine.closed(some(), place)
-        assert {each.opened(closed, place).data for each in homes} == {some().data}
+        closed = mine.seal(some(), place)
+        assert {each.unseal(closed, place).data for each in homes} == {some().data}
         with pytest.raises(UnsealedError):
-            stranger.opened(closed, place)
+            stranger.unseal(closed, place)
 
 
 def test_a_seal_is_short_and_the_data_stays_what_it_is() -> None:
-    closed = PayloadSeals.of(KEY, encrypt=False).closed(some(), Bound("workflow", "job-1"))
+    closed = PayloadSeals.of(KEY, encrypt=False).seal(some(), Binding("workflow", "job-1"))
     assert closed.data == some().data
     assert closed.metadata["encoding"] == b"json/plain"
     assert closed.ByteSize() - some().ByteSize() <= 40
@@ -101,29 +101,29 @@ def test_a_seal_is_short_and_the_data_stays_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("context", "place"),
     [
-        (WorkflowSerializationContext("n", "job-1"), Bound("workflow", "job-1")),
-        (WorkflowSerializationContext("n", "firing-p"), Bound("workflow", "firing-p")),
-        (WorkflowSerializationContext("n", "firing-p-2026-11-20T20:55:37Z"), Bound("workflow", "firing-p")),
+        (WorkflowSerializationContext("n", "job-1"), Binding("workflow", "job-1")),
+        (WorkflowSerializationContext("n", "firing-p"), Binding("workflow", "firing-p")),
+        (WorkflowSerializationContext("n", "firing-p-2026-11-20T20:55:37Z"), Binding("workflow", "firing-p")),
         (
             WorkflowSerializationContext("n", "job-1-2026-11-20T20:55:37Z"),
-            Bound("workflow", "job-1-2026-11-20T20:55:37Z"),
+            Binding("workflow", "job-1-2026-11-20T20:55:37Z"),
         ),
-        (WorkflowSerializationContext("n", "firing-p-x"), Bound("workflow", "firing-p-x")),
+        (WorkflowSerializationContext("n", "firing-p-x"), Binding("workflow", "firing-p-x")),
         (
             ActivitySerializationContext("n", "1", "run_job", "q", "job-1", "t", False),
-            Bound("activity", "job-1", "run_job"),
+            Binding("activity", "job-1", "run_job"),
         ),
-        (ActivitySerializationContext("n", "1", "run_job", "q", None, None, False), Bound("activity", "", "run_job")),
-        (None, Bound("text")),
+        (ActivitySerializationContext("n", "1", "run_job", "q", None, None, False), Binding("activity", "", "run_job")),
+        (None, Binding("text")),
     ],
 )
-def test_a_place_is_a_workflow_or_an_activity_of_one(context: SerializationContext | None, place: Bound) -> None:
+def test_a_place_is_a_workflow_or_an_activity_of_one(context: SerializationContext | None, place: Binding) -> None:
     """A schedule's workflow is named after it and the time; no other name is read like that."""
-    assert bound_to(context) == place
+    assert binding_of(context) == place
 
 
 def converter(encrypt: bool = False) -> DataConverter:
-    return sealed(KEY, encrypt=encrypt).with_context(WorkflowSerializationContext("n", "job-1"))
+    return sealing_converter(KEY, encrypt=encrypt).with_context(WorkflowSerializationContext("n", "job-1"))
 
 
 def test_a_message_without_a_seal_is_told_apart_and_one_with_a_wrong_seal_refused() -> None:
@@ -148,7 +148,7 @@ async def test_a_failure_that_is_handed_on_is_read_in_the_next_place(encrypt: bo
     from temporalio.api.failure.v1 import Failure
 
     activity = ActivitySerializationContext("n", "1", "run_job", "q", "job-1", "t", False)
-    first, then = sealed(KEY, encrypt=encrypt).with_context(activity), converter(encrypt)
+    first, then = sealing_converter(KEY, encrypt=encrypt).with_context(activity), converter(encrypt)
     failure, handed = Failure(), Failure()
     await first.encode_failure(ApplicationError("the inner reason", {"why": "x"}, type="Inner"), failure)
     inner = await first.decode_failure(failure)
@@ -178,8 +178,8 @@ async def test_words_of_the_server_in_a_cancellation_are_left_aside() -> None:
 
 
 def test_a_home_has_one_converter() -> None:
-    assert sealed(KEY) is sealed(KEY)
-    found = seals_of(sealed(KEY))
+    assert sealing_converter(KEY) is sealing_converter(KEY)
+    found = seals_of(sealing_converter(KEY))
     assert found is not None
     assert not found.encrypt
     assert seals_of(DataConverter.default) is None

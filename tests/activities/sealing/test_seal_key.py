@@ -25,9 +25,9 @@ def test_concurrent_callers_get_one_key(tmp_path: Path) -> None:
 def test_each_purpose_and_each_thing_has_a_key_of_its_own() -> None:
     key = bytes(32)
     labels = (("run",), ("run", "a"), ("run", "b"), ("payload",), ("runa",), ("payload", "a"))
-    assert len({seal_key.derived(key, *label) for label in labels}) == len(labels)
-    assert seal_key.derived(key, "run", "a") == seal_key.derived(key, "run", "a")
-    assert seal_key.derived(key, "run", "a") != seal_key.derived(bytes(31) + b"1", "run", "a")
+    assert len({seal_key.derive(key, *label) for label in labels}) == len(labels)
+    assert seal_key.derive(key, "run", "a") == seal_key.derive(key, "run", "a")
+    assert seal_key.derive(key, "run", "a") != seal_key.derive(bytes(31) + b"1", "run", "a")
 
 
 def test_a_key_that_others_could_read_is_refused_with_the_remedy(tmp_path: Path) -> None:

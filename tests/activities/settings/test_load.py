@@ -298,12 +298,12 @@ def test_any_text_and_any_name_is_read_back_as_it_is(text: str, name: str) -> No
 def test_what_differs_from_what_a_process_has_read_is_named_and_a_duration_counts_by_its_length(home: Home) -> None:
     before = load(written(home, '[worker]\nstop_grace = "60s"\n[prices.a]\ninput = 1\noutput = 2\n'), {}).reading
     now = load(written(home, '[worker]\nstop_grace = "1m"\nmax_parallel_jobs = 2\n'), {}).reading
-    assert [(each.key, each.here, each.there) for each in changes(now.told(), before.told())] == [
+    assert [(each.key, each.here, each.there) for each in changes(now.in_use(), before.in_use())] == [
         ("worker.max_parallel_jobs", "2", "8"),
         ("prices.a.input", None, "1.0"),
         ("prices.a.output", None, "2.0"),
     ]
-    assert not changes(now.told(["bridge"]), before.told(["bridge"]))
+    assert not changes(now.in_use(["bridge"]), before.in_use(["bridge"]))
     assert before.file.digest != now.file.digest
 
 
@@ -342,7 +342,7 @@ def test_an_account_that_cannot_be_meant_is_refused(home: Home, text: str, says:
     ("text", "configured"), [("", False), ("check = true\n", False), ('token_env = "T"\n', True), (APP, True)]
 )
 def test_an_account_is_set_up_by_a_token_or_an_app(home: Home, text: str, configured: bool) -> None:
-    assert load_settings(written(home, f"[github]\n{text}"), {}).github.configured is configured
+    assert load_settings(written(home, f"[github]\n{text}"), {}).github.is_configured is configured
 
 
 @pytest.mark.ruling("L8")
@@ -351,7 +351,7 @@ def test_the_manual_tells_every_setting_of_github_and_its_default() -> None:
     table = text.partition("| `[github]` |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| (`.*?`) \|(.*?)\|", table, re.MULTILINE)
     told = {name: default.strip('`" ') for names, default in rows for name in re.findall(r"`(\w+)`", names)}
-    defaults = toml.flattened(Settings().model_dump(mode="json"))
+    defaults = toml.flatten(Settings().model_dump(mode="json"))
     assert told == {path[-1]: toml.value(given).strip('"') for path, given in defaults.items() if path[0] == "github"}
 
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.ruling("M6")
 
 
 def say(home: Home, address: str | None) -> None:
-    ready.say(home.bridge_ready, load(home).reading.told(), address)
+    ready.say(home.bridge_ready, load(home).reading.in_use(), address)
 
 
 def test_it_is_where_the_bridge_listens(bare_home: Home) -> None:

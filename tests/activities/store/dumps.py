@@ -16,7 +16,7 @@ from activities.settings.home import Home
 from activities.store import idempotency_rows, job_rows, schema
 from activities.store.database import open_store
 from activities.store.registry import agent_rows, host_rows, memory_rows, pipeline_rows, repo_rows
-from activities.store.registry.memory_rows import Written
+from activities.store.registry.memory_rows import NewMemory
 from tests import keys, postgres, rows
 from tests.rows import ROOT
 from tests.sealed import seal
@@ -38,7 +38,7 @@ def fill(store: Engine) -> None:
     repo_rows.put(store, "acme/shop", "/srv/checkouts/shop", "here", "acme/shop")
     agent_rows.add(store, Worker.model_validate(SCOUT), ("acme/shop",))
     pipeline_rows.put(store, read(PIPELINE, Format.YAML), PIPELINE, Format.YAML)
-    memory_rows.write(store, Written(None, "acme/shop", "limits", "orders end at 100", "ann"), confirmed_by="ann")
+    memory_rows.write(store, NewMemory(None, "acme/shop", "limits", "orders end at 100", "ann"), confirmed_by="ann")
     idempotency_rows.reserve(store, "order-17", "d", "first")
     host_rows.see(store, "here", slots=4, started_at=1.0)
     tree = (rows.job(state=JobState.SUCCEEDED), rows.job(f"{ROOT}.1", state=JobState.RUNNING))

@@ -66,10 +66,10 @@ def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
     assert figures.usage(store) == [ModelUsage("large", 200, 20, 1.0)]
     asked = [event(number, ROOT, kind=EventKind.RESULT_REPAIRED) for number in (7, 8)]
     job_rows.write(store, Records(events=tuple(asked)))
-    assert figures.repaired(store) == {(job().runtime, "large"): 2}
+    assert figures.repairs(store) == {(job().runtime, "large"): 2}
 
 
 def test_an_empty_store_has_figures_too(store: Engine) -> None:
     found = figures.read(store)
     assert (found.hosts, found.jobs, found.rounds, found.quota) == ((), (), (), None)
-    assert (figures.usage(store), figures.repaired(store)) == ([], {})
+    assert (figures.usage(store), figures.repairs(store)) == ([], {})

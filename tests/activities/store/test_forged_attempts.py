@@ -45,7 +45,7 @@ def test_an_end_that_no_host_recorded_is_none(store: Engine) -> None:
     begun(store)
     written(store, ended_at=2.0, outcome=LIE, payload=FORGED, diagnostics={"box": "none"})
     row = there(store)
-    assert (row.recorded, row.payload, row.diagnostics, row.is_forged) == (None, None, None, True)
+    assert (row.known_outcome, row.payload, row.diagnostics, row.is_forged) == (None, None, None, True)
     assert attempt_rows.of_job(store, ROOT) == [row]
 
 
@@ -53,9 +53,9 @@ def test_the_end_that_the_host_records_takes_the_place_of_a_forged_one(store: En
     row = begun(store)
     written(store, ended_at=2.0, outcome=LIE, payload=FORGED, diagnostics={})
     attempt_rows.close(store, row, DONE, RESULT, {})
-    assert (there(store).recorded, there(store).payload) == (DONE, RESULT)
+    assert (there(store).known_outcome, there(store).payload) == (DONE, RESULT)
     attempt_rows.close(store, row, DONE.model_copy(update={"state": JobState.FAILED}), {}, {})
-    assert there(store).recorded == DONE, "the first record of the service is final"
+    assert there(store).known_outcome == DONE, "the first record of the service is final"
 
 
 @pytest.mark.parametrize("part", ["outcome", "payload", "diagnostics"])
@@ -63,7 +63,7 @@ def test_a_recorded_end_that_was_changed_is_not_read(store: Engine, part: str) -
     attempt_rows.close(store, begun(store), DONE, RESULT, {"box": "bwrap"})
     assert not there(store).is_forged
     written(store, **{part: {"outcome": LIE}.get(part, FORGED)})
-    assert (there(store).recorded, there(store).payload) == (None, None)
+    assert (there(store).known_outcome, there(store).payload) == (None, None)
 
 
 def test_the_end_of_another_attempt_is_not_this_one_s(store: Engine) -> None:
@@ -86,7 +86,7 @@ def test_a_lost_host_s_forged_end_is_not_taken_for_the_job_s(store: Engine) -> N
     ended = JobOutcome.model_validate(outcome)
     assert (ended.moved, ended.summary) == (True, "")
     assert moves.give_up(store, Offered(ROOT, 1), order) == outcome
-    assert there(store).recorded == ended
+    assert there(store).known_outcome == ended
 
 
 def test_a_forged_result_is_not_shown_even_after_the_end(store: Engine) -> None:
@@ -111,4 +111,4 @@ def test_ended_attempts_are_read_after_the_key_was_replaced_and_forged_ones_are_
     seal_key.renew(home.root)
     assert there(store).is_forged
     attempt_rows.seal_again(store, former)
-    assert [row.recorded for row in attempt_rows.of_job(store, ROOT)] == [DONE, None]
+    assert [row.known_outcome for row in attempt_rows.of_job(store, ROOT)] == [DONE, None]

@@ -104,7 +104,7 @@ def test_a_host_and_a_tree_that_decide_at_once_decide_the_same(store: Engine, tu
         each.join()
     left = attempt_rows.get(store, JOB, 1)
     assert left is not None
-    assert kept == [left.recorded]
+    assert kept == [left.known_outcome]
 
 
 def test_kept_work_is_looked_at_once(store: Engine) -> None:

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import JSON, Engine, insert, select, update
 
 from activities.store import schema
-from activities.store.schema.columns import Path, Text
+from activities.store.schema.columns import CleanText, Path
 from activities.store.schema.columns import String as Named
 
 TOKEN = "ghp" + "_" + "a1B2" * 9
@@ -62,4 +62,4 @@ def test_a_name_that_holds_a_secret_is_found_by_it_again(store: Engine) -> None:
 @pytest.mark.ruling("N7")
 def test_kinds_of_columns_are_what_migrations_made() -> None:
     kinds = {type(column.type) for table in schema.metadata.tables.values() for column in table.columns}
-    assert {Text, Named, JSON} <= kinds
+    assert {CleanText, Named, JSON} <= kinds

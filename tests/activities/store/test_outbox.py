@@ -30,30 +30,30 @@ def test_only_events_for_people_enter_the_outbox_and_never_change(store: Engine)
 
 def test_attempts_are_counted_and_the_last_error_is_shown(store: Engine) -> None:
     add(store, EVENT)
-    assert outbox.undelivered(store) == [], "what was not tried yet is not overdue"
+    assert outbox.failing(store) == [], "what was not tried yet is not overdue"
     for error in ("no route", "exit code 1"):
-        outbox.attempted(store, EVENT.event_id, "command", error)
-    [(told, how)] = outbox.undelivered(store)
+        outbox.record_try(store, EVENT.event_id, "command", error)
+    [(told, how)] = outbox.failing(store)
     assert told.message == EVENT.message
     assert how == outbox.Delivery(EVENT.event_id, "command", 2, None, "exit code 1")
 
 
 def test_a_delivery_is_final(store: Engine) -> None:
     add(store, EVENT)
-    outbox.attempted(store, EVENT.event_id, "command", "busy")
-    outbox.attempted(store, EVENT.event_id, "command", "")
-    outbox.attempted(store, EVENT.event_id, "command", "a late loser")
+    outbox.record_try(store, EVENT.event_id, "command", "busy")
+    outbox.record_try(store, EVENT.event_id, "command", "")
+    outbox.record_try(store, EVENT.event_id, "command", "a late loser")
     assert outbox.is_delivered(store, EVENT.event_id, "command")
-    assert outbox.undelivered(store) == []
+    assert outbox.failing(store) == []
 
 
 def test_channels_are_apart_and_the_oldest_is_first(store: Engine) -> None:
     add(store, another(5, 20.0), another(6, 10.0))
     for number, channel, error in ((5, "log", ""), (5, "webhook", "503"), (6, "webhook", "503")):
-        outbox.attempted(store, f"{ROOT}-e{number}", channel, error)
+        outbox.record_try(store, f"{ROOT}-e{number}", channel, error)
     assert not outbox.is_delivered(store, f"{ROOT}-e5", "webhook")
     assert not outbox.is_delivered(store, f"{ROOT}-e6", "log")
-    assert [(told.notification_id, how.channel) for told, how in outbox.undelivered(store)] == [
+    assert [(told.notification_id, how.channel) for told, how in outbox.failing(store)] == [
         (f"{ROOT}-e6", "webhook"),
         (f"{ROOT}-e5", "webhook"),
     ]

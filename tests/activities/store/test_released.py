@@ -48,9 +48,9 @@ def test_the_store_of_every_release_is_read(store: Engine, request: pytest.Fixtu
     assert [each.end for each in round_rows.of_tree(store, ROOT)] == [None]
     recorded, running = attempt_rows.get(store, ROOT, 1), attempt_rows.get(store, f"{ROOT}.1", 1)
     assert recorded is not None
-    assert recorded.recorded is not None
+    assert recorded.known_outcome is not None
     assert running is not None
-    assert (running.run_dir, running.recorded) == ("/home/runs/2", None)
+    assert (running.run_dir, running.known_outcome) == ("/home/runs/2", None)
     [repo] = repo_rows.every(store)
     assert (repo.name, repo.path, repo.host) == ("acme/shop", "/srv/checkouts/shop", "here")
     assert [agent.worker.name for agent in agent_rows.every(store)] == ["scout"]

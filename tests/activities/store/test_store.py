@@ -27,7 +27,7 @@ from activities.store.database import (
     StoreNewerError,
     StoreOlderError,
     StoreTooOldError,
-    connected,
+    connect,
     open_store,
 )
 from activities.store.registry import agent_rows, repo_rows
@@ -265,8 +265,8 @@ def test_the_first_record_of_a_run_stands(store: Engine) -> None:
     attempt_rows.close(store, run, JobOutcome(job_id=ROOT, state=JobState.FAILED), {}, {"late": True})
     kept = attempt_rows.get(store, ROOT, 1)
     assert kept is not None
-    assert kept.recorded is not None
-    assert (kept.recorded.decision, kept.payload, kept.worktree) == (Decision.APPROVED, {"a": 1}, "/w")
+    assert kept.known_outcome is not None
+    assert (kept.known_outcome.decision, kept.payload, kept.worktree) == (Decision.APPROVED, {"a": 1}, "/w")
 
 
 @pytest.mark.ruling("K3")
@@ -331,7 +331,7 @@ def test_one_who_only_looks_migrates_nothing(dialect: str, bare_home: Home, requ
     older(url)
     with pytest.raises(StoreOlderError, match=f"schema 0012; the daemon migrates it to {HEAD}"):
         open_store(bare_home, url, migrate=False)
-    with connected(bare_home, url) as connection:
+    with connect(bare_home, url) as connection:
         assert MigrationContext.configure(connection).get_current_revision() == "0012"
     open_store(bare_home, url).dispose()
     open_store(bare_home, url, migrate=False).dispose()

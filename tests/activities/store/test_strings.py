@@ -231,7 +231,7 @@ def test_an_outcome_as_a_program_wrote_it_is_stored(store: Engine) -> None:
     attempt_rows.close(store, run, outcome, {"a": "\ufffd"}, {"stderr": "b" * 10_000})
     found = attempt_rows.get(store, ROOT, 1)
     assert found is not None
-    assert found.recorded == outcome
+    assert found.known_outcome == outcome
 
 
 @pytest.mark.ruling("D4")

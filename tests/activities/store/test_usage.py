@@ -54,7 +54,7 @@ def test_repairs_count_for_the_day_on_which_the_agent_was_asked(store: Engine) -
         )
     ]
     job_rows.write(store, Records(events=tuple(told)))
-    assert usage_rows.repaired(store, DAY) == [usage_rows.Repaired(DAY, "scout", "acme/shop", "m", 2)]
+    assert usage_rows.repairs(store, DAY) == [usage_rows.Repairs(DAY, "scout", "acme/shop", "m", 2)]
 
 
 def test_however_much_jobs_claim_to_have_used_it_can_be_added_up(store: Engine) -> None:

@@ -54,7 +54,7 @@ async def test_it_acts_once_also_when_it_died_before_it_noted_that(
     await waiting(office, number)
     office.hub.comment(as_="ann", number=number, body=ANSWER)
     with monkeypatch.context() as broken:
-        broken.setattr(threads, "acted", _dies)
+        broken.setattr(threads, "settle_comment", _dies)
         with pytest.raises(KeyboardInterrupt):
             await heard(office)
     await heard(office)

@@ -107,7 +107,7 @@ async def test_a_comment_that_a_person_deleted_is_not_written_again(office: Offi
     kept = facts.get(office.session.store, f"{ROOT}-status")
     assert kept is not None
     assert (kept.state, kept.error) == (facts.DROPPED, "somebody deleted the comment; it is not written again")
-    assert facts.failed(office.session.store) == [], "nobody has to look at what a person did on purpose"
+    assert facts.failures(office.session.store) == [], "nobody has to look at what a person did on purpose"
 
 
 @pytest.mark.ruling("L6")
@@ -120,7 +120,7 @@ async def test_a_command_that_was_deleted_before_its_reaction_is_nobody_s_troubl
     row = facts.FactRow(f"comment-{gone}-taken", "taken", "", "acme/tool", number, str(gone))
     facts.declare(office.session.store, [row])
     await office.turns()
-    assert facts.failed(office.session.store) == []
+    assert facts.failures(office.session.store) == []
 
 
 @pytest.mark.ruling("L8")
@@ -136,7 +136,7 @@ async def test_a_refused_account_is_asked_again_at_once_when_somebody_put_it_rig
     account.want_reading(store)
     await office.turn()
     refused = account.read(store)
-    assert (refused.refused, (refused.blocked_until or 0) > time.time() + 200) == (True, True)
+    assert (refused.is_refused, (refused.blocked_until or 0) > time.time() + 200) == (True, True)
     office.session.client.oauth_token = good
     monkeypatch.setattr(operations, "process", lambda _: 1)
     synced = operations.sync(office.service, None, retry=False, drop=False, wait=0.0)
@@ -215,7 +215,7 @@ async def test_what_github_declines_for_good_is_given_up_and_holds_up_nothing(of
     bind(office, number, "job-0123456789cd")
     await office.turns()
     assert _marks(office, number) == ["job-0123456789cd-status"]
-    (failed,) = facts.failed(office.session.store)
+    (failed,) = facts.failures(office.session.store)
     assert (failed.state, failed.number) == (facts.FAILED, 999)
 
 
@@ -298,7 +298,7 @@ async def test_a_fault_of_ours_with_one_comment_holds_up_no_other(
     for _ in range(writing.MOST_ATTEMPTS + 2):
         await office.turn()
     assert _marks(office, second) == ["job-0123456789cd-status"]
-    (failed,) = facts.failed(office.session.store)
+    (failed,) = facts.failures(office.session.store)
     assert (failed.state, failed.error) == (facts.FAILED, "an internal error: RuntimeError")
 
 

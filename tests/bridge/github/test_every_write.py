@@ -71,7 +71,7 @@ async def test_each_kind_of_write_is_there_once_though_every_answer_was_lost(
         hub.after_write(once, how, times=10_000)
         await live(tree, desks, number)
         assert desks.died == len(once.lost) > 20
-        assert facts.failed(store) == facts.waiting(store) == []
+        assert facts.failures(store) == facts.waiting(store) == []
         assert {each.kind for root in (ROOT, "") for each in facts.of_root(store, root)} == {*FactKind}
         assert len(set(words)) == 1
         assert [each.state for each in threads.latest_comments(store, 9)] == ["refused", "done", "done"]

@@ -144,4 +144,4 @@ async def test_the_checks_of_a_pull_request_are_those_of_trees_that_belong_to_it
     await office.turns()
     store = office.session.store
     assert threads.of_number(store, TOOL, pull) == []
-    assert [each.root_job_id for each in threads.discussed(store, TOOL, pull)] == [ROOT]
+    assert [each.root_job_id for each in threads.of_thread(store, TOOL, pull)] == [ROOT]

@@ -61,7 +61,7 @@ async def write(tree: Scene, fact_id: str = FACT) -> Wrote:
     assert fact
     with tree.session() as session:
         wrote = await publishing.open_pull(session, fact)
-    facts.written(store, fact_id, github_id=wrote.github_id, url=wrote.url, digest=wrote.digest)
+    facts.mark_written(store, fact_id, github_id=wrote.github_id, url=wrote.url, digest=wrote.digest)
     return wrote
 
 
@@ -104,7 +104,7 @@ async def test_it_names_the_thread_it_was_asked_for_on_and_is_named_there(tree: 
     end = replace(status, fact_id=f"{ROOT}-e5-end", kind="end")
     facts.declare(tree.service.store, [status, end])
     threads.bind_new(tree.service.store)
-    threads.told(tree.service.store, ROOT, 5, over=False)
+    threads.advance(tree.service.store, ROOT, 5, over=False)
     publish.publish(tree.service, ROOT, actor="ann (cli)")
     await push(tree)
     with tree.session() as session:

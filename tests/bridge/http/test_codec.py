@@ -12,7 +12,7 @@ import pytest
 from google.protobuf import json_format
 from temporalio.api.common.v1 import Payload, Payloads
 
-from activities.sealing.payload_seals import Bound, PayloadSeals
+from activities.sealing.payload_seals import Binding, PayloadSeals
 from activities.settings.home import Home
 from bridge.daemon.server import find_program, server_command
 from bridge.http.app import create_app
@@ -33,7 +33,7 @@ SECRET = Payload(metadata={"encoding": b"json/plain"}, data=b'"a word nobody gue
 
 
 def hidden(payload: Payload = SECRET) -> dict[str, Any]:
-    closed = HIDDEN.closed(payload, Bound("workflow", "job-1"))
+    closed = HIDDEN.seal(payload, Binding("workflow", "job-1"))
     return dict(json_format.MessageToDict(Payloads(payloads=[closed])))
 
 
@@ -57,10 +57,10 @@ async def test_a_program_with_the_token_has_payloads_decrypted(encrypting: Servi
     async with calls(encrypting) as http:
         token = bearer(encrypting)
         assert shown(await http.post("/codec/decode", json=hidden(), headers=token)) == SECRET.data
-        sealed = PayloadSeals.of(KEY, encrypt=False).closed(SECRET, Bound("workflow", "job-1"))
+        sealed = PayloadSeals.of(KEY, encrypt=False).seal(SECRET, Binding("workflow", "job-1"))
         as_sent = json_format.MessageToDict(Payloads(payloads=[sealed]))
         assert shown(await http.post("/codec/decode", json=as_sent, headers=token)) == SECRET.data
-        foreign = PayloadSeals.of(bytes(32), encrypt=True).closed(SECRET, Bound("workflow", "job-1"))
+        foreign = PayloadSeals.of(bytes(32), encrypt=True).seal(SECRET, Binding("workflow", "job-1"))
         as_sent = json_format.MessageToDict(Payloads(payloads=[foreign]))
         assert shown(await http.post("/codec/decode", json=as_sent, headers=token)) == foreign.data
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from activities.store.registry import memory_rows
-from activities.store.registry.memory_rows import Written
+from activities.store.registry.memory_rows import NewMemory
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.conftest import Live
@@ -55,7 +55,7 @@ def test_it_starts_reads_lists_recalls_and_is_told_what_is_wrong(
     generated: None, with_temporal: Service, listening: Callable[[Service], Live]
 ) -> None:
     register(with_temporal, "by-client")
-    memory_rows.write(with_temporal.store, Written(None, None, "limit", "thirty a minute", "me"), confirmed_by="me")
+    memory_rows.write(with_temporal.store, NewMemory(None, None, "limit", "thirty a minute", "me"), confirmed_by="me")
     seeds.write(with_temporal, seeds.task(), seeds.job(), seeds.event(1), seeds.round_())
     seeds.payload(with_temporal, seeds.ROOT, {"service_result": {"decision": "approved", "summary": "ok"}})
     live = listening(with_temporal)

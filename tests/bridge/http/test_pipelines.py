@@ -12,7 +12,7 @@ import pytest
 from activities.runs.os_processes import identity
 from activities.settings import ready
 from activities.store.registry import memory_rows, pipeline_rows
-from activities.store.registry.memory_rows import Written
+from activities.store.registry.memory_rows import NewMemory
 from bridge.operations.pipelines import runs
 from bridge.operations.pipelines.runs import RunList, RunView
 from bridge.operations.service import Service
@@ -234,8 +234,8 @@ class TestRecall:
     async def test_it_finds_what_is_confirmed_best_first(self, service: Service, call: httpx.AsyncClient) -> None:
         scout(service)
         for number, content in enumerate(("deploy with make", "deploy deploy deploy", "nothing of it")):
-            memory_rows.write(service.store, Written(None, None, f"k{number}", content, "ann"), confirmed_by="ann")
-        memory_rows.write(service.store, Written(None, None, "pending", "deploy later", "ann"))
+            memory_rows.write(service.store, NewMemory(None, None, f"k{number}", content, "ann"), confirmed_by="ann")
+        memory_rows.write(service.store, NewMemory(None, None, "pending", "deploy later", "ann"))
         entries = (await call.post(RECALL, json={"query": "How do I deploy?"})).json()["entries"]
         assert {entry["key"] for entry in entries} == {"k0", "k1"}
         scores = [entry["score"] for entry in entries]

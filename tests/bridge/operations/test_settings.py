@@ -36,11 +36,11 @@ def running(home: Home) -> Iterator[Home]:
         started_at=datetime.now(UTC),
         version="1",
         temporal_address="127.0.0.1:7233",
-        settings=load(home).reading.told(DAEMON_READS),
+        settings=load(home).reading.in_use(DAEMON_READS),
         children=(ChildState(name="worker", pid=os.getpid(), log="/l"),),
     )
     write_private(home.daemon_state, state.model_dump_json())
-    handed = load(home, {"SERVICE_TEMPORAL_ADDRESS": "127.0.0.1:7233"}).reading.told()
+    handed = load(home, {"SERVICE_TEMPORAL_ADDRESS": "127.0.0.1:7233"}).reading.in_use()
     ready.say(home.worker_ready, handed)
     ready.say(home.bridge_ready, handed, "127.0.0.1:8791")
     yield home
@@ -131,7 +131,7 @@ def test_what_is_shown_is_a_file_that_can_be_pasted_with_its_comments(
 
 def test_the_files_that_tell_it_are_private_and_the_arguments_of_processes_tell_none_of_it(running: Home) -> None:
     assert running.worker_ready.stat().st_mode & 0o777 == 0o600
-    read = load(running).reading.told(DAEMON_READS)
+    read = load(running).reading.in_use(DAEMON_READS)
     assert not any(key.startswith(("store.", "notify.")) for key in read.values)
 
 

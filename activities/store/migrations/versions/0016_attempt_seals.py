@@ -19,6 +19,6 @@ def upgrade() -> None:
     connection = op.get_bind()
     for row in connection.execute(sa.select(*_KEY, *_PARTS).where(_TABLE.c.ended_at.is_not(None))).all():
         parts = {"outcome": row.outcome, "payload": row.payload, "diagnostics": row.diagnostics}
-        seals = attempt_seals.sealed(seal_key.ensure(home_of(connection)), row.job_id, row.attempt, parts)
+        seals = attempt_seals.seal_parts(seal_key.ensure(home_of(connection)), row.job_id, row.attempt, parts)
         mine = (_TABLE.c.job_id == row.job_id) & (_TABLE.c.attempt == row.attempt)
         connection.execute(_TABLE.update().where(mine).values(seals=seals))

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from activities.redaction.redact import redacted
+from activities.redaction.redact import redact_text
 from workflows.contract.faults import first
 from workflows.policy.cut_short import task_words
 from workflows.policy.prices import dollars
@@ -43,7 +43,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"ago": ago, "until": until, "span": span, "count": count, "money": money, "one_line": one_line}
-    made.filters["without_secrets"] = redacted
+    made.filters["without_secrets"] = redact_text
     made.filters["first_faults"] = first
     made.filters["size"] = format_size
     made.globals |= {"asset": asset, "task_words": task_words}

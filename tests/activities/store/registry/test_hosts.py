@@ -64,7 +64,7 @@ def test_a_host_is_judged_by_the_clock_of_the_store_and_not_by_ones_own(
     monkeypatch.setattr(time, "time", right)
     seen = host_rows.of_trees(store, {"job-aaaaaaaaaaaa"})["job-aaaaaaaaaaaa"]
     assert not lacks_worker(seen)
-    assert [place.kind for place in waiting_rows.places(store)] == []
+    assert [place.kind for place in waiting_rows.waits(store)] == []
     monkeypatch.setattr(time, "time", lambda: right() + 90)
     assert not lacks_worker(host_rows.every(store)[0].seen)
 
@@ -106,6 +106,6 @@ def test_a_fleet_misses_a_host_that_vanished_though_no_job_waits_for_it(store: E
         host_rows.see(store, name, slots=4, started_at=1.0)
     with store.begin() as connection:
         connection.execute(update(schema.hosts).where(schema.hosts.c.name == "web-1").values(seen_at=5.0))
-    assert [(each.kind, each.key) for each in waiting_rows.places(store)] == [(waiting_rows.Kind.HOST, "web-1")]
+    assert [(each.kind, each.key) for each in waiting_rows.waits(store)] == [(waiting_rows.Kind.HOST, "web-1")]
     host_rows.stop(store, "web-1", started_at=1.0)
-    assert waiting_rows.places(store) == []
+    assert waiting_rows.waits(store) == []

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, delete, text, update
 from activities.store import schema
 from activities.store.queries import insert_new
 from activities.store.registry import memory_rows
-from activities.store.registry.memory_rows import Sought, Written
+from activities.store.registry.memory_rows import NewMemory, Sought
 from tests.depth import cases
 from workflows.policy.memory import MemoryState, Recalled, wanted_words, words
 
@@ -24,8 +24,8 @@ WORDS = ("limiter", "deploy", "redis", "queue")
 
 def written(
     key: str = "k", content: str = "c", agent: str | None = None, repo: str | None = None, job: str | None = None
-) -> Written:
-    return Written(agent, repo, key, content, author=agent or PERSON, job_id=job)
+) -> NewMemory:
+    return NewMemory(agent, repo, key, content, author=agent or PERSON, job_id=job)
 
 
 def recall(

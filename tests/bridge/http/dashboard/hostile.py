@@ -143,7 +143,7 @@ def _waiting(service: Service) -> None:
     )
     for leg in (f"{BLOCKED}.2", f"{BLOCKED}.3"):
         seeds.payload(service, leg, {}, diagnostics={"conflict": clash})
-    outbox.attempted(service.store, f"{BLOCKED}-e7", "command", HOSTILE)
+    outbox.record_try(service.store, f"{BLOCKED}-e7", "command", HOSTILE)
     host_rows.see(service.store, HOSTILE[:190], slots=1, started_at=1.0)
     host_rows.stop(service.store, HOSTILE[:190], started_at=1.0)
     waits = "job-00000000000c"
@@ -188,7 +188,7 @@ def _run(service: Service, run_id: str, pipeline: str, state: RunState) -> None:
         stage_id=SEEN, number=2, kind=StageKind.AGENT, needs=(SEEN,), state=StageState.CANCELLED, job_id=ROOT, **common
     )
     records = RunRecords(run=RunRecord.model_validate(base | halted), stages=(build, look))
-    run_rows.write(service.store, records, run_rows.Begun(CHANGED, {"ticket": HOSTILE, SEEN: CHANGED}))
+    run_rows.write(service.store, records, run_rows.RunStart(CHANGED, {"ticket": HOSTILE, SEEN: CHANGED}))
 
 
 def _people(service: Service) -> None:

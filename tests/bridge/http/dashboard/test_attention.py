@@ -53,7 +53,7 @@ def unroutable(service: Service, name: str, at: float, why: str = "no agent `scu
 def untold(service: Service, name: str, at: float, error: str = "exit 1", message: str = "it waits") -> None:
     event = seeds.event(7, name, kind=EventKind.ROUND_OPENED, at=at, message=message)
     seeds.write(service, seeds.task(name, state=TaskState.DONE), event)
-    outbox.attempted(service.store, event.event_id, "command", error)
+    outbox.record_try(service.store, event.event_id, "command", error)
 
 
 def hostless(service: Service, name: str, at: float, host: str = "attic", why: str = "") -> None:

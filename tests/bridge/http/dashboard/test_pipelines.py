@@ -71,7 +71,7 @@ def ran(service: Service, number: int, pipeline: str = "p", **fields: object) ->
     stage = StageRecord(
         run_id=run_id, stage_id="build", number=1, kind=StageKind.SHELL, needs=(), state=StageState.SUCCEEDED, attempt=1
     )
-    begun = run_rows.Begun("the file", {"ticket": HOSTILE})
+    begun = run_rows.RunStart("the file", {"ticket": HOSTILE})
     run_rows.write(service.store, RunRecords(run=record, stages=(stage,)), begun)
     return run_id
 

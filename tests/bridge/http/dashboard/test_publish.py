@@ -42,7 +42,7 @@ async def test_who_presses_publish_sees_the_pull_request_once_it_is_there(tree: 
     assert f"It will be published at {SHOP}" in shown.words
     assert f"{TASK_BRANCH} is being published" in shown.words
     assert publish.publication(tree.fact).actor.endswith("(dashboard)")
-    facts.written(tree.service.store, FACT, github_id="4", url=URL)
+    facts.mark_written(tree.service.store, FACT, github_id="4", url=URL)
     shown = await ann.open(TREE)
     assert URL in shown.read.links
     assert f"{TASK_BRANCH} is published" in shown.words

@@ -21,7 +21,7 @@ async def test_each_setting_says_where_it_comes_from(
 
 
 async def test_the_file_is_read_as_it_is_now_and_who_has_read_it_before_is_named(service: Service, ann: Surfer) -> None:
-    ready.say(service.home.bridge_ready, service.reading.told())
+    ready.say(service.home.bridge_ready, service.reading.in_use())
     assert "bridge ● works with these" in (await ann.open("/ui/settings")).words
     service.home.config.write_text(f'{NO_TEMPORAL}[notify]\nwebhook_url = "http://ann:s3cretpass@127.0.0.1/x"\n')
     shown = await ann.open("/ui/settings")
@@ -42,7 +42,7 @@ async def test_a_password_of_the_store_is_not_shown(
 
 
 async def test_a_file_that_cannot_be_used_is_explained(service: Service, ann: Surfer) -> None:
-    ready.say(service.home.bridge_ready, service.reading.told())
+    ready.say(service.home.bridge_ready, service.reading.in_use())
     service.home.config.write_text('[bridge]\nprot = 1\n[notify]\nlog = "<b>x</b>"\n')
     shown = await ann.open("/ui/settings")
     assert shown.status == 200

@@ -35,7 +35,7 @@ def test_the_task_branch_is_moved_to_the_line_once(tree: Grown) -> None:
     assert finishing.look(tree.service) == [ROOT]
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
     assert tree.files()[FILE] == "code, mended"
-    merged = [(job_id, event.actor) for _, job_id, event in branch_rows.recorded(tree.service.store, ROOT)]
+    merged = [(job_id, event.actor) for _, job_id, event in branch_rows.events_of(tree.service.store, ROOT)]
     assert merged == [(CODE, ACTOR), (FIX, ACTOR)]
     assert finishing.look(tree.service) == Finishing().look(tree.service) == []
     assert run_git(tree.repo, "rev-parse", "--abbrev-ref", "HEAD") == "main"
@@ -54,9 +54,9 @@ def test_a_process_killed_before_the_record_makes_up_for_it(tree: Grown, monkeyp
         with pytest.raises(KilledError):
             Finishing().look(tree.service)
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
-    assert branch_rows.recorded(tree.service.store, ROOT) == []
+    assert branch_rows.events_of(tree.service.store, ROOT) == []
     assert Finishing().look(tree.service) == [ROOT]
-    assert len(branch_rows.recorded(tree.service.store, ROOT)) == 2
+    assert len(branch_rows.events_of(tree.service.store, ROOT)) == 2
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
 
 

@@ -317,14 +317,14 @@ def test_whoever_insists_is_recorded(tree: Reviewed) -> None:
         f"ann (cli) merged service/{A}-a into {TASK_BRANCH},"
         f" although review leg v ({V}), which looked at it, decided changes_requested"
     )
-    [(_, job_id, event)] = branch_rows.recorded(tree.service.store, ROOT)
+    [(_, job_id, event)] = branch_rows.events_of(tree.service.store, ROOT)
     assert (job_id, event.actor) == (A, "ann (cli)")
     assert event.anyway.endswith("decided changes_requested")
 
 
 def test_insisting_where_nobody_objects_is_not_recorded_as_such(tree: Reviewed) -> None:
     merge(tree, A, anyway=True)
-    [(_, _, event)] = branch_rows.recorded(tree.service.store, ROOT)
+    [(_, _, event)] = branch_rows.events_of(tree.service.store, ROOT)
     assert event.anyway == ""
 
 

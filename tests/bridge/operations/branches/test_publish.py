@@ -167,7 +167,7 @@ def test_asked_again_nothing_changes_and_new_work_goes_too(tree: Scene) -> None:
     publish.publish(tree.service, ROOT, actor="ann (cli)", base="stable")
     pushed = publish.publication(tree.fact).model_copy(update={"commit": commit}).model_dump_json()
     facts.note(tree.service.store, FACT, text=pushed)
-    facts.written(tree.service.store, FACT, github_id="4", url="https://github.com/acme/shop/pull/4")
+    facts.mark_written(tree.service.store, FACT, github_id="4", url="https://github.com/acme/shop/pull/4")
     again = publish.publish(tree.service, ROOT, actor="bob (cli)")
     assert (again.state, again.url, again.commit) == ("done", "https://github.com/acme/shop/pull/4", commit)
     run_git(tree.repo, "branch", "-f", f"service/{ROOT}", commit)

@@ -26,7 +26,7 @@ def made(home: Home, hub: Hub, more: str = "", account: str = 'token_env = "DESK
     home.config.write_text(f'[github]\n{account}\napi_url = "{hub.address}"\n{more}')
     service = Service(home)
     repo_rows.put(service.store, "tool", "/srv/tool", "here", "acme/tool")
-    ready.say(home.github_ready, service.reading.told())
+    ready.say(home.github_ready, service.reading.in_use())
     return service
 
 

@@ -201,7 +201,7 @@ def test_a_tree_of_a_pipelines_run_is_over_when_the_run_is(service: Service, sta
         needs=(),
         job_id=ROOT,
     )
-    run_rows.write(service.store, RunRecords(run=run, stages=(stage,)), run_rows.Begun("", {}))
+    run_rows.write(service.store, RunRecords(run=run, stages=(stage,)), run_rows.RunStart("", {}))
     gc.reclaim(service, "30d", yes=True)
     assert things["runs"].exists() is not over
     assert things["worktrees"].exists() is not over

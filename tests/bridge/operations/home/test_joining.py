@@ -133,8 +133,8 @@ def test_whoever_hears_the_answer_learns_nothing(scene: Scene) -> None:
     key = seal_key.ensure(scene.there.service.home.root)
     assert all(secret not in answer.content for secret in (key, key.hex().encode(), b"fleet.db", b"team"))
     assert invitation.secret.hex() not in shown
-    assert Invitation.of(os.urandom(32), invitation.number).opened(answer.content) is None
-    assert "fleet.db" in (invitation.opened(answer.content) or b"").decode()
+    assert Invitation.of(os.urandom(32), invitation.number).decrypt_answer(answer.content) is None
+    assert "fleet.db" in (invitation.decrypt_answer(answer.content) or b"").decode()
 
 
 def test_nobody_without_the_token_s_secret_uses_it_up(scene: Scene) -> None:
