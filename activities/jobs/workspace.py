@@ -12,7 +12,7 @@ from activities.git.merges.into_worktree import MergeConflict, merge
 from activities.git.merges.task_line import LeftOutBranch, TaskLine, draw
 from activities.git.registered_repository import readable_folders
 from activities.git.work_folder import service_git_dir, worktrees
-from activities.git.work_folder.commit import commit_all
+from activities.git.work_folder.commit import commit_all, trailers_of
 from activities.git.work_folder.work_in_progress import lay_out, mark_pushed
 from activities.git.work_folder.worktree_changes import CapturedDiff, capture_diff, look, touched_files
 from activities.git.work_folder.worktrees import Worktree
@@ -268,7 +268,8 @@ def collect_here(workspace: Workspace, run: JobRun, result: ServiceResult | None
     try:
         worker = run.assignment.worker
         summary = result.summary if result else f"{run.assignment.action} for {run.job_id} by {worker.name}"
-        trailers = {"Agent": worker.name, "Model": model or run.assignment.model or "", "Task": run.task_id}
+        used = model or run.assignment.model or ""
+        trailers = trailers_of(run.job_id, agent=worker.name, model=used, task_id=run.task_id)
         head = commit_all(workspace.worktree, run.job_id, summary, seen, trailers)
         if run.own_branch:  # the commit represents the chain's own work, even without changes by this job
             head = head or workspace.worktree.base

@@ -11,7 +11,7 @@ from activities.git import git_branches
 from activities.git.command import all_printable, printable
 from activities.git.hub import HubBranch
 from activities.git.merges.commits import CommitConflict, commit_merge, merged_tree
-from activities.git.work_folder.commit import message
+from activities.git.work_folder.commit import message, trailers_of
 from workflows.model.errors import Commands, RefusedError
 
 TRIES = 5
@@ -36,8 +36,8 @@ class Contribution:
     def message(self) -> str:
         what = "the line" if self.forwards else f"leg {self.leg}"
         subject = f"Merge {what}: {self.summary}" if self.summary else f"Merge {what} ({self.branch})"
-        who = {"Job": self.job_id, "Agent": self.agent, "Model": self.model, "Task": self.task_id}
-        return message(subject, who | {"Branch": self.branch})
+        who = trailers_of(self.job_id, agent=self.agent, model=self.model, task_id=self.task_id, branch=self.branch)
+        return message(subject, who)
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,17 @@ def commit_all(
     seen = seen or look(worktree)
     if seen.refused is not None:
         raise seen.refused
-    head = _commit_changes(worktree, seen, message(summary or job_id, {"Job": job_id, **trailers}))
+    head = _commit_changes(worktree, seen, message(summary or job_id, trailers_of(job_id) | dict(trailers)))
     _bring_home(worktree, seen, head)
     return None if head == worktree.base else head
+
+
+def trailers_of(
+    job_id: str, *, attempt: int = 0, agent: str = "", model: str = "", task_id: str = "", branch: str = ""
+) -> dict[str, str]:
+    """Return the trailers of a commit that the service makes, in their order; `message` leaves the empty ones out."""
+    who = {"Job": job_id, "Attempt": str(attempt or ""), "Agent": agent, "Model": model}
+    return who | {"Task": task_id, "Branch": branch}
 
 
 def message(summary: str, trailers: Mapping[str, str]) -> str:

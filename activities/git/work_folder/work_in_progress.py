@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from activities.git.git_branches import objects_errors
 from activities.git.library import let_go, library, open_alone, open_repository, signature
 from activities.git.work_folder.agent_git_dir import read
-from activities.git.work_folder.commit import message
+from activities.git.work_folder.commit import message, trailers_of
 from activities.git.work_folder.index_file import Row
 from activities.git.work_folder.service_git_dir import side_of
 from activities.git.work_folder.snapshot import FolderSnapshot, SnapshotLimits, snapshot
@@ -86,8 +86,7 @@ def take(worktree: Worktree, job_id: str, attempt: int, *, to_branches: bool = F
             tree = _tree(repository, last.tree or str(base.tree_id), seen)
             commit = ""
             if last.made.commit or tree != str(base.tree_id):
-                trailers = {"Job": job_id, "Attempt": str(attempt)}
-                subject = message("Work in progress", trailers).rstrip("\n")
+                subject = message("Work in progress", trailers_of(job_id, attempt=attempt)).rstrip("\n")
                 rows = (f"{LEFT_OUT}: {redact_text(each)}" for each in left_out[:MOST_TOLD])
                 who = signature()
                 text = "\n".join([subject, *rows]) + "\n"
