@@ -130,16 +130,12 @@ def _hooks(policy: AutonomyPolicy) -> list[dict[str, object]]:
 
 
 def _write_prompt(call: ProgramCall) -> Path:
-    file = _prompt_file(call)
+    file = call.run_dir / "prompt.md"
     call.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     file.unlink(missing_ok=True)  # never follow a link
     with open(created(file), "wb") as made:
         made.write(call.prompt)
     return file
-
-
-def _prompt_file(call: ProgramCall) -> Path:
-    return call.run_dir / "prompt.md"
 
 
 def _read(end: RunEnd) -> _Stream:

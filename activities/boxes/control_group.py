@@ -142,7 +142,7 @@ class JobGroup:
         return _remove(self.folders)
 
     @property
-    def watched(self) -> bool:
+    def needs_watch(self) -> bool:
         """Return whether an out-of-memory kill leaves processes of the job that have to be ended."""
         return MEMORY in self.folders and not self._ends_as_one
 

@@ -164,7 +164,7 @@ class Proxy:
         try:
             addresses = self._addresses(target, entry)
             if not self.box.upstream:
-                return _first(addresses, lambda each: socket.create_connection((each, target.port), DIAL_SECONDS))
+                return _first(addresses, lambda address: socket.create_connection((address, target.port), DIAL_SECONDS))
             asked = [Target(each, target.port) for each in addresses] if entry.is_pattern else [target]
             return _first(asked, self._through)
         except OSError as error:

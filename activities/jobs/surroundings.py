@@ -51,7 +51,7 @@ def surroundings_of(context: Context, run: JobRun, workspace: Workspace) -> Surr
         target=_target(workspace, run),
         left_out=tuple(LeftOut(each.leg, _reference(each, worktree.branch), each.against, each.files) for each in out),
         merging=tuple(
-            LeftOut(each.leg, _reference(each, None), each.against, each.files) for each in workspace.merging
+            LeftOut(part.leg, _reference(part, None), part.against, part.files) for part in workspace.merging
         ),
         references=tuple(worktree.names),
     )

@@ -138,7 +138,10 @@ def _make(
     merged = Workspace(repo, worktree, readable_folders(repo), replace(line, left_out=left_out), merging)
     if run.branch_deps:
         attempt_rows.give(context.store, row, given)
-    return _lay_out_snapshot(merged, snapshot) if snapshot else merged
+    if not snapshot:
+        return merged
+    mark_pushed(worktree, snapshot)
+    return replace(merged, snapshot=apart(FILL_SECONDS, lay_out, worktree, snapshot))
 
 
 def _begin_merge(run: JobRun, worktree: Worktree, line: TaskLine, *, fill: bool) -> tuple[LeftOutBranch, ...]:
@@ -154,12 +157,6 @@ def _begin_merge(run: JobRun, worktree: Worktree, line: TaskLine, *, fill: bool)
     merging = tuple(part for part in line.left_out if part.leg in run.merges and part.files)
     apart(FILL_SECONDS, begun_merge.begin, worktree, merging, fill=fill)
     return merging
-
-
-def _lay_out_snapshot(workspace: Workspace, snapshot: str) -> Workspace:
-    """Lay out the files of a snapshot in a new work folder."""
-    mark_pushed(workspace.worktree, snapshot)
-    return replace(workspace, snapshot=apart(FILL_SECONDS, lay_out, workspace.worktree, snapshot))
 
 
 def _fetch(context: Context, run: JobRun, repo: Repo) -> None:

@@ -67,11 +67,8 @@ def _round(store: Engine, notification: Notification) -> RoundRecord | None:
     """Return the coordinator's last round before the notification."""
     if not notification.kind.startswith("round_"):
         return None
-    mine = [
-        each
-        for each in round_rows.of_tree(store, notification.root_job_id)
-        if each.coordinator_id == notification.job_id
-    ]
+    rounds = round_rows.of_tree(store, notification.root_job_id)
+    mine = [each for each in rounds if each.coordinator_id == notification.job_id]
     before = [each for each in mine if each.opened_at <= notification.at]
     return (before or mine)[-1] if mine else None
 

@@ -269,7 +269,7 @@ def watch(
     """
     timeout = spec["timeout_seconds"]
     deadline = None if timeout is None else time.monotonic() + timeout
-    watched = group.watched
+    watched = group.needs_watch
     while command.reap() is None and not signals.stop:
         if watched and group.kills:
             return EndKind.EXITED

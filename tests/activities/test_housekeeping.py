@@ -68,32 +68,32 @@ async def going_on(context: Context, tmp_path: Path) -> AsyncIterator[dict[str, 
     """Start two runs: one without an outcome, one recorded while its program goes on."""
     row(context, "job-open")
     row(context, "job-done", recorded=0)
-    found = {name: context.home.runs / f"{name}.1" for name in ("job-open", "job-done")}
+    folders = {name: context.home.runs / f"{name}.1" for name in ("job-open", "job-done")}
     script = "echo > $0; sleep 600"
     tasks = [
         asyncio.create_task(
             run(RunRequest(path, ("sh", "-c", script, str(tmp_path / name)), tmp_path, {"PATH": os.environ["PATH"]}))
         )
-        for name, path in found.items()
+        for name, path in folders.items()
     ]
-    await until(lambda: all((tmp_path / name).exists() for name in found))
-    yield found
-    await asyncio.gather(*(stop(path, 0.1) for path in found.values()), *tasks)
+    await until(lambda: all((tmp_path / name).exists() for name in folders))
+    yield folders
+    await asyncio.gather(*(stop(path, 0.1) for path in folders.values()), *tasks)
 
 
 async def test_the_start_ends_what_nobody_waits_for_and_says_so_first(
     context: Context, going_on: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[bool] = []
+    recorded: list[bool] = []
     kill = sweep.kill_orphan
 
     async def watched(orphan: Orphan, grace: float) -> int:
-        told.append(orphan.run_dir.name in context.home.orphans.read_text())
+        recorded.append(orphan.run_dir.name in context.home.orphans.read_text())
         return await kill(orphan, grace)
 
     monkeypatch.setattr(sweep, "kill_orphan", watched)
     assert await housekeeping.end_orphans(context) == 1
-    assert told == [True]
+    assert recorded == [True]
     assert marked(mark_of(going_on["job-done"])) == set()
     assert marked(mark_of(going_on["job-open"]))
     (line,) = context.home.orphans.read_text().splitlines()

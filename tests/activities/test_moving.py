@@ -74,8 +74,8 @@ async def test_people_hear_once_that_a_host_is_away_until_it_comes_back(store: E
     await watching.check()
     assert server.started == []
     away(store, 70)
-    for each in (watching, watch(server), watch(server)):  # other hosts look later
-        await each.check()
+    for host in (watching, watch(server), watch(server)):  # other hosts look later
+        await host.check()
     [first] = server.started
     notification = outbox.get(store, first.removeprefix("notify-"))
     assert notification is not None

@@ -94,13 +94,13 @@ async def pending(handle: WorkflowHandle[Holding, int]) -> PendingActivityInfo |
 
 
 async def started(handle: WorkflowHandle[Holding, int]) -> bool:
-    found = await pending(handle)
-    return found is not None and found.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+    activity = await pending(handle)
+    return activity is not None and activity.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 
 
 async def attempts(handle: WorkflowHandle[Holding, int]) -> int:
-    found = await pending(handle)
-    return found.attempt if found else 0
+    activity = await pending(handle)
+    return activity.attempt if activity else 0
 
 
 async def test_what_a_dead_process_held_is_offered_again_at_once(
@@ -141,9 +141,9 @@ async def test_a_start_does_not_wait_for_long_and_the_rest_is_taken_over_meanwhi
     let_go = asyncio.Event()
     free = takeover._TakeOver._free
 
-    async def slow(of: takeover._TakeOver, found: WorkflowExecution) -> None:
+    async def slow(of: takeover._TakeOver, execution: WorkflowExecution) -> None:
         await let_go.wait()
-        await free(of, found)
+        await free(of, execution)
 
     monkeypatch.setattr(takeover, "LOOK_SECONDS", 0.05)
     monkeypatch.setattr(takeover._TakeOver, "_free", slow)

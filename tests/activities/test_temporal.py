@@ -37,8 +37,8 @@ def test_settings_come_before_the_environment_and_the_environment_before_the_dae
     home: Home, profile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profile.write_text('[profile.default]\naddress = "cluster.example:7233"\nnamespace = "ours"\n')
-    found = connect_config(home, load_settings(home))
-    assert (found["target_host"], found["namespace"]) == ("cluster.example:7233", "ours")
+    config = connect_config(home, load_settings(home))
+    assert (config["target_host"], config["namespace"]) == ("cluster.example:7233", "ours")
     monkeypatch.setenv("TEMPORAL_ADDRESS", "other.example:7233")
     assert connect_config(home, load_settings(home))["target_host"] == "other.example:7233"
     monkeypatch.setenv("SERVICE_TEMPORAL_ADDRESS", "127.0.0.1:1")

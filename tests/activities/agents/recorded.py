@@ -56,7 +56,7 @@ def recorded(program: str, case: str) -> tuple[bytes, bytes]:
 def read(
     folder: Path,
     program: str,
-    said: tuple[bytes, bytes],
+    output: tuple[bytes, bytes],
     code: int = 0,
     kind: EndKind = EndKind.EXITED,
     signal: int | None = None,
@@ -65,7 +65,7 @@ def read(
     """Read output with the program's adapter."""
     call = a_call(folder, a_run(program))
     call.run_dir.mkdir(parents=True, exist_ok=True)
-    for name, text in zip(("stdout.log", "stderr.log"), said, strict=True):
+    for name, text in zip(("stdout.log", "stderr.log"), output, strict=True):
         (call.run_dir / name).write_bytes(text)
     return adapter(program, environ).read(
         call, RunEnd(kind, call.run_dir, exit_code=None if signal else code, signal=signal, started_at=0.0)

@@ -118,9 +118,9 @@ def test_a_hook_gives_kimi_its_prompt_whole_and_a_helper_of_its_agent_none(
     *_, hook = tomllib.loads((Path(launch.env["KIMI_CODE_HOME"]) / "config.toml").read_text())["hooks"]
 
     def given(submitted: str) -> str:
-        told = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": [{"type": "text", "text": submitted}]})
+        event = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": [{"type": "text", "text": submitted}]})
         words = ["sh", "-c", hook["command"]]
-        return subprocess.run(words, input=told, text=True, env=launch.env, capture_output=True).stdout
+        return subprocess.run(words, input=event, text=True, env=launch.env, capture_output=True).stdout
 
     assert given(launch.argv[launch.argv.index("-p") + 1]) == prompt
     assert given("Look for the callers of this function.") == ""

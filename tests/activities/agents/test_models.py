@@ -33,12 +33,12 @@ def turn(model: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("case", "code"), [("fresh-ro", 0), ("write-then-500", 1)])
 def test_codex_says_it_in_its_sessions_file_also_of_a_turn_that_failed(tmp_path: Path, case: str, code: int) -> None:
-    said = recorded("codex", case)
-    nothing = read(tmp_path, "codex", said, code=code, HOME=str(tmp_path))
+    output = recorded("codex", case)
+    nothing = read(tmp_path, "codex", output, code=code, HOME=str(tmp_path))
     assert nothing.model is None
     odd = [{"type": "turn_context"}, turn(None), {"payload": 3}, {"type": "response_item", "payload": {"model": "no"}}]
     rollout(tmp_path, nothing.session, turn("gpt-5.5"), turn("gpt-6.1-sol"), *odd)
-    assert read(tmp_path, "codex", said, code=code, HOME=str(tmp_path)).model == "gpt-6.1-sol"
+    assert read(tmp_path, "codex", output, code=code, HOME=str(tmp_path)).model == "gpt-6.1-sol"
 
 
 @pytest.mark.parametrize("case", ["fresh-ro", "stream-json", "resume-ro"])
@@ -86,13 +86,13 @@ def test_kimi_says_it_where_it_keeps_its_requests_by_the_name_behind_its_own(tmp
 
 
 def test_of_several_models_of_kimi_it_is_the_one_that_used_most(tmp_path: Path) -> None:
-    told = (request("mine/big", "kimi-k3"), record("mine/big", 3), record("plain", 4), record("mine/big", 2))
-    assert wire(tmp_path, *told).model == "kimi-k3"
+    lines = (request("mine/big", "kimi-k3"), record("mine/big", 3), record("plain", 4), record("mine/big", 2))
+    assert wire(tmp_path, *lines).model == "kimi-k3"
 
 
-@pytest.mark.parametrize("told", [[], [record("__kimi_env_model__", 7)], [request("x", 3), record("", 4)]])
-def test_kimi_that_does_not_say_it_says_nothing(tmp_path: Path, told: list[dict[str, Any]]) -> None:
-    assert wire(tmp_path, *told).model is None
+@pytest.mark.parametrize("records", [[], [record("__kimi_env_model__", 7)], [request("x", 3), record("", 4)]])
+def test_kimi_that_does_not_say_it_says_nothing(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    assert wire(tmp_path, *records).model is None
 
 
 def shell(folder: Path, *records: dict[str, Any]) -> ProgramReport:
@@ -111,10 +111,10 @@ def test_a_shell_agent_may_say_it_in_its_usage_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [None, 3, "", "  ", "<synthetic>", "__kimi_env_model__", "a\nb", "a\0b", "\ud800", "x" * 201]
+    "name", [None, 3, "", "  ", "<synthetic>", "__kimi_env_model__", "a\nb", "a\0b", "\ud800", "x" * 201]
 )
-def test_what_is_no_name_of_a_model_is_none(said: object) -> None:
-    assert model_of(said) is None
+def test_what_is_no_name_of_a_model_is_none(name: object) -> None:
+    assert model_of(name) is None
 
 
 def test_a_name_is_kept_as_it_is() -> None:

@@ -209,12 +209,12 @@ def test_kimi_has_its_models_and_no_hook_but_the_service_s(tmp_path: Path) -> No
     written(tmp_path / ".kimi-code/config.toml", 'default_model = "k"\nyolo = true\n[[hooks]]\nevent = "Stop"\n')
     driver, call = of(tmp_path, "kimi")
     driver.launch(call)
-    found = settings(call, "config.toml")
-    assert (found["default_model"], [each["event"] for each in found["hooks"]]) == (
+    config = settings(call, "config.toml")
+    assert (config["default_model"], [each["event"] for each in config["hooks"]]) == (
         "k",
         ["PreToolUse", "UserPromptSubmit"],
     )
-    assert "yolo" not in found
+    assert "yolo" not in config
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

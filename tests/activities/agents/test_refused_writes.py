@@ -35,15 +35,15 @@ def test_a_run_in_which_nothing_was_refused_reports_nothing(tmp_path: Path, prog
 
 def test_codex_commands_that_its_sandbox_stopped_are_found_in_the_turns_part_of_the_session(tmp_path: Path) -> None:
     """Codex does not print them. Refusals of an earlier turn of the session aren't this run's."""
-    said = recorded("codex", "resume-ro")
-    name = SESSION.format(read(tmp_path, "codex", said).session)
+    output = recorded("codex", "resume-ro")
+    name = SESSION.format(read(tmp_path, "codex", output).session)
     file = tmp_path / "home" / name
     file.parent.mkdir(parents=True)
     turn = (STREAMS / "codex" / "session-file-refused.jsonl").read_text()
     file.write_text(turn)
-    assert read(tmp_path, "codex", said, HOME=str(tmp_path)).refused == ("a command",)
+    assert read(tmp_path, "codex", output, HOME=str(tmp_path)).refused == ("a command",)
     file.write_text(turn + json.dumps({"type": "event_msg", "payload": {"type": "task_started"}}) + "\n")
-    assert read(tmp_path, "codex", said, HOME=str(tmp_path)).refused == ()
+    assert read(tmp_path, "codex", output, HOME=str(tmp_path)).refused == ()
 
 
 def test_claude_that_was_refused_a_look_alone_was_refused_no_write(tmp_path: Path) -> None:

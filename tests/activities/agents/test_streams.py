@@ -47,8 +47,8 @@ def test_the_last_message_is_the_text_and_commentary_is_not(tmp_path: Path, prog
 
 def test_a_result_that_is_followed_by_a_farewell_is_still_found() -> None:
     messages = Messages()
-    for said in ("Looking.", '{"service_result": {"decision": "approved"}}', 'That was my "service_result". Bye.'):
-        messages.add(said)
+    for message in ("Looking.", '{"service_result": {"decision": "approved"}}', 'That was my "service_result". Bye.'):
+        messages.add(message)
     assert messages.text == b'{"service_result": {"decision": "approved"}}'
 
 
@@ -78,11 +78,11 @@ def test_a_nesting_too_deep_to_be_read_is_noise() -> None:
 
 
 def test_a_record_of_five_megabytes_is_read_whole(tmp_path: Path) -> None:
-    said = "x" * (5 * 1024 * 1024)
-    item = {"type": "item.completed", "item": {"type": "agent_message", "text": said}}
+    text = "x" * (5 * 1024 * 1024)
+    item = {"type": "item.completed", "item": {"type": "agent_message", "text": text}}
     lines = [{"type": "thread.started", "thread_id": "t"}, item, {"type": "turn.completed", "usage": {}}]
     report = read(tmp_path, "codex", ("".join(json.dumps(each) + "\n" for each in lines).encode(), b""))
-    assert (report.text.decode(), report.fault) == (said, None)
+    assert (report.text.decode(), report.fault) == (text, None)
 
 
 def test_a_line_beyond_all_measure_is_passed_over_and_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,8 +117,8 @@ def test_of_a_giant_file_the_beginning_and_the_end_are_read(tmp_path: Path, monk
 def test_only_the_last_messages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "TEXT_LIMIT", 10)
     messages = Messages()
-    for said in ("aaaa", "bbbb", "cccc", None):
-        messages.add(said)
+    for message in ("aaaa", "bbbb", "cccc", None):
+        messages.add(message)
     assert list(messages._kept) == ["bbbb", "cccc"]
 
 

@@ -31,8 +31,8 @@ def written(folder: Path, output: bytes, *, over: bool = True) -> tuple[ProgramO
 
 
 def recorded(folder: Path, program: str, case: str) -> list[Entry]:
-    found = written(folder, (STREAMS / program / f"{case}.stdout").read_bytes())
-    return list(before(found, READERS[program], LAST, limit=100, longest=200).entries)
+    outputs = written(folder, (STREAMS / program / f"{case}.stdout").read_bytes())
+    return list(before(outputs, READERS[program], LAST, limit=100, longest=200).entries)
 
 
 def in_short(entries: list[Entry]) -> list[tuple[str, str, str, bool]]:
@@ -76,8 +76,8 @@ def test_kimi(tmp_path: Path) -> None:
         ("result", "", "this job may edit files", True),
     ]
     echo = b'{"role":"assistant","content":"UserPromptSubmit hook\\nthe whole prompt"}\n'
-    said = b'{"role":"assistant","content":"Hi."}'
-    shown = before(written(tmp_path, echo + said), kimi.entries, LAST, limit=9, longest=200).entries
+    line = b'{"role":"assistant","content":"Hi."}'
+    shown = before(written(tmp_path, echo + line), kimi.entries, LAST, limit=9, longest=200).entries
     assert [each.text for each in shown] == ["Hi."]
 
 
@@ -96,10 +96,10 @@ def test_pages_in_both_directions_hold_every_entry_once(
     tmp_path_factory: pytest.TempPathFactory, limit: int, which: Path
 ) -> None:
     read = READERS[which.parent.name]
-    found = written(tmp_path_factory.mktemp("pages"), which.read_bytes())
-    whole = before(found, read, LAST, limit=1000, longest=200).entries
-    assert [*_forwards(found, read, limit)] == [*whole]
-    assert [*_backwards(found, read, limit)] == [*whole]
+    outputs = written(tmp_path_factory.mktemp("pages"), which.read_bytes())
+    whole = before(outputs, read, LAST, limit=1000, longest=200).entries
+    assert [*_forwards(outputs, read, limit)] == [*whole]
+    assert [*_backwards(outputs, read, limit)] == [*whole]
 
 
 @given(
@@ -109,21 +109,21 @@ def test_pages_in_both_directions_hold_every_entry_once(
 def test_noise_is_read_whole_in_both_directions(
     tmp_path_factory: pytest.TempPathFactory, text: list[bytes], limit: int
 ) -> None:
-    found = written(tmp_path_factory.mktemp("noise"), b"".join(text))
-    assert [*_forwards(found, shell.entries, limit)] == [*_backwards(found, shell.entries, limit)]
+    outputs = written(tmp_path_factory.mktemp("noise"), b"".join(text))
+    assert [*_forwards(outputs, shell.entries, limit)] == [*_backwards(outputs, shell.entries, limit)]
 
 
-def _forwards(found: tuple[ProgramOutput, ...], read: Read, limit: int) -> Iterator[Entry]:
+def _forwards(outputs: tuple[ProgramOutput, ...], read: Read, limit: int) -> Iterator[Entry]:
     at = 0
-    while (page := after(found, read, at, limit=limit, longest=200)).end > at:
+    while (page := after(outputs, read, at, limit=limit, longest=200)).end > at:
         yield from page.entries
         at = page.end
-    assert at == found[-1].end
+    assert at == outputs[-1].end
 
 
-def _backwards(found: tuple[ProgramOutput, ...], read: Read, limit: int) -> list[Entry]:
+def _backwards(outputs: tuple[ProgramOutput, ...], read: Read, limit: int) -> list[Entry]:
     at, entries = LAST, list[Entry]()
-    while (page := before(found, read, at, limit=limit, longest=200)).begin < page.end:
+    while (page := before(outputs, read, at, limit=limit, longest=200)).begin < page.end:
         entries[:0] = page.entries
         at = page.begin
     assert at in (0, LAST)
@@ -132,26 +132,26 @@ def _backwards(found: tuple[ProgramOutput, ...], read: Read, limit: int) -> list
 
 def test_half_a_line_waits_for_its_end_unless_nothing_more_comes(tmp_path: Path) -> None:
     whole, half = b'{"role":"assistant","content":"Hi."}\n', b'{"role":"assistant","content":"H'
-    found = written(tmp_path, whole + half, over=False)
+    outputs = written(tmp_path, whole + half, over=False)
     for page in (
-        after(found, kimi.entries, 0, limit=9, longest=200),
-        before(found, kimi.entries, LAST, limit=9, longest=200),
+        after(outputs, kimi.entries, 0, limit=9, longest=200),
+        before(outputs, kimi.entries, LAST, limit=9, longest=200),
     ):
         assert [each.text for each in page.entries] == ["Hi."]
         assert page.end == len(whole)
-    found = written(tmp_path, whole + half + b'o!"}\n', over=False)
-    page = after(found, kimi.entries, page.end, limit=9, longest=200)
+    outputs = written(tmp_path, whole + half + b'o!"}\n', over=False)
+    page = after(outputs, kimi.entries, page.end, limit=9, longest=200)
     assert [each.text for each in page.entries] == ["Ho!"]
-    found = written(tmp_path, whole + half)
-    assert before(found, kimi.entries, LAST, limit=1, longest=200).entries[0].text == half.decode()
+    outputs = written(tmp_path, whole + half)
+    assert before(outputs, kimi.entries, LAST, limit=1, longest=200).entries[0].text == half.decode()
 
 
 def test_an_offset_within_a_line_means_the_line(tmp_path: Path) -> None:
     token = TOKENS["GitHub personal"]
-    found = written(tmp_path, f"first\nthe token {token} is here\nlast".encode())
+    outputs = written(tmp_path, f"first\nthe token {token} is here\nlast".encode())
     for offset in range(6, 30 + len(token), 5):
-        assert token[-8:] not in str(after(found, shell.entries, offset, limit=1, longest=200))
-    assert before(found, shell.entries, 20, limit=9, longest=200).entries[0].text == "first"
+        assert token[-8:] not in str(after(outputs, shell.entries, offset, limit=1, longest=200))
+    assert before(outputs, shell.entries, 20, limit=9, longest=200).entries[0].text == "first"
 
 
 def test_further_programs_of_an_attempt_follow_the_first_one(tmp_path: Path) -> None:
@@ -159,26 +159,26 @@ def test_further_programs_of_an_attempt_follow_the_first_one(tmp_path: Path) -> 
     run_dir, again = tmp_path / "job-0123456789ab.1", tmp_path / "job-0123456789ab.1.repair"
     again.mkdir()
     (again / "stdout.log").write_bytes(b"second program\n")
-    found = (
+    outputs = (
         ProgramOutput(run_dir / "stdout.log", 0, 14, closed=True),
         ProgramOutput(again / "stdout.log", 14, 29, closed=True, why="asked to correct its result"),
     )
-    page = before(found, shell.entries, LAST, limit=9, longest=200)
+    page = before(outputs, shell.entries, LAST, limit=9, longest=200)
     assert [each.text for each in page.entries] == [
         "first program",
         "The program was asked to correct its result.",
         "second program",
     ]
-    assert [*_forwards(found, shell.entries, 1)] == [*page.entries]
-    assert [*_backwards(found, shell.entries, 1)] == [*page.entries]
+    assert [*_forwards(outputs, shell.entries, 1)] == [*page.entries]
+    assert [*_backwards(outputs, shell.entries, 1)] == [*page.entries]
 
 
 @pytest.mark.ruling("A12")
 @pytest.mark.parametrize("ahead", range(0, BLOCK + 200, 911))
 def test_a_key_that_is_spread_over_blocks_and_pages_is_not_shown(tmp_path: Path, ahead: int) -> None:
-    found = written(tmp_path, b"word\n" * (ahead // 5) + KEY.encode() + b"more words\n" * 400)
+    outputs = written(tmp_path, b"word\n" * (ahead // 5) + KEY.encode() + b"more words\n" * 400)
     for limit in (1, 50):
-        assert "MIIEowIBAAKCAQEAx5ZbvNq3kYt" not in str([*_forwards(found, shell.entries, limit)])
+        assert "MIIEowIBAAKCAQEAx5ZbvNq3kYt" not in str([*_forwards(outputs, shell.entries, limit)])
 
 
 @pytest.mark.ruling("A12")
@@ -243,10 +243,10 @@ ITEMS: tuple[object, ...] = (
 
 
 def test_a_line_that_is_too_long_is_mentioned(tmp_path: Path) -> None:
-    found = written(tmp_path, b"before\n" + b"x" * (LINE_LIMIT + 1) + b"\nafter\n")
-    texts = [each.text for each in _forwards(found, shell.entries, 1)]
+    outputs = written(tmp_path, b"before\n" + b"x" * (LINE_LIMIT + 1) + b"\nafter\n")
+    texts = [each.text for each in _forwards(outputs, shell.entries, 1)]
     assert texts == ["before", f"a line of {LINE_LIMIT + 1} bytes is not shown; the raw output has it", "after"]
-    assert [each.text for each in _backwards(found, shell.entries, 1)] == texts
+    assert [each.text for each in _backwards(outputs, shell.entries, 1)] == texts
 
 
 class _Counting:

@@ -49,8 +49,8 @@ def theirs() -> Machine:
         pytest.skip(
             "becoming another account takes root, setpriv and a python3 of the system (apt-get install python3)"
         )
-    found = as_somebody(PYTHON, "-I", "-S", try_boxes.__file__, "1", *bwrap.programs())
-    return Machine(**json.loads(found.stdout))
+    process = as_somebody(PYTHON, "-I", "-S", try_boxes.__file__, "1", *bwrap.programs())
+    return Machine(**json.loads(process.stdout))
 
 
 @pytest.fixture

@@ -43,9 +43,9 @@ def started_anew() -> None:
 async def worked_of(world: World, box: Box | None, names: Iterable[str]) -> set[str]:
     """Return those of these attacks that worked, made in one run."""
     end = await world.play(box, all_of(names, boxed=box is not None))
-    found = that_worked(end.stdout.read_text())
+    escaped = that_worked(end.stdout.read_text())
     assert not any(world.tmp.rglob("planted")), end.stderr.read_text()
-    return found
+    return escaped
 
 
 async def test_each_works_without_a_box(world: World) -> None:

@@ -119,8 +119,8 @@ class TestWhereOneCanBeMade:
     """Reads sample contents of /proc."""
 
     def test_cgroup_v1_in_the_own_group_of_each_hierarchy(self, tmp_path: Path) -> None:
-        for each in ("memory/here/own", "pids", "cpu"):
-            (tmp_path / each).mkdir(parents=True)
+        for path in ("memory/here/own", "pids", "cpu"):
+            (tmp_path / path).mkdir(parents=True)
         mounts = "".join(
             f"3{number} 31 0:29 / {tmp_path}/{name} rw,relatime - cgroup cgroup rw,{name}\n"
             for number, name in enumerate(("memory", "pids", "cpu"))

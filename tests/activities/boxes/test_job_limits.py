@@ -86,8 +86,8 @@ def group() -> Iterator[Group]:
 async def ends_well(world: World, bystander: "asyncio.Task[RunEnd]") -> None:
     (world.work / "go").touch()
     end = await bystander
-    said = end.stdout.read_text()
-    assert (end.exit_code, end.ran_out, said) == (0, "", "begun\nwell\n"), end.stderr.read_text()
+    output = end.stdout.read_text()
+    assert (end.exit_code, end.ran_out, output) == (0, "", "begun\nwell\n"), end.stderr.read_text()
 
 
 def jobs_of(group: Group) -> set[str]:
@@ -125,10 +125,10 @@ async def test_without_a_box_and_a_fork_server_it_is_the_same(
 
 async def test_a_command_is_in_the_group_of_its_job_by_each_limit(world: World, group: Group) -> None:
     (world.work / "go").touch()
-    said = (await world.play(None, SHOWS)).stdout.read_text().splitlines()
+    lines = (await world.play(None, SHOWS)).stdout.read_text().splitlines()
     name = next(iter(group.folders.values())).name
-    jobs = [line.rpartition("/")[2] for line in said if f"/{name}/" in line]
-    assert len(jobs) == len(set(group.folders.values())), said
+    jobs = [line.rpartition("/")[2] for line in lines if f"/{name}/" in line]
+    assert len(jobs) == len(set(group.folders.values())), lines
     assert len(set(jobs)) == 1
     assert OWN not in jobs
 
@@ -214,7 +214,7 @@ class TestTheSecondVersion:
         job.enter()
         names = ("memory.max", "memory.oom.group", "pids.max", "cpu.weight", "cgroup.procs")
         assert [(folder / each).read_text() for each in names] == [str(180 * MEGABYTE), "1", "50", "", "0"]
-        assert not job.watched
+        assert not job.needs_watch
         job.leave()
         assert (folder.parent / OWN / "cgroup.procs").read_text() == "0"
 
@@ -247,8 +247,8 @@ class TestTheSecondVersion:
         try:
             request = world.request(None, SHOWS)
             run = await begun(request)
-            said = (request.run_dir / "stdout.log").read_text()
-            assert any(f"/{group.folders[MEMORY].name}/{job}\n" in said for job in jobs_of(group)), said
+            lines = (request.run_dir / "stdout.log").read_text()
+            assert any(f"/{group.folders[MEMORY].name}/{job}\n" in lines for job in jobs_of(group)), lines
             await until(lambda: group.holds(supervisor_of(request)))
             (world.work / "go").touch()
             assert (await run).exit_code == 0

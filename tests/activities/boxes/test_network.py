@@ -84,8 +84,8 @@ ask("nonsense")
 """
     box = world.box(Network.MODEL, hosts=("api.example", "localhost"))
     end = await world.play(box, "import json\n" + ASK + script)
-    told = "evil.example:443 is blocked by this box: it is not in [runtimes.<name>].hosts"
-    refused = f"HTTP/1.1 403 Forbidden {told}"
+    reason = "evil.example:443 is blocked by this box: it is not in [runtimes.<name>].hosts"
+    refused = f"HTTP/1.1 403 Forbidden {reason}"
     first, second, plain, local, address, nonsense = end.stdout.read_text().splitlines()
     assert first == second == refused, end.stderr.read_text()
     assert plain == refused.replace(":443", ":80")
@@ -209,12 +209,12 @@ def test_addresses_of_every_interface_are_this_machine_s_and_what_is_on_its_link
     ):
         pytest.skip("no network of its own to be had with interfaces in it")
     asked = shlex.join([sys.executable, "-I", "-S", "-c", ASK_KERNEL, os.getcwd(), *HERE, *NEAR, *AWAY])
-    told = subprocess.run([*alone, "sh", "-c", INTERFACES + asked], check=True, capture_output=True, text=True)
+    process = subprocess.run([*alone, "sh", "-c", INTERFACES + asked], check=True, capture_output=True, text=True)
     refused = {"here": [True, True], "near": [False, True], "away": [False, False]}
     expected = {
-        each: refused[where] for where, all_ in (("here", HERE), ("near", NEAR), ("away", AWAY)) for each in all_
+        address: refused[where] for where, all_ in (("here", HERE), ("near", NEAR), ("away", AWAY)) for address in all_
     }
-    assert json.loads(told.stdout) == expected
+    assert json.loads(process.stdout) == expected
 
 
 def test_where_the_kernel_tells_no_route_nothing_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:

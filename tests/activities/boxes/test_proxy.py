@@ -39,8 +39,8 @@ class Bench:
         answers = self.names.get(host, [])
         if not answers:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        found = answers.pop(0) if len(answers) > 1 else answers[0]
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in found]
+        addresses = answers.pop(0) if len(answers) > 1 else answers[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in addresses]
 
     def create_connection(self, address: tuple[str, int], _: object = None) -> socket.socket:
         self.dialled.append(address)

@@ -146,12 +146,12 @@ async def test_a_program_that_ends_leaves_nothing_behind(world: World) -> None:
 
 def members(namespace: str) -> list[str]:
     """Return the living processes of a pid namespace, `pid:[NUMBER]`."""
-    found = []
+    pids = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):  # it has ended by now
             if os.readlink(f"/proc/{pid}/ns/pid") == namespace:
-                found.append(pid)
-    return found
+                pids.append(pid)
+    return pids
 
 
 async def test_the_supervisor_s_death_is_the_end_of_all_of_it(world: World) -> None:

@@ -75,8 +75,8 @@ def test_streams_folder_and_environment_are_the_given_ones(tmp_path: Path, enter
 
 
 def test_it_leads_a_session_of_its_own(tmp_path: Path, enter: Enter) -> None:
-    pid, told = said(tmp_path, "cut", "-d", " ", "-f", "5,6", "/proc/self/stat", enter=enter)
-    assert told == f"{pid} {pid}"
+    pid, ids = said(tmp_path, "cut", "-d", " ", "-f", "5,6", "/proc/self/stat", enter=enter)
+    assert ids == f"{pid} {pid}"
 
 
 def test_it_has_no_other_descriptor(tmp_path: Path, enter: Enter) -> None:
@@ -91,8 +91,8 @@ def test_it_has_no_other_descriptor(tmp_path: Path, enter: Enter) -> None:
 
 def test_no_signal_is_ignored_because_python_ignores_it(tmp_path: Path, enter: Enter) -> None:
     assert signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN
-    _, *told = said(tmp_path, "grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status", enter=enter)
-    assert [int(line.split()[1], 16) & ORDINARY for line in told] == [0, 0]
+    _, *lines = said(tmp_path, "grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status", enter=enter)
+    assert [int(line.split()[1], 16) & ORDINARY for line in lines] == [0, 0]
 
 
 def test_enter_changes_the_program_and_not_its_starter(tmp_path: Path) -> None:

@@ -54,12 +54,12 @@ def there(*command: str) -> str:
 def test_it_has_no_box_and_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     programs = bwrap.programs()
     assert programs, "one comes with the service"
-    found = Machine(**json.loads(there(try_boxes.__file__, "1", *programs)))
-    assert found.bwrap
+    machine = Machine(**json.loads(there(try_boxes.__file__, "1", *programs)))
+    assert machine.bwrap
     monkeypatch.setattr(try_boxes, "allowing", lambda: "sudo allow it")
     with pytest.raises(CannotLaunchError) as refused:
-        boxing.require(Network.NONE, "shell", found)
-    assert found.bwrap in refused.value.message
+        boxing.require(Network.NONE, "shell", machine)
+    assert machine.bwrap in refused.value.message
     assert refused.value.hint.startswith("sudo allow it, or set [runtimes.shell].box = ")
 
 

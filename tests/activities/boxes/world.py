@@ -151,16 +151,16 @@ def built(tmp: Path, uid: int | None = None) -> Iterator[World]:
 async def begun(request: RunRequest) -> "asyncio.Task[RunEnd]":
     """Start a run and wait for its first output."""
     task = asyncio.create_task(run(request))
-    said = request.run_dir / "stdout.log"
-    await until(lambda: task.done() or (said.exists() and said.stat().st_size))
+    stdout = request.run_dir / "stdout.log"
+    await until(lambda: task.done() or (stdout.exists() and stdout.stat().st_size))
     return task
 
 
 def _echo(udp: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while True:
-            said, where = udp.recvfrom(100)
-            udp.sendto(said, where)
+            data, where = udp.recvfrom(100)
+            udp.sendto(data, where)
 
 
 def put_key() -> None:

@@ -53,8 +53,8 @@ async def test_all_pages_are_read(hub: Hub, client: Client) -> None:
     number = hub.issue()
     for at in range(205):
         hub.comment(as_="ann", number=number, body=str(at))
-    found = await api.comments_of(client, "acme/tool", number, 0.0)
-    assert [each.body for each in found] == [str(at) for at in range(205)]
+    comments = await api.comments_of(client, "acme/tool", number, 0.0)
+    assert [each.body for each in comments] == [str(at) for at in range(205)]
 
 
 def _left_alone(hub: Hub) -> None:
@@ -66,8 +66,8 @@ def _used_up(hub: Hub) -> None:
 
 
 def _too_often(hub: Hub) -> None:
-    said = {"message": "You have exceeded a secondary rate limit."}
-    hub.fail("GET /user", 1, 403, {}, said)
+    body = {"message": "You have exceeded a secondary rate limit."}
+    hub.fail("GET /user", 1, 403, {}, body)
 
 
 @pytest.mark.ruling("L8")
@@ -76,9 +76,9 @@ async def test_a_limit_says_until_when(
     hub: Hub, client: Client, limit: Callable[[Hub], None], least: float, most: float
 ) -> None:
     limit(hub)
-    with pytest.raises(LimitedError) as told:
+    with pytest.raises(LimitedError) as caught:
         await api.whoami(client)
-    assert least <= told.value.until - time.time() <= most
+    assert least <= caught.value.until - time.time() <= most
 
 
 @pytest.mark.ruling("L8")
@@ -111,9 +111,9 @@ async def test_nothing_that_is_raised_or_logged_holds_the_token(
     token, raised = hub.tokens["helper"], list[str]()
     hub.revoke(token)
     for _ in range(2):
-        with pytest.raises((UnknownAccountError, AwayError)) as told:
+        with pytest.raises((UnknownAccountError, AwayError)) as caught:
             await api.whoami(client)
-        raised.append(f"{told.value!r} {told.value} {told.value.__cause__} {told.value.__context__!r}")
+        raised.append(f"{caught.value!r} {caught.value} {caught.value.__cause__} {caught.value.__context__!r}")
         hub.down()
     assert "401" in raised[0]
     assert caplog.text

@@ -27,23 +27,23 @@ def asked(hub: Hub, store: Engine, artifacts: Artifacts, token: str = "", **what
     return describe(Bound(github="acme/tool", base="c0ffee", **what), store, artifacts, hub.address, token)
 
 
-def said(artifacts: Artifacts, found: Bound) -> str:
-    assert found.about is not None
-    assert found.about.inline is None, "every leg of a tree carries it"
-    return artifacts.read(found.about)
+def said(artifacts: Artifacts, binding: Bound) -> str:
+    assert binding.about is not None
+    assert binding.about.inline is None, "every leg of a tree carries it"
+    return artifacts.read(binding.about)
 
 
 def test_title_text_and_the_branch_it_goes_into(hub: Hub, store: Engine, artifacts: Artifacts) -> None:
     number = hub.pull("topic", title="Limit the rate", body="Ten a second.\r\n\nNot more.")
-    found = asked(hub, store, artifacts, pull_request=number)
-    assert said(artifacts, found) == "Limit the rate\n\nTen a second.\r\n\nNot more."
-    assert (found.into, found.base) == ("main", "c0ffee")
+    binding = asked(hub, store, artifacts, pull_request=number)
+    assert said(artifacts, binding) == "Limit the rate\n\nTen a second.\r\n\nNot more."
+    assert (binding.into, binding.base) == ("main", "c0ffee")
 
 
 def test_an_issue_has_them_too(hub: Hub, store: Engine, artifacts: Artifacts) -> None:
     number = hub.issue("It is slow", "At night.")
-    found = asked(hub, store, artifacts, issue=number)
-    assert (said(artifacts, found), found.into) == ("It is slow\n\nAt night.", "")
+    binding = asked(hub, store, artifacts, issue=number)
+    assert (said(artifacts, binding), binding.into) == ("It is slow\n\nAt night.", "")
 
 
 def test_they_are_cut_and_their_secrets_kept_apart(hub: Hub, store: Engine, artifacts: Artifacts) -> None:

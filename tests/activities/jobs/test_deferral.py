@@ -120,7 +120,7 @@ async def test_while_a_reader_is_put_off_it_has_no_worktree(stage: Stage) -> Non
 
 @pytest.mark.ruling("B3")
 @pytest.mark.parametrize(
-    ("script", "section", "said"),
+    ("script", "section", "words"),
     [
         (LIMITED, {"rate_limit_retries": 0}, "tried 1 times, as often as rate_limit_retries = 0 allows"),
         (
@@ -132,11 +132,11 @@ async def test_while_a_reader_is_put_off_it_has_no_worktree(stage: Stage) -> Non
     ],
 )
 async def test_a_wait_beyond_its_bounds_fails_the_job_and_says_so(
-    stage: Stage, script: str, section: dict[str, object], said: str
+    stage: Stage, script: str, section: dict[str, object], words: str
 ) -> None:
     outcome = await limited(stage, script, 99, **section).play(a_job(stage, "runtime_b"))
     assert outcome.state is JobState.FAILED
-    assert said in outcome.reason
+    assert words in outcome.reason
     assert "[runtimes.runtime_b]" in outcome.reason
 
 

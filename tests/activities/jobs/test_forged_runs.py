@@ -58,9 +58,9 @@ def waits(stage: Stage) -> str:
 
 
 def row(stage: Stage, job: JobRun) -> attempt_rows.AttemptRow:
-    found = attempt_rows.get(stage.context.store, job.job_id, job.attempt)
-    assert found is not None
-    return found
+    attempt = attempt_rows.get(stage.context.store, job.job_id, job.attempt)
+    assert attempt is not None
+    return attempt
 
 
 async def test_a_verify_leg_that_its_coordinator_has_forged_really_runs(stage: Stage) -> None:

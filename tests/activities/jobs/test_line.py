@@ -348,9 +348,9 @@ async def test_a_check_is_told_the_goal_what_it_looks_at_and_what_its_decision_l
     )
     verify = {"goal": Text(inline="limit the rate"), "follows": (follows,), "rules": (SynthesisRule.VERIFY,)}
     await stage.play(run.model_copy(update=verify))
-    said = (stage.tmp / "told.txt").read_text()
+    prompt = (stage.tmp / "told.txt").read_text()
     for text in ("limit the rate", "did it", "`git diff base...HEAD`", "`git diff line...leg/a`", "sends it back"):
-        assert text in said
+        assert text in prompt
 
 
 IDS = ("a..b", "x.", "y.lock", "z.lock.lock", "v1.2")
@@ -373,9 +373,9 @@ async def test_own_work_that_conflicts_with_the_line_is_kept_and_told(stage: Sta
     given = {"own_branch": own.branch, "line": (work("a", leg),), "continuation": Continuation.ANSWERED}
     end = await stage.play(later(stage, script, Action.IMPLEMENT, **given))
     assert (end.branch, end.head_sha) == (own.branch, own.head_sha)
-    said = (stage.tmp / "told.txt").read_text()
-    assert "You begin from what your branch has; the line is not merged into it" in said
-    assert "`git merge line`" in said
+    prompt = (stage.tmp / "told.txt").read_text()
+    assert "You begin from what your branch has; the line is not merged into it" in prompt
+    assert "`git merge line`" in prompt
     [(kind, _, event)] = branch_rows.events_of(stage.context.store, ROOT)
     assert (kind, event.branch, event.files) == (BranchEventKind.LINE_CONFLICT, own.branch, ["limiter.py"])
 
@@ -388,8 +388,8 @@ async def test_what_people_put_on_the_tasks_branch_is_named_as_theirs(stage: Sta
     git(stage.repo, "commit", "-q", "-m", "mine")
     base = git(stage.repo, "rev-parse", "main").strip()
     await stage.play(later(stage, PROMPT, base=base))
-    said = (stage.tmp / "told.txt").read_text()
-    assert "with what people put on the task's branch" in said
+    prompt = (stage.tmp / "told.txt").read_text()
+    assert "with what people put on the task's branch" in prompt
 
 
 @pytest.mark.ruling("H3")

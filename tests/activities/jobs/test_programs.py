@@ -81,7 +81,7 @@ async def test_a_repair_goes_on_in_the_same_session_and_its_tokens_are_counted_o
 
 
 @pytest.mark.parametrize(
-    ("runtime", "script", "state", "said"),
+    ("runtime", "script", "state", "words"),
     [
         ("runtime_a", "codex_fails('unexpected status 401 Unauthorized: no')", "blocked", "try: codex login"),
         ("runtime_b", "claude('Not logged in · Please run /login', True)", "blocked", "try: claude /login"),
@@ -98,12 +98,12 @@ async def test_a_repair_goes_on_in_the_same_session_and_its_tokens_are_counted_o
 )  # fmt: skip
 @pytest.mark.ruling("A5", "B3")
 async def test_a_run_that_failed_has_no_result_whatever_it_printed(
-    stage: Stage, users_home: Path, runtime: str, script: str, state: str, said: str
+    stage: Stage, users_home: Path, runtime: str, script: str, state: str, words: str
 ) -> None:
     driven = driving(stage, runtime, script)
     outcome = await driven.play(a_job(driven, runtime))
     assert (outcome.state, outcome.decision) == (state, None)
-    assert said in outcome.reason
+    assert words in outcome.reason
     assert bool(outcome.first) is (state == "blocked")
     assert outcome.first in outcome.reason
     assert calls(users_home) == 1, "what fails is not repaired"
@@ -168,8 +168,8 @@ def by_its_name(stage: Stage, runtime: str, script: str, **section: object) -> S
 
 @pytest.fixture
 def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in PROGRAMS.values():
-        for name in each.keys:
+    for program in PROGRAMS.values():
+        for name in program.keys:
             monkeypatch.delenv(name, raising=False)
 
 

@@ -44,10 +44,10 @@ def words(home: Path) -> list[list[str]]:
 
 
 def told(outcome: JobOutcome, kind: str) -> list[Notice]:
-    found = [notice for notice in outcome.notices if notice.kind == kind]
-    for notice in found:
+    notices = [notice for notice in outcome.notices if notice.kind == kind]
+    for notice in notices:
         check_payload(kind, notice.data)
-    return found
+    return notices
 
 
 @pytest.mark.ruling("K3", "spec:limits.token_capture")
@@ -170,13 +170,13 @@ MORTAL = (
 @pytest.mark.ruling("engine:runs", "B4")
 @pytest.mark.parametrize("action", [Action.ASK, Action.REVIEW])
 async def test_a_reader_whose_supervisor_died_is_started_again_and_that_is_told(stage: Stage, action: Action) -> None:
-    said: list[str] = []
-    stage.context.reports.held_up = lambda run, reason, what_next: said.append(reason)  # type: ignore[method-assign]
+    reasons: list[str] = []
+    stage.context.reports.held_up = lambda run, reason, what_next: reasons.append(reason)  # type: ignore[method-assign]
     outcome = await stage.play(stage.job(MORTAL + APPROVED, action))
     assert (outcome.state, outcome.summary) == (JobState.SUCCEEDED, "fine")
     (notice,) = told(outcome, "run_started_again")
     assert "its supervisor died" in notice.message
-    assert [reason.partition(":")[0] for reason in said] == ["started again"], "seen while it runs, too"
+    assert [reason.partition(":")[0] for reason in reasons] == ["started again"], "seen while it runs, too"
 
 
 @pytest.mark.ruling("engine:runs")

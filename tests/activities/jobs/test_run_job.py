@@ -657,9 +657,9 @@ async def test_an_agents_environment_is_what_the_manual_says_and_its_mark_finds_
     outcome = await stage.play(stage.job(LEAVES + APPROVED))
     seen: dict[str, str] = json.loads((stage.tmp / "h" / "env").read_text())
     chapter = MANUAL.read_text().partition("## Its environment")[2].partition("\n## ")[0]
-    said = re.findall(r"`(SERVICE_[A-Z_]+)`", chapter)
+    documented = re.findall(r"`(SERVICE_[A-Z_]+)`", chapter)
     others = (re.search(r"`(PATH [A-Z_ ]+)`", chapter) or [""])[0].strip("`").split()
-    assert sorted(name for name in seen if name.startswith("SERVICE_")) == sorted(said)
+    assert sorted(name for name in seen if name.startswith("SERVICE_")) == sorted(documented)
     assert {name for name in seen if not name.startswith("SERVICE_")} <= {*others, "PWD", "LC_CTYPE"}
     assert seen["SERVICE_RUN_MARK"] == mark_of(Path(kept(stage, outcome).run_dir))
     assert outcome.state is JobState.SUCCEEDED

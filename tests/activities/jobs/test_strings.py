@@ -38,12 +38,12 @@ def test_every_text_of_an_outcome_is_made_storable_and_short() -> None:
         touched_files=(BAD,),
         notices=(notice,) * 60,
     )
-    told = report.travelling(outcome)
-    assert len(told.model_dump_json()) < 1_000_000
-    assert (told.summary, told.findings, told.touched_files) == (GOOD, GOOD, (GOOD,))
-    assert told.reason.startswith(GOOD)
-    assert len(told.model or "") == BOUNDS["model"].characters
-    assert report.travelling(told) == told
+    short = report.travelling(outcome)
+    assert len(short.model_dump_json()) < 1_000_000
+    assert (short.summary, short.findings, short.touched_files) == (GOOD, GOOD, (GOOD,))
+    assert short.reason.startswith(GOOD)
+    assert len(short.model or "") == BOUNDS["model"].characters
+    assert report.travelling(short) == short
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_a_session_s_name_is_kept_whole_or_not_at_all(session: str | None, kept:
 def test_evidence_and_diagnostics_too() -> None:
     evidence = Evidence(None, observation=observe([BAD + ".py"], Touched(files=(BAD + ".py",))))
     last = Executed(RunEnd(EndKind.EXITED, Path("/r")), ProgramReport(b"\0", Usage()), BAD)
-    found = report.diagnostics(Failure("x"), [last], evidence)
-    assert (found["stderr"], found["output"]) == (GOOD, "\ufffd")
+    details = report.diagnostics(Failure("x"), [last], evidence)
+    assert (details["stderr"], details["output"]) == (GOOD, "\ufffd")
 
 
 def test_tokens_beyond_all_measure_are_counted_as_very_many() -> None:

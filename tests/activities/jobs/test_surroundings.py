@@ -101,8 +101,8 @@ def test_each_box_and_setting(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, section: dict[str, Any], says: tuple[str, ...]
 ) -> None:
     text = said(stage, monkeypatch, section=section)
-    for each in says:
-        assert each in text
+    for sentence in says:
+        assert sentence in text
 
 
 def test_the_folder_of_the_program_itself_is_no_dependency(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

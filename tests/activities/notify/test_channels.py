@@ -138,17 +138,17 @@ def test_a_log_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_nothing_unseen_goes_out(tmp_path: Path) -> None:
     """A command may show variables, standard input and the log on a terminal, or in a desktop's message."""
     out = tmp_path / "out"
-    told = replace(TOLD, message=EVIL, text=EVIL, title=EVIL, commands=(EVIL,), questions=({"prompt": EVIL},))
+    evil = replace(TOLD, message=EVIL, text=EVIL, title=EVIL, commands=(EVIL,), questions=({"prompt": EVIL},))
     script = (
         "import json, os, sys; told = [v for k, v in os.environ.items() if k.startswith('SERVICE_NOTIFICATION')];"
         f"open({str(out)!r}, 'w').write(json.dumps([told, sys.stdin.read()]))"
     )
-    CommandChannel((sys.executable, "-c", script)).deliver(told)
+    CommandChannel((sys.executable, "-c", script)).deliver(evil)
     values, text = json.loads(out.read_text())
     assert not [each for each in values if raw(each) or "\n" in each]
     assert "FORGED" in "".join(values)
     assert not raw(text)
-    LogFile(tmp_path / "log.jsonl").deliver(told)
+    LogFile(tmp_path / "log.jsonl").deliver(evil)
     [line] = (tmp_path / "log.jsonl").read_text().splitlines()
     assert not raw(line)
     assert json.loads(line)["title"] == EVIL

@@ -53,89 +53,89 @@ class Told:
 
 
 @pytest.fixture
-def told(home: Home) -> Told:
+def delivery(home: Home) -> Told:
     return Told(home)
 
 
-def test_temporal_is_told_that_its_host_is_alive(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporal_is_told_that_its_host_is_alive(delivery: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("activities.host.heartbeat.BEAT", timedelta(0))
     beats: list[object] = []
     environment = ActivityEnvironment()
     environment.on_heartbeat = lambda *details: beats.append(details)
-    asyncio.run(environment.run(Deliverer(told.context).deliver, ID))
+    asyncio.run(environment.run(Deliverer(delivery.context).deliver, ID))
     assert beats
 
 
 @pytest.mark.ruling("M6")
-def test_what_asks_people_to_act_names_the_page_where_the_bridge_listens(told: Told) -> None:
+def test_what_asks_people_to_act_names_the_page_where_the_bridge_listens(delivery: Told) -> None:
     job_rows.write(
-        told.context.store,
+        delivery.context.store,
         Records(task=seeds.task(), jobs=(seeds.job(),), rounds=(seeds.round_(coordinator_id=EVENT.job_id),)),
     )
-    ready.say(told.context.home.bridge_ready, load(told.context.home).reading.in_use(), "127.0.0.1:8799")
-    told.deliver()
+    ready.say(delivery.context.home.bridge_ready, load(delivery.context.home).reading.in_use(), "127.0.0.1:8799")
+    delivery.deliver()
     page = f"http://127.0.0.1:8799/ui/trees/{ROOT}"
-    [line] = told.log.read_text().splitlines()
+    [line] = delivery.log.read_text().splitlines()
     assert json.loads(line)["page"] == page
-    assert told.heard.read_text().rstrip().endswith(f"service resume {ROOT} answer\nor on the page {page}")
+    assert delivery.heard.read_text().rstrip().endswith(f"service resume {ROOT} answer\nor on the page {page}")
 
 
-def test_a_channel_that_is_down_holds_up_no_other_and_only_it_is_tried_again(told: Told) -> None:
-    told.broken.touch()
+def test_a_channel_that_is_down_holds_up_no_other_and_only_it_is_tried_again(delivery: Told) -> None:
+    delivery.broken.touch()
     for attempt in (1, 2):
         with pytest.raises(ApplicationError, match="command: exit code 3: busy"):
-            told.deliver()
-        assert told.logged == [ID]
-        assert told.missing == [("command", attempt, "exit code 3: busy")]
-    told.broken.unlink()
-    told.log.unlink()
-    told.deliver()
-    assert told.heard.read_text() == f"{EVENT.message}\n"
-    assert not told.log.exists(), "what has arrived is not told again"
-    assert told.missing == []
+            delivery.deliver()
+        assert delivery.logged == [ID]
+        assert delivery.missing == [("command", attempt, "exit code 3: busy")]
+    delivery.broken.unlink()
+    delivery.log.unlink()
+    delivery.deliver()
+    assert delivery.heard.read_text() == f"{EVENT.message}\n"
+    assert not delivery.log.exists(), "what has arrived is not told again"
+    assert delivery.missing == []
 
 
-def test_a_log_that_cannot_be_written_holds_up_no_other(told: Told) -> None:
-    told.log.mkdir()
+def test_a_log_that_cannot_be_written_holds_up_no_other(delivery: Told) -> None:
+    delivery.log.mkdir()
     with pytest.raises(ApplicationError, match=r"log: .Errno"):
-        told.deliver()
-    assert told.heard.read_text() == f"{EVENT.message}\n"
-    assert [channel for channel, _, _ in told.missing] == ["log"]
-    told.log.rmdir()
-    told.deliver()
-    assert told.logged == [ID]
-    assert told.heard.read_text() == f"{EVENT.message}\n"
+        delivery.deliver()
+    assert delivery.heard.read_text() == f"{EVENT.message}\n"
+    assert [channel for channel, _, _ in delivery.missing] == ["log"]
+    delivery.log.rmdir()
+    delivery.deliver()
+    assert delivery.logged == [ID]
+    assert delivery.heard.read_text() == f"{EVENT.message}\n"
 
 
-def test_what_has_been_delivered_everywhere_is_never_told_again(told: Told) -> None:
+def test_what_has_been_delivered_everywhere_is_never_told_again(delivery: Told) -> None:
     for _ in range(3):
-        told.deliver()
-    assert told.logged == [ID]
-    assert told.heard.read_text() == f"{EVENT.message}\n"
+        delivery.deliver()
+    assert delivery.logged == [ID]
+    assert delivery.heard.read_text() == f"{EVENT.message}\n"
 
 
-def test_a_kill_between_the_line_and_its_record_does_not_double_the_line(told: Told) -> None:
-    notification = outbox.get(told.context.store, ID)
+def test_a_kill_between_the_line_and_its_record_does_not_double_the_line(delivery: Told) -> None:
+    notification = outbox.get(delivery.context.store, ID)
     assert notification is not None
-    LogFile(told.log).deliver(notification)
-    assert not outbox.is_delivered(told.context.store, ID, "log")
-    told.deliver()
-    assert told.logged == [ID]
-    assert outbox.is_delivered(told.context.store, ID, "log")
+    LogFile(delivery.log).deliver(notification)
+    assert not outbox.is_delivered(delivery.context.store, ID, "log")
+    delivery.deliver()
+    assert delivery.logged == [ID]
+    assert outbox.is_delivered(delivery.context.store, ID, "log")
 
 
-def test_a_line_cut_off_by_a_kill_is_written_again_whole(told: Told) -> None:
-    told.log.write_text(f'{{"at": 12.5, "notification_id": "{ID}", "root_')
-    told.deliver()
-    assert json.loads(told.log.read_text().splitlines()[-1])["notification_id"] == ID
+def test_a_line_cut_off_by_a_kill_is_written_again_whole(delivery: Told) -> None:
+    delivery.log.write_text(f'{{"at": 12.5, "notification_id": "{ID}", "root_')
+    delivery.deliver()
+    assert json.loads(delivery.log.read_text().splitlines()[-1])["notification_id"] == ID
 
 
-def test_a_message_too_long_for_an_environment_is_told_whole(told: Told) -> None:
+def test_a_message_too_long_for_an_environment_is_told_whole(delivery: Told) -> None:
     long = EVENT.model_copy(update={"event_id": f"{ROOT}-e4", "message": "why? " * 50_000})
-    with told.context.store.begin() as connection:
+    with delivery.context.store.begin() as connection:
         outbox.add(connection, (long,))
-    asyncio.run(ActivityEnvironment().run(Deliverer(told.context).deliver, long.event_id))
-    assert told.heard.read_text() == f"{long.message}\n"
+    asyncio.run(ActivityEnvironment().run(Deliverer(delivery.context).deliver, long.event_id))
+    assert delivery.heard.read_text() == f"{long.message}\n"
 
 
 def test_a_webhook_whose_answer_is_no_http_is_undelivered(home: Home) -> None:
@@ -177,7 +177,7 @@ def test_a_file_is_no_webhook_and_nothing_is_recorded_as_delivered(home: Home) -
     assert not outbox.is_delivered(context.store, ID, "webhook")
 
 
-def test_a_notification_that_is_not_there_yet_is_asked_for_again(told: Told) -> None:
+def test_a_notification_that_is_not_there_yet_is_asked_for_again(delivery: Told) -> None:
     with pytest.raises(ApplicationError, match="e99 is not there yet") as caught:
-        asyncio.run(ActivityEnvironment().run(Deliverer(told.context).deliver, "job-0123456789ab-e99"))
+        asyncio.run(ActivityEnvironment().run(Deliverer(delivery.context).deliver, "job-0123456789ab-e99"))
     assert not caught.value.non_retryable

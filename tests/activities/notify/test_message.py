@@ -48,8 +48,8 @@ def asked(store: Engine, **fields: Any) -> RoundRecord:
 
 def test_a_question_is_told_with_its_choices_the_time_the_cost_and_the_line(store: Engine) -> None:
     asked(store)
-    told = complete(store, TOLD)
-    assert told.text.splitlines() == [
+    message = complete(store, TOLD)
+    assert message.text.splitlines() == [
         "round 1 asks color",
         "acme/shop: look",
         "  color: which? [red | blue]",
@@ -57,49 +57,57 @@ def test_a_question_is_told_with_its_choices_the_time_the_cost_and_the_line(stor
         "jobs 1 of 64, time 11s of 2h, tokens 1,234, cost $0.25",
         f"service resume {ROOT} answer",
     ]
-    assert told.questions[0]["choices"] == ["red", "blue"]
-    assert (told.jobs, told.tokens, told.cost_usd, told.expires_at) == (1, 1234, 0.25, 2.0)
+    assert message.questions[0]["choices"] == ["red", "blue"]
+    assert (message.jobs, message.tokens, message.cost_usd, message.expires_at) == (
+        1,
+        1234,
+        0.25,
+        2.0,
+    )
 
 
 @pytest.mark.ruling("M6")
 def test_the_page_where_it_can_be_done_stands_beside_the_line(store: Engine) -> None:
     asked(store)
-    told = complete(store, TOLD, "http://127.0.0.1:8791")
-    assert told.page == f"http://127.0.0.1:8791/ui/trees/{ROOT}"
-    assert told.text.splitlines()[-2:] == [f"service resume {ROOT} answer", f"or on the page {told.page}"]
+    message = complete(store, TOLD, "http://127.0.0.1:8791")
+    assert message.page == f"http://127.0.0.1:8791/ui/trees/{ROOT}"
+    assert message.text.splitlines()[-2:] == [
+        f"service resume {ROOT} answer",
+        f"or on the page {message.page}",
+    ]
 
 
 @pytest.mark.ruling("M6")
 def test_where_there_is_nothing_to_do_no_page_is_named(store: Engine) -> None:
     asked(store, end=RoundEnd.ANSWERED, closed_at=5.0, closed="answered by ann (cli)", commands=(), verbs=())
-    told = complete(store, TOLD, "http://127.0.0.1:8791")
-    assert (told.page, "page" in told.text) == ("", False)
+    message = complete(store, TOLD, "http://127.0.0.1:8791")
+    assert (message.page, "page" in message.text) == ("", False)
 
 
 def test_failures_are_told_with_their_reasons(store: Engine) -> None:
     fail = FailingRecord(leg="leg", job_id=LEG, attempt=1, state=JobState.FAILED, reason="no compiler")
     asked(store, kind=RoundKind.FAILURE, questions=(), failing=(fail,))
-    told = complete(store, TOLD)
-    assert f"  leg ({LEG}) failed: no compiler" in told.text
-    assert told.failing[0]["reason"] == "no compiler"
+    message = complete(store, TOLD)
+    assert f"  leg ({LEG}) failed: no compiler" in message.text
+    assert message.failing[0]["reason"] == "no compiler"
 
 
 def test_what_is_over_by_the_time_it_is_told_says_so(store: Engine) -> None:
     asked(store, end=RoundEnd.ANSWERED, closed_at=5.0, closed="answered by ann (cli)", commands=(), verbs=())
-    told = complete(store, TOLD)
-    assert "  this is over: answered by ann (cli)" in told.text
-    assert (told.commands, told.expires_at) == ((), None)
-    assert "until" not in told.text
+    message = complete(store, TOLD)
+    assert "  this is over: answered by ann (cli)" in message.text
+    assert (message.commands, message.expires_at) == ((), None)
+    assert "until" not in message.text
 
 
 def test_a_blocked_task_names_what_failed_and_the_retry(store: Engine) -> None:
     again = f"service job retry {LEG}"
     task = seeds.task(state=TaskState.BLOCKED, next=again, waits_for=WaitsFor.RETRY, revision=2)
     job_rows.write(store, Records(task=task))
-    told = complete(store, TOLD.__class__(**{**TOLD.__dict__, "kind": "task_blocked", "job_id": LEG}))
-    assert f"  leg ({LEG}) failed: no compiler" in told.text
-    assert told.text.splitlines()[-1] == again
-    assert [each["leg"] for each in told.failing] == ["leg"]
+    message = complete(store, TOLD.__class__(**{**TOLD.__dict__, "kind": "task_blocked", "job_id": LEG}))
+    assert f"  leg ({LEG}) failed: no compiler" in message.text
+    assert message.text.splitlines()[-1] == again
+    assert [each["leg"] for each in message.failing] == ["leg"]
 
 
 @pytest.mark.parametrize("waits_for", WaitsFor)
@@ -107,9 +115,9 @@ def test_what_comes_next_is_told_as_a_command_where_somebody_is_waited_for(store
     """The command's text does not matter."""
     last = "codex login; then: service job retry x"
     job_rows.write(store, Records(task=seeds.task(next=last, waits_for=waits_for, revision=2)))
-    told = complete(store, replace(TOLD, kind="task_blocked"))
+    message = complete(store, replace(TOLD, kind="task_blocked"))
     nobody = waits_for in {WaitsFor.NOTHING, WaitsFor.RUNS}
-    assert (told.commands, told.text.endswith(last)) == (() if nobody else (last,), not nobody)
+    assert (message.commands, message.text.endswith(last)) == (() if nobody else (last,), not nobody)
 
 
 def test_an_unknown_tree_keeps_the_plain_message(home: Home) -> None:
@@ -119,15 +127,15 @@ def test_an_unknown_tree_keeps_the_plain_message(home: Home) -> None:
 def test_every_channel_gets_all_of_it(store: Engine, tmp_path: Path) -> None:
     long = QuestionRecord(id="long", prompt="why? " * 400, choices=("x" * 2000,) * 20, job_id=ROOT)
     asked(store, questions=(long,) * 20)
-    told = complete(store, TOLD)
+    message = complete(store, TOLD)
     out = tmp_path / "out"
-    said = "os.environ['SERVICE_NOTIFICATION_COMMAND'] + sys.stdin.read()"
-    script = f"import os, sys; open({str(out)!r}, 'w').write({said})"
-    CommandChannel((sys.executable, "-c", script), {"PATH": os.environ["PATH"]}).deliver(told)
-    assert out.read_text() == told.commands[0] + told.text
+    expression = "os.environ['SERVICE_NOTIFICATION_COMMAND'] + sys.stdin.read()"
+    script = f"import os, sys; open({str(out)!r}, 'w').write({expression})"
+    CommandChannel((sys.executable, "-c", script), {"PATH": os.environ["PATH"]}).deliver(message)
+    assert out.read_text() == message.commands[0] + message.text
     log = LogFile(tmp_path / "log.jsonl")
     for _ in range(2):
-        log.deliver(told)
+        log.deliver(message)
     [line] = (tmp_path / "log.jsonl").read_text().splitlines()
     assert len(json.loads(line)["questions"]) == 20
 
@@ -137,14 +145,14 @@ def test_no_line_is_told_that_others_wrote(store: Engine) -> None:
     question = QuestionRecord(id="color", prompt=EVIL, choices=(EVIL,), job_id=ROOT)
     asked(store, questions=(question,), commands=(f"service resume x {EVIL}",))
     job_rows.write(store, Records(task=seeds.task(title=EVIL, revision=9)))
-    told = complete(store, replace(TOLD, message=f"round 1 asks {EVIL}"))
-    assert "FORGED" in told.text
-    assert (raw(told.text), forged(told.text), len(told.text.splitlines())) == ([], [], 6)
+    message = complete(store, replace(TOLD, message=f"round 1 asks {EVIL}"))
+    assert "FORGED" in message.text
+    assert (raw(message.text), forged(message.text), len(message.text.splitlines())) == ([], [], 6)
 
 
 @pytest.mark.ruling("G1.cut")
 def test_a_tree_that_was_cut_short_is_told_with_the_way_on(store: Engine) -> None:
     job_rows.write(store, Records(task=seeds.task(**CUT, revision=2)))
-    told = complete(store, replace(TOLD, kind="tree_cut_short", message=CUT["reason"]))
-    assert told.text.splitlines()[0] == CUT["reason"]
-    assert told.commands == (CUT["next"],)
+    message = complete(store, replace(TOLD, kind="tree_cut_short", message=CUT["reason"]))
+    assert message.text.splitlines()[0] == CUT["reason"]
+    assert message.commands == (CUT["next"],)

@@ -161,11 +161,11 @@ class TestTheBase:
         start = desk.plan(pull_request=7, base="old")
         assert (start.pull_request, start.base, stages(start)["ask"]) == (7, first, (7, None, "acme/shop", first))
 
-    @pytest.mark.parametrize("said", [{"base": "nowhere"}, {"stages": STAGES + "base: nowhere\n"}])
-    def test_what_names_no_commit_is_refused(self, desk: Desk, said: dict[str, str]) -> None:
+    @pytest.mark.parametrize("fields", [{"base": "nowhere"}, {"stages": STAGES + "base: nowhere\n"}])
+    def test_what_names_no_commit_is_refused(self, desk: Desk, fields: dict[str, str]) -> None:
         propose(desk.hub, 8, "two")
         with pytest.raises(NotFoundError, match="there is no commit nowhere in") as refused:
-            desk.plan(**said)
+            desk.plan(**fields)
         assert refused.value.hint == f"git -C {desk.checkout} branch --all"
 
     @pytest.mark.parametrize("base", ["-x", "a b", "7", "[old]"])

@@ -48,9 +48,9 @@ def test_a_task_that_is_done_over_after_it_wrote_the_end_writes_the_same_again(b
     start = an_input(shell("a"))
     for records in (*cancelled_at_once(start), *cancelled_at_once(start)):
         books.record_run(records)
-    found = run_rows.get(open_store(home), start.run_id)
-    assert found is not None
-    assert found.record.state is RunState.CANCELLED
+    run = run_rows.get(open_store(home), start.run_id)
+    assert run is not None
+    assert run.record.state is RunState.CANCELLED
 
 
 def test_the_same_run_started_once_more_goes_no_further(books: RunRecorder) -> None:

@@ -92,8 +92,8 @@ def test_the_programs_own_settings_may_name_another_way_in(
 def test_a_command_of_the_settings_may_bring_its_login(
     tmp_path: Path, started_as: tuple[str, ...], known: bool | None
 ) -> None:
-    told = is_logged_in(CODEX, (), {"HOME": str(tmp_path)}, started_as=started_as, platform="linux")
-    assert told is known
+    answer = is_logged_in(CODEX, (), {"HOME": str(tmp_path)}, started_as=started_as, platform="linux")
+    assert answer is known
 
 
 @pytest.mark.parametrize(
