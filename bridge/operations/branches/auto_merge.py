@@ -26,7 +26,7 @@ AGAIN_SECONDS = 60.0
 ACTOR = "[orchestrate].merge"
 
 
-class Finishing:
+class EndWatcher:
     """A watcher that judges each end of a tree once; a re-opened tree ends again."""
 
     def __init__(self) -> None:
@@ -95,10 +95,10 @@ def _is_handled(service: Service, tree: Branches) -> bool:
 
 async def keep(service: Service) -> None:
     """Run `look` at intervals for as long as the process lives."""
-    finishing = Finishing()
+    watcher = EndWatcher()
     while True:
         try:
-            for root in await asyncio.to_thread(finishing.look, service):
+            for root in await asyncio.to_thread(watcher.look, service):
                 log.info("the tree %s is merged into the branch of its task", root)
         except (SQLAlchemyError, ServiceError, OSError) as error:
             log.warning("ended trees cannot be read: %s", error)

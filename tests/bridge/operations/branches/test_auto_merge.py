@@ -8,7 +8,7 @@ import pytest
 from activities.settings.home import Home
 from activities.store import branch_rows
 from bridge.operations.branches import drops
-from bridge.operations.branches.auto_merge import ACTOR, Finishing
+from bridge.operations.branches.auto_merge import ACTOR, EndWatcher
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
@@ -31,13 +31,13 @@ def ended(tree: Grown, state: TaskState = TaskState.DONE, revision: int = 2) -> 
 
 
 def test_the_task_branch_is_moved_to_the_line_once(tree: Grown) -> None:
-    finishing = Finishing()
-    assert finishing.look(tree.service) == [ROOT]
+    watcher = EndWatcher()
+    assert watcher.look(tree.service) == [ROOT]
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
     assert tree.files()[FILE] == "code, mended"
     merged = [(job_id, event.actor) for _, job_id, event in branch_rows.events_of(tree.service.store, ROOT)]
     assert merged == [(CODE, ACTOR), (FIX, ACTOR)]
-    assert finishing.look(tree.service) == Finishing().look(tree.service) == []
+    assert watcher.look(tree.service) == EndWatcher().look(tree.service) == []
     assert run_git(tree.repo, "rev-parse", "--abbrev-ref", "HEAD") == "main"
     assert not (tree.repo / FILE).exists()
 
@@ -52,10 +52,10 @@ def test_a_process_killed_before_the_record_makes_up_for_it(tree: Grown, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(branch_rows, "record", killed)
         with pytest.raises(KilledError):
-            Finishing().look(tree.service)
+            EndWatcher().look(tree.service)
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
     assert branch_rows.events_of(tree.service.store, ROOT) == []
-    assert Finishing().look(tree.service) == [ROOT]
+    assert EndWatcher().look(tree.service) == [ROOT]
     assert len(branch_rows.events_of(tree.service.store, ROOT)) == 2
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
 
@@ -64,7 +64,7 @@ def test_a_process_killed_before_the_record_makes_up_for_it(tree: Grown, monkeyp
 def test_a_tree_that_was_cut_short_is_left_to_a_person(tree: Grown) -> None:
     cut = seeds.task(state=TaskState.DONE, waits_for=WaitsFor.START, revision=3, ended_at=time.time())
     seeds.write(tree.service, cut)
-    assert Finishing().look(tree.service) == []
+    assert EndWatcher().look(tree.service) == []
     assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
 
 
@@ -72,32 +72,32 @@ def test_what_people_put_on_the_branch_is_kept(tree: Grown) -> None:
     run_git(tree.repo, "checkout", "-q", "-b", TASK_BRANCH, tree.base)
     commit_file(tree.repo, "mine.txt", "mine")
     run_git(tree.repo, "checkout", "-q", "main")
-    assert Finishing().look(tree.service) == [ROOT]
+    assert EndWatcher().look(tree.service) == [ROOT]
     assert {"mine.txt", FILE} <= set(tree.files())
 
 
 def test_what_does_not_pass_is_left_to_people(tree: Grown) -> None:
     tree.looked(RECHECK, "changes_requested", "fix", parent=REPLAN, revision=2)
-    assert Finishing().look(tree.service) == []
+    assert EndWatcher().look(tree.service) == []
     assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
 
 
 @pytest.mark.parametrize("state", [TaskState.OPEN, TaskState.BLOCKED, TaskState.CANCELLED])
 def test_no_other_tree_is(tree: Grown, state: TaskState) -> None:
     ended(tree, state, 3)
-    assert Finishing().look(tree.service) == []
+    assert EndWatcher().look(tree.service) == []
 
 
 def test_what_was_dropped_stays_dropped(tree: Grown) -> None:
-    Finishing().look(tree.service)
+    EndWatcher().look(tree.service)
     drops.drop(tree.service, ROOT, actor="ann", force=True)
-    assert Finishing().look(tree.service) == []
+    assert EndWatcher().look(tree.service) == []
     assert run_git(tree.repo, "branch", "--list", "service/*") == ""
 
 
 def test_what_was_dropped_before_is_merged_by_nobody(tree: Grown) -> None:
     drops.drop(tree.service, CODE, actor="ann", force=True)
-    assert Finishing().look(tree.service) == []
+    assert EndWatcher().look(tree.service) == []
     assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
 
 
@@ -105,11 +105,11 @@ def test_a_conflict_with_what_people_put_there_is_left_to_them(tree: Grown) -> N
     run_git(tree.repo, "checkout", "-q", "-b", TASK_BRANCH, tree.base)
     head = commit_file(tree.repo, FILE, "mine")
     run_git(tree.repo, "checkout", "-q", "main")
-    assert Finishing().look(tree.service) == []
+    assert EndWatcher().look(tree.service) == []
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == head
 
 
 def test_without_the_setting_nothing_is(home: Home, tmp_path: Path) -> None:
     made = ended(grown(Service(home), tmp_path))
-    assert Finishing().look(made.service) == []
+    assert EndWatcher().look(made.service) == []
     assert run_git(made.repo, "branch", "--list", TASK_BRANCH) == ""

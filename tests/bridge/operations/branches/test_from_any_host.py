@@ -328,28 +328,28 @@ def test_a_conflict_with_the_default_branch_is_resolved_from_any_host(
 def test_one_host_merges_an_ended_tree_by_itself(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
     """The host of the tree does it; another one only while that has no worker."""
     monkeypatch.setattr("activities.store.tree_rows.to_merge", lambda *_: [(ROOT, "acme/shop", 2.0)])
-    monkeypatch.setattr(auto_merge.Finishing, "_merge_if_ready", lambda *_: True)
+    monkeypatch.setattr(auto_merge.EndWatcher, "_merge_if_ready", lambda *_: True)
     with two.here.store.begin() as connection:
         connection.execute(schema.trees.insert().values(root_job_id=ROOT, host=HERE, start={}, revision=0))
     seen(two.here, address="")
-    finishing = auto_merge.Finishing()
-    assert finishing.look(two.there) == []
-    assert auto_merge.Finishing().look(two.here) == [ROOT]
+    watcher = auto_merge.EndWatcher()
+    assert watcher.look(two.there) == []
+    assert auto_merge.EndWatcher().look(two.here) == [ROOT]
     host_rows.stop(two.here.store, HERE, started_at=1.0)
-    assert finishing.look(two.there) == [ROOT]
+    assert watcher.look(two.there) == [ROOT]
 
 
 def test_a_tree_that_ends_while_the_hub_is_away_is_merged_later(
     grown_two: Two, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    two, finishing = grown_two, auto_merge.Finishing()
+    two, watcher = grown_two, auto_merge.EndWatcher()
     monkeypatch.setattr("activities.store.tree_rows.to_merge", lambda *_: [(ROOT, "acme/shop", 2.0)])
     two.bare.rename(two.bare.with_name("away.git"))
-    assert finishing.look(two.here) == []
+    assert watcher.look(two.here) == []
     two.bare.with_name("away.git").rename(two.bare)
-    assert finishing.look(two.here) == [], "not at once again"
-    monkeypatch.setattr(finishing, "_again", {})
-    assert finishing.look(two.here) == [ROOT]
+    assert watcher.look(two.here) == [], "not at once again"
+    monkeypatch.setattr(watcher, "_again", {})
+    assert watcher.look(two.here) == [ROOT]
     assert two.task is not None
 
 
