@@ -116,11 +116,11 @@ class Host:
                 await asyncio.sleep(0.01)
         except asyncio.CancelledError:
             self.cancelled.append(name_of(run))
-            outcome = self.on_cancel(outcome(run, None, state=JobState.CANCELLED, reason="stopped by order"))
+            end = self.on_cancel(outcome(run, None, state=JobState.CANCELLED, reason="stopped by order"))
         else:
-            outcome = self.answer(run)
+            end = self.answer(run)
         self.ended.append(name_of(run))
-        return outcome.model_copy(update={"begun_at": at})
+        return end.model_copy(update={"begun_at": at})
 
     def _claim(self, run: JobRun) -> bool:
         return self.claims.setdefault((run.job_id, run.attempt, run.offer), "begun") == "begun"
