@@ -182,7 +182,7 @@ def _things(folder: Path) -> Iterator[dict[str, object]]:
             "lent": str(folder / "lent"),
             "socket": str(folder / "s"),
             "abstract": name,
-            "shared": _shared_memory(name, stack),
+            "shared": _shared_memory(f"shared-{name}", stack),  # not the folder itself, which may be there
             "segment": _segment(stack),
             "port": tcp.getsockname()[1],
             "udp": udp.getsockname()[1],

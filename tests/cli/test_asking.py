@@ -86,7 +86,7 @@ def shop(tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_is_typed_during_a_wait_or_below_an_answer_answers_nothing(shop: Path) -> None:
-    with seated(("init",), before=partial(slow.waits, "bridge.operations.health.runtimes:check")) as seat:
+    with seated(("init",), before=partial(slow.waits, "bridge.operations.health.runtimes:check_runtimes")) as seat:
         seat.until_shown("looking at the agents' programs")
         seat.press("evil/name\ny\n")
         slow.go()
