@@ -188,11 +188,11 @@ def start(
     if not name:
         raise UsageError("the message is missing", f'service agent {action} "MESSAGE"')
     where = repo_here(service, repo)
-    agent, text = _meant(service, action, where, name, message)
+    agent, text = _agent_and_message(service, action, where, name, message)
     work = _work(pr, issue, base, timeout, budget)
     new = new_jobs.NewJob(agent, action, text_of(text), where, model, effort, runtime, **work)
     if not json:
-        tell_chosen(agent=agent if message is None else "", repository=where if repo is None else "")
+        tell_choice(agent=agent if message is None else "", repository=where if repo is None else "")
     with progress(f"fetching {where}"):
         job_id = asyncio.run(new_jobs.start(service, new, token=token_here(service)))
     if note := hosts.absence_of(service, where):
@@ -206,7 +206,7 @@ def start(
         say_next(*follow_commands(job_id))
 
 
-def _meant(service: "Service", action: str, repo: str, first: str, message: str | None) -> tuple[str, str]:
+def _agent_and_message(service: "Service", action: str, repo: str, first: str, message: str | None) -> tuple[str, str]:
     """Return the agent and the message. One argument is the message, unless it is the name of an agent or a runtime,
     or nearly so.
     """
@@ -229,7 +229,7 @@ def _work(*typed: object) -> dict[str, Any]:
     return dict(zip(("pull_request", "issue", "base", "timeout", "budget"), typed, strict=True))
 
 
-def tell_chosen(**chosen: str) -> None:
+def tell_choice(**chosen: str) -> None:
     """Print what was chosen for the person who left it out."""
     if words := [f"{what} {name}" for what, name in chosen.items() if name]:
         tell(", ".join(words))
@@ -319,17 +319,17 @@ def _orchestrate(
     where = repo_here(service, repo)
     new = new_jobs.NewRecipe(Recipe(recipe), text_of(goal), where, named, legs, **work)
     if not json:
-        tell_chosen(repository=where if repo is None else "")
+        tell_choice(repository=where if repo is None else "")
     with progress(f"fetching {where}"):
         started = asyncio.run(new_jobs.orchestrate(service, new, token_here(service)))
     if note := hosts.absence_of(service, where):
         tell(f"note: {note}")
-    job_id, told = started.job_id, [f"note: {started.caveat}"] if started.caveat else []
+    job_id, notes = started.job_id, [f"note: {started.caveat}"] if started.caveat else []
     if wait:
-        tell(*told)
+        tell(*notes)
         raise typer.Exit(follow(service, job_id, json=json))
     if json:
         say_json({"job_id": job_id, "caveat": started.caveat})
         return
-    say(job_id, *told)
+    say(job_id, *notes)
     say_next(*follow_commands(job_id))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.dashboard import Web, open_page
-from cli.drawing.lines import Line, Look, Piece, prose, state_line
+from cli.drawing.lines import Piece, ScreenLine, Tone, prose, state_line
 from cli.drawing.output import say, say_json
 from cli.drawing.words import ago, clock, one_line, way_out_in_words
 from cli.invocation.faults import left_alone
@@ -38,8 +38,8 @@ def attention(
     if web:
         open_page(service, FIRST)
     elif not watch:
-        found = attention.find(service)
-        say_json(found) if json else say(*_lines(found))
+        waiting = attention.find(service)
+        say_json(waiting) if json else say(*_lines(waiting))
     elif json or not can_move(sys.stdout):
         _print_changes(service, json=json)
     else:
@@ -48,13 +48,13 @@ def attention(
 
 def _watch_live(service: "Service") -> None:
     from bridge.operations.orders import attention
-    from cli.drawing.live import View, live
-    from cli.drawing.viewport import Row
+    from cli.drawing.live import LiveView, live
+    from cli.drawing.viewport import ViewRow
 
     with left_alone("service attention --watch"), live() as shown:
         while True:
             lines = _lines(attention.find(service))
-            shown.show(View([], [Row(line) for line in lines], lines))
+            shown.show(LiveView([], [ViewRow(line) for line in lines], lines))
             time.sleep(INTERVAL)
 
 
@@ -63,17 +63,17 @@ def _print_changes(service: "Service", *, json: bool) -> None:
 
     shown = None
     while True:
-        found = attention.find(service)
-        if found != shown:
-            say_json(found) if json else say(*_lines(found), "")
+        waiting = attention.find(service)
+        if waiting != shown:
+            say_json(waiting) if json else say(*_lines(waiting), "")
             sys.stdout.flush()
-            shown = found
+            shown = waiting
         time.sleep(INTERVAL)
 
 
-def _lines(found: "AttentionReport") -> list[str]:
-    lines = [line for each in found.waiting for line in _waiting(each)]
-    for host in found.hosts:
+def _lines(waiting: "AttentionReport") -> list[str]:
+    lines = [line for round_ in waiting.waiting for line in _waiting(round_)]
+    for host in waiting.hosts:
         jobs_wait = "1 job waits" if len(host.waiting) == 1 else f"{len(host.waiting)} jobs wait"
         more = f" and {len(host.waiting) - NAMED} more" if len(host.waiting) > NAMED else ""
         waits = (
@@ -84,24 +84,24 @@ def _lines(found: "AttentionReport") -> list[str]:
             f"  {host.says}",
             f"  {host.next}",
         ]
-    for trouble in found.github:
+    for trouble in waiting.github:
         lines += [f"github  {one_line(trouble.says, 300)}", *(f"  {command}" for command in trouble.next)]
-    for stall in found.stalled:
+    for stall in waiting.stalled:
         lines += [f"{stall.what}  stands still: {stall.says}", *(f"  {command}" for command in stall.next)]
-    for job in found.preflight_failed:
+    for job in waiting.preflight_failed:
         lines += [
             f"{job.job_id}  preflight failed {ago(job.queued_at)}: {one_line(job.preflight_failed or '', 200)}",
             f"  service job tree {job.job_id}",
         ]
-    for way in found.conflicts:
+    for way in waiting.conflicts:
         lines += [f"{way.job_id}  blocked by a merge conflict", *(f"  {line}" for line in way_out_in_words(way))]
-    for task in found.blocked:
+    for task in waiting.blocked:
         lines += [
-            _blocked(task),
+            _blocked_line(task),
             prose(f"  because: {one_line(task.reason, 300)}"),
             f"  {task.next}",
         ]
-    for how in found.undelivered:
+    for how in waiting.undelivered:
         lines += [
             f"{how.job_id}  could not be told by {how.channel} ({how.attempts} attempts): {one_line(how.error, 200)}",
             f"  it was: {one_line(how.message, 200)}",
@@ -109,7 +109,7 @@ def _lines(found: "AttentionReport") -> list[str]:
     return lines or ["nothing waits for a person"]
 
 
-def _blocked(task: "TaskRecord") -> str:
+def _blocked_line(task: "TaskRecord") -> str:
     since = ago(task.ended_at or task.opened_at)
     return state_line(f"{task.root_job_id}  blocked {since}  {task.repo}  {one_line(task.title)}", "blocked")
 
@@ -118,10 +118,10 @@ def _waiting(waits: "WaitingRound") -> list[str]:
     from workflows.policy.prices import dollars
 
     lines = [
-        Line(
+        ScreenLine(
             waits.coordinator_id,
             "  ",
-            Piece(f"{waits.kind} round {waits.number}", Look.ASKS),
+            Piece(f"{waits.kind} round {waits.number}", Tone.ASKS),
             f"  {waits.repo}  {one_line(waits.title)}",
         ),
         f"  since {clock(waits.opened_at)} ({ago(waits.opened_at)}), until {clock(waits.expires_at)}",

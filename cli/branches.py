@@ -68,11 +68,11 @@ def merge(
     """Merge what legs did into the branch of their task: all of them, or none. Only --into-mine touches a checkout."""
     from bridge.operations.branches import merges
     from cli.drawing.progress import progress
-    from cli.drawing.words import signed
+    from cli.drawing.words import signature
 
     with progress("merging"):
         done = merges.merge(
-            service_here(), legs, actor=signed(), anyway=anyway, into_mine=into_mine, without=without or ()
+            service_here(), legs, actor=signature(), anyway=anyway, into_mine=into_mine, without=without or ()
         )
     if json:
         say_json(done)
@@ -81,8 +81,8 @@ def merge(
         say(f"{job_id} is already merged into {done.task_branch}")
     for job_id in done.merged:
         say(f"{job_id} is merged into {done.task_branch}")
-    for each in done.left_out:
-        say(prose(f"{each.says}; to go on:"), *(f"  {command}" for command in each.commands))
+    for conflict in done.left_out:
+        say(prose(f"{conflict.says}; to go on:"), *(f"  {command}" for command in conflict.commands))
     if done.into_mine:
         say(f"{done.task_branch} {done.into_mine} in {done.default or done.path}")
     take = [] if done.into_mine else [done.taking_over]
@@ -115,7 +115,7 @@ def resolve(
     started = asyncio.run(follow_ups.resolve(service, job_id, agent=agent, with_mine=with_mine))
     does = f"{started.agent} merges {', '.join(each.leg for each in started.conflicts)}"
     then = f"service job merge {started.job_id}{' --into-mine' if with_mine else ''}"
-    _started(service, started, does, then, wait=wait, json=json)
+    _follow_or_say(service, started, does, then, wait=wait, json=json)
 
 
 def revise(
@@ -146,10 +146,10 @@ def revise(
     from cli.invocation.options import text_of
 
     service = service_here()
-    said = revising.Feedback(tuple(map(comment_of, on or ())), text_of(text), whole=tree)
-    made = asyncio.run(revising.revise(service, job_id, said, actor=actor(), channel="cli", agent=agent))
+    comments = revising.Feedback(tuple(map(comment_of, on or ())), text_of(text), whole=tree)
+    made = asyncio.run(revising.revise(service, job_id, comments, actor=actor(), channel="cli", agent=agent))
     does = "runs again with your comments" if made.again else f"{made.agent} works on your comments"
-    _started(service, made, does, f"service job merge {made.job_id}", wait=wait, json=json)
+    _follow_or_say(service, made, does, f"service job merge {made.job_id}", wait=wait, json=json)
 
 
 def comment_of(typed: str) -> "DiffComment":
@@ -157,11 +157,11 @@ def comment_of(typed: str) -> "DiffComment":
     from bridge.operations.orders.revising import DiffComment
     from workflows.model.errors import UsageError
 
-    found = _ON.fullmatch(typed)
-    if found is None:
+    match = _ON.fullmatch(typed)
+    if match is None:
         example = "--on 'src/app.py:12=Use a set.'"
         raise UsageError(f"{typed!r} is not a comment: it has the form PATH:LINE=TEXT", example)
-    return DiffComment(found["path"], int(found["line"]), found["text"], old=found["side"] == "old:")
+    return DiffComment(match["path"], int(match["line"]), match["text"], old=match["side"] == "old:")
 
 
 def review(
@@ -177,15 +177,15 @@ def review(
     import asyncio
 
     from bridge.operations.orders import follow_ups
-    from cli.drawing.words import signed
+    from cli.drawing.words import signature
 
     service = service_here()
-    started = asyncio.run(follow_ups.review(service, job_id, actor=signed(), agent=agent))
+    started = asyncio.run(follow_ups.review(service, job_id, actor=signature(), agent=agent))
     does = f"{started.agent} reviews {started.head[:7]}"
-    _started(service, started, does, f"service job gate {started.root_job_id}", wait=wait, json=json)
+    _follow_or_say(service, started, does, f"service job gate {started.root_job_id}", wait=wait, json=json)
 
 
-def _started(
+def _follow_or_say(
     service: "Service",
     started: "Resolving | ReviseAnswer | ReviewAnswer",
     does: str,
@@ -212,12 +212,12 @@ def gate(
     json: Json = False,
 ) -> None:
     """Say whether a tree's work is ready to be merged. Prints why not, a reason a line, and exits with 3 then."""
-    from bridge.operations.branches import merge_gate as operations
+    from bridge.operations.branches import merge_gate
     from workflows.github.merge_gate import GateState
     from workflows.model.errors import RefusedError
 
     service = service_here()
-    verdict = operations.of_tree(service, job_id, pull_request=pr, token=token_here(service))
+    verdict = merge_gate.of_tree(service, job_id, pull_request=pr, token=token_here(service))
     if json:
         say_json(verdict)
     else:
@@ -228,31 +228,30 @@ def gate(
 
 def branches(job_id: JobId, json: Json = False) -> None:
     """List every branch of a tree: what it has, whether it is merged, how to merge it."""
-    from bridge.operations.branches import branches as operations
-    from bridge.operations.branches import publish, task_line
+    from bridge.operations.branches import branches, publish, task_line
     from bridge.operations.jobs import jobs
 
     service = service_here()
-    found = operations.of_tree(service, job_id)
+    listing = branches.of_tree(service, job_id)
     if json:
-        say_json(found)
+        say_json(listing)
         return
-    at = f"is at {found.head[:12]}" if found.head else "is made by the first merge"
-    say(f"task branch {found.task_branch}" if found.problem else f"task branch {found.task_branch} {at}")
-    if found.problem:
-        say(f"the repository cannot be read: {found.problem}")
-        say_next(*([found.way_on] if found.way_on.startswith("ssh ") else []))
-    if found.stale:
-        tell(f"what other hosts did last may be missing: {found.stale}")
-    offer = task_line.offer(service, jobs.tree(service, found.root_job_id), found)
+    at = f"is at {listing.head[:12]}" if listing.head else "is made by the first merge"
+    say(f"task branch {listing.task_branch}" if listing.problem else f"task branch {listing.task_branch} {at}")
+    if listing.problem:
+        say(f"the repository cannot be read: {listing.problem}")
+        say_next(*([listing.way_on] if listing.way_on.startswith("ssh ") else []))
+    if listing.stale:
+        tell(f"what other hosts did last may be missing: {listing.stale}")
+    offer = task_line.offer(service, jobs.tree(service, listing.root_job_id), listing)
     fresh = {leg.job_id for leg in offer.fresh}
-    rows = (_row(leg, leg.merge if leg.job_id in fresh else "") for leg in found.legs)
+    rows = (_row(leg, leg.merge if leg.job_id in fresh else "") for leg in listing.legs)
     cut = say_table(HEADINGS, rows, "no job of this tree may write: there are no branches")
-    for each in publish.of_tree(service, found.root_job_id):
-        say(f"published {each.branch}: {each.url or each.says}")
+    for published in publish.of_tree(service, listing.root_job_id):
+        say(f"published {published.branch}: {published.url or published.says}")
     ready = [leg for leg in offer.fresh if leg not in offer.objected]
-    if len(ready) > 1 and not (found.line and offer.objected):
-        say(f"all at once: service job merge {found.root_job_id}")
+    if len(ready) > 1 and not (listing.line and offer.objected):
+        say(f"all at once: service job merge {listing.root_job_id}")
     elif ready and MERGE in cut:
         say(f"to merge it: {ready[0].merge}")
     for leg in offer.objected:
@@ -274,14 +273,14 @@ def drop(
 ) -> None:
     """Remove a leg's branch, or all of a tree. It stays until its work is merged, or you say --force."""
     from bridge.operations.branches import drops
-    from cli.drawing.words import signed
+    from cli.drawing.words import signature
 
-    gone = drops.drop(service_here(), leg, actor=signed(), force=force)
+    gone = drops.drop(service_here(), leg, actor=signature(), force=force)
     if json:
         say_json(gone)
         return
-    for each in gone.dropped:
-        say(f"{each.branch} is dropped", f"bring it back: {each.back}")
+    for branch in gone.dropped:
+        say(f"{branch.branch} is dropped", f"bring it back: {branch.back}")
     if gone.stays:
         say(f"{gone.stays} stays, its work is not in the branch you have checked out; to go on:")
         say(*(f"  {command}" for command in gone.ways_on))
@@ -300,23 +299,23 @@ def diff(
 ) -> None:
     """Show what a job changed; for a job that may not write, the changes that were thrown away."""
     from bridge.operations.branches import diffs
-    from cli.drawing import diff as drawn
+    from cli.drawing import diff
 
-    found = diffs.of_tree(service_here(), job_id) if tree else diffs.of_job(service_here(), job_id)
-    if found.left_out:
-        tell(f"not shown, because it conflicts with the rest: {', '.join(found.left_out)}")
+    changes = diffs.of_tree(service_here(), job_id) if tree else diffs.of_job(service_here(), job_id)
+    if changes.left_out:
+        tell(f"not shown, because it conflicts with the rest: {', '.join(changes.left_out)}")
     if json:
-        say_json(diffs.as_json(found))
+        say_json(diffs.as_json(changes))
     elif name_only:
-        drawn.print_names(found)
+        diff.print_names(changes)
     elif stat:
-        say(*drawn.stat(found))
+        say(*diff.stat(changes))
     elif sys.stdout.isatty():
-        page(drawn.lines(found))
+        page(diff.lines(changes))
     else:
         with contextlib.suppress(BrokenPipeError):
-            hand_over(found.pieces(binary=True))
-    if not json and not found.files:
+            hand_over(changes.pieces(binary=True))
+    if not json and not changes.files:
         tell(f"{'the tree of ' if tree else ''}{job_id} changed nothing")
 
 
@@ -330,44 +329,44 @@ def publish(
     json: Json = False,
 ) -> None:
     """Push the branch to GitHub and open its pull request, or bring the one that is there up to date."""
-    from bridge.operations.branches import publish as operations
+    from bridge.operations.branches import publish
     from cli.drawing.progress import progress
-    from cli.drawing.words import signed
+    from cli.drawing.words import signature
     from cli.invocation.faults import if_interrupted
     from workflows.model.errors import RefusedError
 
     service = service_here()
-    found = operations.publish(service, job_id, actor=signed(), base=base)
+    answer = publish.publish(service, job_id, actor=signature(), base=base)
     if not no_wait:
         with if_interrupted("it is published all the same", f"service job publish {job_id}"), progress() as step:
-            step(f"{found.branch} is being published")
-            found = _until_over(service, found)
+            step(f"{answer.branch} is being published")
+            answer = _until_over(service, answer)
     if json:
-        say_json(found.model_dump() | {"over": found.over})
-    elif found.state != "failed":
-        _tell(found)
-    if found.state == "failed":
-        raise RefusedError(f"{found.branch} is not published: {found.says}", f"service job publish {job_id}")
+        say_json(answer.model_dump() | {"over": answer.over})
+    elif answer.state != "failed":
+        _tell(answer)
+    if answer.state == "failed":
+        raise RefusedError(f"{answer.branch} is not published: {answer.says}", f"service job publish {job_id}")
 
 
-def _until_over(service: "Service", found: "PublishAnswer") -> "PublishAnswer":
+def _until_over(service: "Service", answer: "PublishAnswer") -> "PublishAnswer":
     """Wait until it is published, bounded; publishing continues without us."""
-    from bridge.operations.branches import publish as operations
+    from bridge.operations.branches import publish
 
-    until = time.monotonic() + operations.WAIT_SECONDS
-    while not found.over and time.monotonic() < until:
-        if operations.is_held_up(service):
-            return operations.current(service, found.job_id) or found
+    until = time.monotonic() + publish.WAIT_SECONDS
+    while not answer.over and time.monotonic() < until:
+        if publish.is_held_up(service):
+            return publish.current(service, answer.job_id) or answer
         time.sleep(LOOK_SECONDS)
-        found = operations.current(service, found.job_id) or found
-    return found
+        answer = publish.current(service, answer.job_id) or answer
+    return answer
 
 
-def _tell(found: "PublishAnswer") -> None:
-    if found.over:
-        say(found.url or f"{found.branch}: {found.says}")
-        if found.url and found.says:
-            say(found.says)
+def _tell(answer: "PublishAnswer") -> None:
+    if answer.over:
+        say(answer.url or f"{answer.branch}: {answer.says}")
+        if answer.url and answer.says:
+            say(answer.says)
         return
-    say(f"{found.branch} of {found.job_id} will be published at {found.github}: {found.says}")
-    say(f"see how far it is: service job publish {found.job_id}")
+    say(f"{answer.branch} of {answer.job_id} will be published at {answer.github}: {answer.says}")
+    say(f"see how far it is: service job publish {answer.job_id}")

@@ -25,10 +25,10 @@ def serve(
     from bridge.machine import token
 
     service = service_here()
-    told = f"token: {token.ensure(service.home)}"
+    token_line = f"token: {token.ensure(service.home)}"
 
     def announce(url: str) -> None:
-        say(f"bridge listens on {url}", told)
+        say(f"bridge listens on {url}", token_line)
         flush()  # a reader of a file or a pipe would wait until the bridge ends
 
     process.serve(service, addr, allow_remote=allow_remote, announce=announce)
@@ -57,9 +57,9 @@ def add(
     json: Json = False,
 ) -> None:
     """Make a token and print it, this once; only its digest is kept."""
-    from bridge.operations.home import tokens as named
+    from bridge.operations.home import tokens
 
-    made = named.add(service_here(), name, scope)
+    made = tokens.add(service_here(), name, scope)
     if json:
         say_json({"name": name, "scope": scope, "token": made})
         return
@@ -70,10 +70,10 @@ def add(
 @tokens.command(name="list")
 def list_(json: Json = False) -> None:
     """List the tokens that have a name, and what each may do."""
-    from bridge.operations.home import tokens as named
+    from bridge.operations.home import tokens
     from cli.drawing.words import ago
 
-    known = named.every(service_here())
+    known = tokens.every(service_here())
     if json:
         say_json([each.model_dump(mode="json", exclude={"digest"}) for each in known])
         return
@@ -84,7 +84,7 @@ def list_(json: Json = False) -> None:
 @tokens.command()
 def remove(name: Name, json: Json = False) -> None:
     """Take a token back: it opens nothing from now on, on other hosts within seconds."""
-    from bridge.operations.home import tokens as named
+    from bridge.operations.home import tokens
 
-    named.remove(service_here(), name)
+    tokens.remove(service_here(), name)
     say_json({"removed": name}) if json else say(f"{name} is removed")

@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.invocation.aliases import ALIASES
 from cli.invocation.examples import EXAMPLES
-from cli.invocation.parameters import Kind, kinds
+from cli.invocation.parameters import ValueKind, kinds
 from cli.invocation.permitted import SERVED, effect
 from cli.main import NOUNS, PANELS, command_of, leaves, root
 
@@ -54,7 +54,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Command:
+class CommandEntry:
     """A command as it is typed, and what it may do."""
 
     command: str
@@ -71,26 +71,26 @@ class Command:
     example: str
 
 
-def every() -> Iterator[Command]:
+def every() -> Iterator[CommandEntry]:
     """Yield every command that people type, in the order of the help."""
     groups = {noun: group for group, nouns in PANELS.items() for noun in nouns}
     for noun in NOUNS:
         for path, command in leaves(command_of(noun), noun):
             if not command.hidden:
-                yield _described(path, command, groups[noun])
+                yield _describe(path, command, groups[noun])
 
 
 def options_of_all() -> tuple[Parameter, ...]:
     """Return the options of `service` itself."""
-    return tuple(_parameter(each, Kind(bool)) for each in root().params)
+    return tuple(_parameter(each, ValueKind(bool)) for each in root().params)
 
 
-def _described(path: str, command: Any, group: str) -> Command:
+def _describe(path: str, command: Any, group: str) -> CommandEntry:
     known = kinds(command.callback)
     shown = [(each.param_type_name, _parameter(each, known[each.name])) for each in command.params]
     options = tuple(parameter for kind, parameter in shown if kind == "option")
     waits = _WAITED if any(option.name == "--wait" for option in options) else {}
-    return Command(
+    return CommandEntry(
         command=path,
         group=group,
         alias=next((alias for alias, meant in ALIASES.items() if meant == path), None),
@@ -104,7 +104,7 @@ def _described(path: str, command: Any, group: str) -> Command:
     )
 
 
-def _parameter(parameter: Any, kind: Kind) -> Parameter:
+def _parameter(parameter: Any, kind: ValueKind) -> Parameter:
     is_option = parameter.param_type_name == "option"
     default = None if callable(parameter.default) else parameter.default
     first, *also = parameter.opts if is_option else [parameter.metavar]

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.invocation.aliases import ALIASES, expanded
+from cli.invocation.aliases import ALIASES, expand
 from workflows.model.errors import ServiceError
 
 app = typer.Typer(help="Print a completion script for your shell.", no_args_is_help=True, rich_markup_mode=None)
@@ -140,8 +140,8 @@ def _folder(variable: str, usual: Path) -> Path:
 
 def _program() -> str:
     """Return the absolute path of this program if it was started as `service`."""
-    found = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name == "service" else None
-    return str(Path(found).absolute()) if found else "service"
+    path = shutil.which(sys.argv[0]) if Path(sys.argv[0]).name == "service" else None
+    return str(Path(path).absolute()) if path else "service"
 
 
 Candidate = tuple[str, str]
@@ -184,15 +184,15 @@ _NEW = {"agent add", "repo add"}
 
 def candidates(words: Sequence[str]) -> list[Candidate]:
     """Return the completions of the last word, which is unfinished or empty."""
-    *done, begun, apart = _joined(words)
-    done = expanded(done)
+    *done, begun, apart = _join(words)
+    done = expand(done)
     if done[:1] == ["help"]:
-        return _helped(expanded(done[1:]), begun)
-    command, path, arguments, waiting = _walked(done)
+        return _help_words(expand(done[1:]), begun)
+    command, path, arguments, waiting = _walk(done)
     option, equals, value = begun.partition("=")
-    if equals and (found := _option(command, option)):
+    if equals and (parameter := _option(command, option)):
         before = "" if apart else f"{option}="
-        return [(f"{before}{each}", "") for each in _values(found.opts[0], path, value)]
+        return [(f"{before}{each}", "") for each in _values(parameter.opts[0], path, value)]
     if waiting is not None:
         return [(each, "") for each in _values(waiting.opts[0], path, begun)]
     if begun.startswith("-"):
@@ -206,20 +206,20 @@ def candidates(words: Sequence[str]) -> list[Candidate]:
     return [(each, "") for each in _values(wanted[at].name, path, begun)]
 
 
-def _helped(done: Sequence[str], begun: str) -> list[Candidate]:
+def _help_words(done: Sequence[str], begun: str) -> list[Candidate]:
     """Complete the names of manual pages and commands after `service help`."""
     if begun.startswith("-"):
         return [each for each in (("--help", ""), ("--json", "Print JSON.")) if each[0].startswith(begun)]
     from cli import manual
 
-    command, _, arguments, _ = _walked(done)
-    found = [] if done else [(page.name, page.says) for page in manual.pages()]
+    command, _, arguments, _ = _walk(done)
+    offers = [] if done else [(page.name, page.says) for page in manual.pages()]
     if arguments == 0:
-        found += [each for each in _below(command) if each[0] not in dict(found)]
-    return [each for each in found if each[0].startswith(begun)]
+        offers += [each for each in _below(command) if each[0] not in dict(offers)]
+    return [each for each in offers if each[0].startswith(begun)]
 
 
-def _joined(words: Sequence[str]) -> list[str]:
+def _join(words: Sequence[str]) -> list[str]:
     """Join bash's `--repo`, `=`, `acme` to one word; the extra last item tells if the unfinished word was joined."""
     joined: list[str] = []
     apart = ""
@@ -233,7 +233,7 @@ def _joined(words: Sequence[str]) -> list[str]:
     return [*joined, apart]
 
 
-def _walked(done: Sequence[str]) -> tuple[Any, str, int, Any]:
+def _walk(done: Sequence[str]) -> tuple[Any, str, int, Any]:
     """Return the command, its path, the number of its arguments so far, and the option that still needs its value."""
     from cli.main import NOUNS, command_of, root
 
@@ -242,8 +242,8 @@ def _walked(done: Sequence[str]) -> tuple[Any, str, int, Any]:
         if waiting is not None:
             waiting = None
         elif word.startswith("-") and word != "-":
-            found = _option(command, word)
-            waiting = found if found is not None and not found.is_flag else None
+            option = _option(command, word)
+            waiting = option if option is not None and not option.is_flag else None
         elif path == "" and word in NOUNS:
             command, path = command_of(word), word
         elif word in getattr(command, "commands", {}):
@@ -254,14 +254,14 @@ def _walked(done: Sequence[str]) -> tuple[Any, str, int, Any]:
 
 
 def _option(command: Any, word: str) -> Any:
-    return next((each for each in command.params if word in each.opts), None)
+    return next((parameter for parameter in command.params if word in parameter.opts), None)
 
 
 def _options(command: Any) -> Iterator[Candidate]:
     yield "--help", ""
-    for each in command.params:
-        if each.param_type_name == "option" and not each.hidden:
-            yield each.opts[0], each.help or ""
+    for parameter in command.params:
+        if parameter.param_type_name == "option" and not parameter.hidden:
+            yield parameter.opts[0], parameter.help or ""
 
 
 def _below(command: Any) -> list[Candidate]:
@@ -281,7 +281,7 @@ def _values(name: str, path: str, begun: str) -> list[str]:
     fixed = next((_FIXED[key] for key in keys if key in _FIXED), ())
     return [
         *(word for word in fixed if word.startswith(begun)),
-        *(each for kind in kinds for each in stored(kind, begun)),
+        *(each for kind in kinds for each in stored_names(kind, begun)),
     ]
 
 
@@ -297,7 +297,7 @@ _NAME = re.compile(r"[\w@/+.,-]+", re.ASCII)
 """Names that need no quoting in a shell; others are not offered."""
 
 
-def stored(kind: str, begun: str) -> list[str]:
+def stored_names(kind: str, begun: str) -> list[str]:
     """Return the names of a kind with this prefix, newest jobs and runs first. Empty if there is no readable store."""
     from activities.settings.home import Home
     from workflows.model.errors import ServiceError
@@ -310,7 +310,7 @@ def stored(kind: str, begun: str) -> list[str]:
     try:
         home.trust()
         with closing(sqlite3.connect(f"{home.store.as_uri()}?mode=ro", uri=True, timeout=_SECONDS)) as store:
-            found = [str(name) for (name,) in store.execute(_QUERIES[kind], (len(begun), begun))]
+            names = [str(name) for (name,) in store.execute(_QUERIES[kind], (len(begun), begun))]
     except (sqlite3.Error, OSError, ServiceError):
         return []
-    return [name for name in found if _NAME.fullmatch(name)]
+    return [name for name in names if _NAME.fullmatch(name)]

@@ -83,15 +83,15 @@ def status(
     service = service_here()
     seen = control.status(service)
     failures = control.preflight_failures(service)
-    found = overview.find(service, overview.LOOK_SECONDS if every else overview.GLANCE_SECONDS)
+    glance = overview.find(service, overview.LOOK_SECONDS if every else overview.GLANCE_SECONDS)
     if as_json:
         listed = {"hosts": hosts.every(service)} if every else {}
-        figures = {"preflight_failures": failures} | vars(found)
+        figures = {"preflight_failures": failures} | vars(glance)
         say_json(seen.model_dump(mode="json") | figures | listed)
     else:
         hint = " (service job list --preflight-failed)" if failures else ""
         changed = daemon.settings(settings.stale_processes(service), whole=every)
-        say(*daemon.lines(seen, links=every), *daemon.figures(found), *changed)
+        say(*daemon.lines(seen, links=every), *daemon.figures(glance), *changed)
         say(f"{'preflight':16} {failures} delegation preflight failures{hint}")
         if every:
             _say_hosts(hosts.every(service))
@@ -99,14 +99,14 @@ def status(
         raise typer.Exit(1)
 
 
-def _say_hosts(found: "list[HostView]") -> None:
+def _say_hosts(hosts: "list[HostView]") -> None:
     from cli.drawing.output import say_table
     from cli.drawing.words import ago
 
     say()
     headings = ("HOST", "SEEN", "VERSION", "RUNNING", "SLOTS")
-    seen = {host.name: f"{'stopped ' if host.stopped_at else ''}{ago(host.last_sign_at)}" for host in found}
-    rows = [(host.name, seen[host.name], host.version, str(host.running), str(host.slots)) for host in found]
+    seen = {host.name: f"{'stopped ' if host.stopped_at else ''}{ago(host.last_sign_at)}" for host in hosts}
+    rows = [(host.name, seen[host.name], host.version, str(host.running), str(host.slots)) for host in hosts]
     say_table(headings, rows, "no host was ever seen; on each: service daemon start")
 
 
@@ -119,15 +119,15 @@ def logs(
 ) -> None:
     """Print the end of the logs in the home; each line says whose it is."""
     from activities.settings.home import Home
-    from bridge.daemon import logs as files
+    from bridge.daemon import logs
 
     home = Home.locate()
-    chosen = [member] if member else files.names(home)
+    chosen = [member] if member else logs.names(home)
     if not chosen and not json:
         say(f"no logs in {home.logs} yet", "begin: service daemon start")
     width = max(map(len, chosen), default=0)
-    ends = ((name, line) for name in chosen for line in files.last(home, name, lines))
-    for name, line in chain(ends, files.follow(home, chosen) if follow else ()):
+    ends = ((name, line) for name in chosen for line in logs.last(home, name, lines))
+    for name, line in chain(ends, logs.follow(home, chosen) if follow else ()):
         say_json_line({"member": name, "line": line}) if json else say(f"{name:{width}} | {line}")
 
 
@@ -147,16 +147,16 @@ def install(show: Show = False, system: System = False, json: Json = False) -> N
 
     home = Home.locate()
     wanted = installation.plan_for_system() if system else installation.plan(home)
-    told = {"path": str(wanted.path), "text": wanted.text, "commands": [list(each) for each in wanted.commands]}
+    description = {"path": str(wanted.path), "text": wanted.text, "commands": [list(each) for each in wanted.commands]}
     if show:
-        say_json(told) if json else say(f"# {wanted.path}", *wanted.text.rstrip().split("\n"))
+        say_json(description) if json else say(f"# {wanted.path}", *wanted.text.rstrip().split("\n"))
         return
     if system:
         installation.require_root("install")
         installation.require_readable()
     loaded = installation.put(wanted) if system else installation.install(home, wanted)
     if json:
-        say_json(told | {"loaded": loaded})
+        say_json(description | {"loaded": loaded})
         return
     if loaded and system:
         say(f"wrote {wanted.path}; the daemon starts with the machine, as {installation.ACCOUNT}")

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from cli.drawing.lines import Line, Piece
+from cli.drawing.lines import Piece, ScreenLine
 from cli.drawing.output import say, say_json, tell
 from cli.drawing.screens import screen_of
 from cli.invocation.options import service_here
@@ -54,7 +54,7 @@ def open_page(service: "Service", page: str, *, only_print: bool = False, json: 
     if json:
         say_json({"link": link})
         return
-    say(Line(Piece(link, link=link)))
+    say(ScreenLine(Piece(link, link=link)))
     if only_print or not _is_watched():
         return
     if _is_elsewhere():

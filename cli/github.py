@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.drawing.lines import Look, of_state
+from cli.drawing.lines import Tone, of_state
 from cli.drawing.output import say, say_document, say_fields, say_json, say_table
 from cli.drawing.tables import Column
 from cli.drawing.words import LONGEST, ago, clock, one_line
@@ -21,7 +21,7 @@ REPOSITORIES = (
     Column("READ NOW", leaves=3, look=of_state),
     Column("THIS HOUR", leaves=1),
     Column("24 HOURS", leaves=2),
-    Column("PROBLEM", least=16, plain=80, look=lambda _: Look.BAD),
+    Column("PROBLEM", least=16, plain=80, look=lambda _: Tone.BAD),
 )
 THREADS = ("THREAD", "TREE", Column("TITLE", least=16, plain=60))
 ORDERS = (
@@ -38,8 +38,8 @@ def status(json: Json = False) -> None:
     """Show the account, what is left of its quota, what is read, what waits to be written, what was ordered."""
     from bridge.operations.github import account
 
-    found = account.status(service_here())
-    say_json(found) if json else _say(found)
+    status = account.status(service_here())
+    say_json(status) if json else _say(status)
 
 
 @app.command()
@@ -60,7 +60,7 @@ def sync(
     goes_on = if_interrupted("it will be read all the same", "service github status")
     with goes_on, progress() as step:
         done = account.sync(service_here(), name, retry=retry, drop=drop, step=step)
-    say_json(done) if json else say(*_synced(done, drop=drop))
+    say_json(done) if json else say(*_sync_lines(done, drop=drop))
 
 
 @app.command("comment-preview")
@@ -72,86 +72,86 @@ def comment_preview(
     """Print the comments of a tree as they would be written; needs no account."""
     from bridge.operations.github import tree
 
-    found = tree.comments(service_here(), job, fact)
+    comments = tree.comments(service_here(), job, fact)
     if json:
-        say_json(found)
+        say_json(comments)
         return
-    for each in found:
-        more = ", only changed where it was written before" if each.only_edit else ""
-        say(f"--- {each.fact_id} ({each.kind}{more})")
-        say_document(f"{each.body}\n")
+    for comment in comments:
+        more = ", only changed where it was written before" if comment.only_edit else ""
+        say(f"--- {comment.fact_id} ({comment.kind}{more})")
+        say_document(f"{comment.body}\n")
         say()
 
 
-def _say(found: "AccountStatus") -> None:
-    known = found.account
+def _say(status: "AccountStatus") -> None:
+    known = status.account
     left = f"{known.remaining} of {known.quota} requests" if known.remaining is not None else ""
     until = f" until {clock(known.reset_at)}" if known.reset_at else ""
     kind = {"app": "a GitHub App", "user": "a user"}.get(known.kind, "")
     say_fields(
         [
             ("account", f"{known.login}, {kind}, seen {ago(known.seen_at)}" if known.login else "not seen yet"),
-            ("process", found.process or "does not run; service daemon status"),
-            ("address", found.api_url),
+            ("process", status.process or "does not run; service daemon status"),
+            ("address", status.api_url),
             ("left", left and left + until),
             ("trouble", known.problem),
             ("since", clock(known.failing_since) if known.failing_since else ""),
             ("waits until", clock(known.blocked_until) if known.blocked_until else ""),
-            ("webhook", _webhook(found) if found.webhook else ""),
-            ("this hour", _requests(found.requests.hour)),
-            ("24 hours", _requests(found.requests.day)),
+            ("webhook", _webhook(status) if status.webhook else ""),
+            ("this hour", _requests(status.requests.hour)),
+            ("24 hours", _requests(status.requests.day)),
         ]
     )
     say()
     rows = [
         (
-            each.github,
-            ago(each.polled_at) if each.polled_at else "never",
-            "yes" if each.of_interest else "no",
-            _requests(each.requests.hour),
-            _requests(each.requests.day),
-            one_line(each.error, LONGEST),
+            repo.github,
+            ago(repo.polled_at) if repo.polled_at else "never",
+            "yes" if repo.of_interest else "no",
+            _requests(repo.requests.hour),
+            _requests(repo.requests.day),
+            one_line(repo.error, LONGEST),
         )
-        for each in found.repos
+        for repo in status.repos
     ]
     say_table(REPOSITORIES, rows, "no repository is read")
-    _say_threads(found)
-    _say_facts(found)
+    _say_threads(status)
+    _say_facts(status)
 
 
-def _webhook(found: "AccountStatus") -> str:
-    if found.delivery is None:
+def _webhook(status: "AccountStatus") -> str:
+    if status.delivery is None:
         return "nothing was delivered yet"
-    event, at = found.delivery
+    event, at = status.delivery
     return f"{event or 'something'} was delivered {ago(at)}"
 
 
-def _say_threads(found: "AccountStatus") -> None:
-    rows = [(f"{each.github}#{each.number}", each.root_job_id, one_line(each.title, LONGEST)) for each in found.threads]
+def _say_threads(status: "AccountStatus") -> None:
+    rows = [(f"{row.github}#{row.number}", row.root_job_id, one_line(row.title, LONGEST)) for row in status.threads]
     say()
     say_table(THREADS, rows, "no tree that goes on belongs to a pull request or issue")
-    if found.commands:
+    if status.commands:
         say()
         orders = [
             (
-                ago(each.created_at),
-                f"{each.github}#{each.number}",
-                each.author,
-                each.state,
-                one_line(each.outcome, LONGEST),
+                ago(row.created_at),
+                f"{row.github}#{row.number}",
+                row.author,
+                row.state,
+                one_line(row.outcome, LONGEST),
             )
-            for each in found.commands
+            for row in status.commands
         ]
         say_table(ORDERS, orders, "")
 
 
-def _say_facts(found: "AccountStatus") -> None:
+def _say_facts(status: "AccountStatus") -> None:
     say()
-    say(f"{len(found.waiting)} to be written, {len(found.failed)} could not be written")
-    for each in (*found.failed, *found.waiting)[:MOST]:
-        why = f": {one_line(each.error, 200)}" if each.error else ""
-        say(f"  {each.state}  {each.kind} on {each.where}  {each.fact_id}, {ago(each.at)}{why}")
-    if found.failed:
+    say(f"{len(status.waiting)} to be written, {len(status.failed)} could not be written")
+    for fact in (*status.failed, *status.waiting)[:MOST]:
+        why = f": {one_line(fact.error, 200)}" if fact.error else ""
+        say(f"  {fact.state}  {fact.kind} on {fact.where}  {fact.fact_id}, {ago(fact.at)}{why}")
+    if status.failed:
         say("  service github sync --retry  (or, to leave it: service github sync --drop)")
 
 
@@ -159,9 +159,9 @@ def _requests(asked: "RequestCounts") -> str:
     return f"{asked.counted} counted, {asked.free} free, {asked.written} written"
 
 
-def _synced(done: "Synced", *, drop: bool) -> list[str]:
-    lines = [f"{each.github} was read {clock(each.polled_at)}" for each in done.looked]
-    lines += [f"{each.github} is still to be read" for each in done.late]
+def _sync_lines(done: "Synced", *, drop: bool) -> list[str]:
+    lines = [f"{repo.github} was read {clock(repo.polled_at)}" for repo in done.looked]
+    lines += [f"{repo.github} is still to be read" for repo in done.late]
     if done.tried:
         lines.append(f"{done.tried} that had failed: {'dropped' if drop else 'tried again'}")
     if done.problem:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.drawing.lines import FOLDED, Line, Look, Piece, of_state
+from cli.drawing.lines import FOLDED, Piece, ScreenLine, Tone, of_state
 from cli.drawing.output import say, say_json, say_table
 from cli.drawing.tables import Column
 from cli.drawing.words import one_line
@@ -38,10 +38,10 @@ def doctor(json: Json = False) -> None:
 def lines(finding: "Finding") -> list[str]:
     """Return a finding's level and text, with its fix below."""
     first, *more = finding.says.split("\n")
-    fix = [Line(f"{'':21}", Piece("fix:", Look.STRONG), f" {finding.fix}")] if finding.fix else []
+    fix = [ScreenLine(f"{'':21}", Piece("fix:", Tone.STRONG), f" {finding.fix}")] if finding.fix else []
     below = f"{'':19}{FOLDED}"
-    head = Line(Piece(f"{finding.level:8}", of_state(finding.level)), f" {finding.about:11} {first}", below=below)
-    return [head, *(Line(f"{below}{each}", below=below) for each in more), *fix]
+    head = ScreenLine(Piece(f"{finding.level:8}", of_state(finding.level)), f" {finding.about:11} {first}", below=below)
+    return [head, *(ScreenLine(f"{below}{each}", below=below) for each in more), *fix]
 
 
 runtime_app = typer.Typer(help="See which programs can do the work here.", no_args_is_help=True, rich_markup_mode=None)
@@ -59,10 +59,10 @@ def list_(json: Json = False) -> None:
     """List every runtime, the program behind it, and whether it works."""
     from bridge.operations.health import runtimes
 
-    found = runtimes.check_runtimes(service_here())
-    rows = [(r.name, r.program, r.version or "-", "yes" if r.works else "no", r.says) for r in found]
+    states = runtimes.check_runtimes(service_here())
+    rows = [(r.name, r.program, r.version or "-", "yes" if r.works else "no", r.says) for r in states]
     if json:
-        say_json({"any_works": runtimes.any_works(found), "runtimes": found})
+        say_json({"any_works": runtimes.any_works(states), "runtimes": states})
     else:
         say_table(HEADINGS, rows, "")
 
@@ -78,32 +78,32 @@ def check(
     """
     from bridge.operations.health import runtimes
 
-    found = runtimes.check_runtimes(service_here(), runtime, build=True)
-    say_json({"any_works": runtimes.any_works(found), "runtimes": found}) if json else say(
-        *(line for each in found for line in _lines(each))
+    states = runtimes.check_runtimes(service_here(), runtime, build=True)
+    say_json({"any_works": runtimes.any_works(states), "runtimes": states}) if json else say(
+        *(line for each in states for line in _lines(each))
     )
-    if not runtimes.any_works(found):
+    if not runtimes.any_works(states):
         raise typer.Exit(1)
 
 
 def _lines(runtime: "RuntimeStatus") -> list[str]:
     version = f" {runtime.version}" if runtime.version else ""
     state = "works" if runtime.works else "does not work"
-    fix = [Line(f"{'':11}", Piece("fix:", Look.STRONG), f" {runtime.fix}")] if runtime.fix else []
-    works = Piece(state, Look.GOOD if runtime.works else Look.BAD)
-    said = f": {runtime.program}{version}, {runtime.says}"
-    return [Line(f"{runtime.name:10} ", works, said, below=f"{'':9}{FOLDED}"), *fix, *_checks(runtime)]
+    fix = [ScreenLine(f"{'':11}", Piece("fix:", Tone.STRONG), f" {runtime.fix}")] if runtime.fix else []
+    works = Piece(state, Tone.GOOD if runtime.works else Tone.BAD)
+    rest = f": {runtime.program}{version}, {runtime.says}"
+    return [ScreenLine(f"{runtime.name:10} ", works, rest, below=f"{'':9}{FOLDED}"), *fix, *_checks(runtime)]
 
 
-def _checks(runtime: "RuntimeStatus") -> list[Line]:
+def _checks(runtime: "RuntimeStatus") -> list[ScreenLine]:
     checks = runtime.checks
     if checks is None:
         return []
     under = f" under {checks.policy}"
     if not checks.problem:
         tools = f"; in the PATH: {', '.join(checks.tools)}" if checks.tools else ""
-        said = f"{under} a command wrote the worktree and ran what it wrote ({checks.box}){tools}"
-        return [Line(f"{'':11}", Piece("checks:", Look.STRONG), said, below=f"{'':9}{FOLDED}")]
-    said = f"{under} nothing can be built: {one_line(checks.problem, 300)}"
-    fix = Line(f"{'':11}", Piece("fix:", Look.STRONG), f" {checks.fix}")
-    return [Line(f"{'':11}", Piece("checks:", Look.BAD), said, below=f"{'':9}{FOLDED}"), fix]
+        rest = f"{under} a command wrote the worktree and ran what it wrote ({checks.box}){tools}"
+        return [ScreenLine(f"{'':11}", Piece("checks:", Tone.STRONG), rest, below=f"{'':9}{FOLDED}")]
+    rest = f"{under} nothing can be built: {one_line(checks.problem, 300)}"
+    fix = ScreenLine(f"{'':11}", Piece("fix:", Tone.STRONG), f" {checks.fix}")
+    return [ScreenLine(f"{'':11}", Piece("checks:", Tone.BAD), rest, below=f"{'':9}{FOLDED}"), fix]

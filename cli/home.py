@@ -91,26 +91,26 @@ def gc(
 
     Trees that run, wait for people or are blocked keep all they have. Rows, branches and backups always stay.
     """
-    from bridge.operations.home import gc as reclaim
+    from bridge.operations.home.gc import reclaim
 
-    found = reclaim.reclaim(service_here(), older_than, yes=yes)
+    garbage = reclaim(service_here(), older_than, yes=yes)
     if json:
-        say_json(found)
+        say_json(garbage)
     else:
-        rooms = (room for room in found.rooms if room.count)
+        rooms = (room for room in garbage.rooms if room.count)
         rows = [(room.what, str(room.count), format_size(room.bytes), WHAT[room.what]) for room in rooms]
-        say_table(("KIND", "THINGS", "SIZE", "WHAT"), rows, f"nothing older than {found.older_than} can go")
-        tell(*(f"kept: {why}" for why in found.kept))
-        if found.unmerged:
-            look = f"service repo sweep --older-than {found.older_than}"
-            tell(f"kept: {work_in_sum(found.unmerged)}; to look at them: {look}")
-        held = format_size(found.bytes)
+        say_table(("KIND", "THINGS", "SIZE", "WHAT"), rows, f"nothing older than {garbage.older_than} can go")
+        tell(*(f"kept: {why}" for why in garbage.kept))
+        if garbage.unmerged:
+            look = f"service repo sweep --older-than {garbage.older_than}"
+            tell(f"kept: {work_in_sum(garbage.unmerged)}; to look at them: {look}")
+        held = format_size(garbage.bytes)
         if yes:
             say(f"freed {held}")
         elif rows:
-            say(f"nothing was removed; to free {held}: service gc --older-than {found.older_than} --yes")
-        tell(*(f"error: {problem}" for problem in found.problems))
-    if found.problems:
+            say(f"nothing was removed; to free {held}: service gc --older-than {garbage.older_than} --yes")
+        tell(*(f"error: {problem}" for problem in garbage.problems))
+    if garbage.problems:
         raise typer.Exit(1)
 
 

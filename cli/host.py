@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.drawing.lines import of_state
-from cli.drawing.output import named, say, say_fields, say_json, say_next, say_table, tell
+from cli.drawing.output import quote_name, say, say_fields, say_json, say_next, say_table, tell
 from cli.drawing.tables import Column
 from cli.drawing.words import ago
 from cli.invocation.options import Json, service_here
@@ -93,7 +93,7 @@ def remove(name: Name, json: Json = False) -> None:
     if json:
         say_json({"removed": name, "keeps": keeps})
         return
-    say(f"{named(name)} is forgotten; nothing on that machine was changed")
+    say(f"{quote_name(name)} is forgotten; nothing on that machine was changed")
     if keeps:
         say(f"it still has {' and '.join(keeps)}, so it can speak for all hosts until both are replaced")
         say_next("service help hosts  (Removing a host)")
@@ -135,7 +135,7 @@ def join(
     if json:
         say_json({**vars(joined), "daemon": seen.model_dump(mode="json") if seen else None})
         return
-    say(f"{named(joined.host)} has joined the fleet of the Temporal namespace {joined.namespace}")
+    say(f"{quote_name(joined.host)} has joined the fleet of the Temporal namespace {joined.namespace}")
     if "bridge.addr" in joined.settings:
         say(f"its bridge listens for the other hosts, as theirs do: [bridge] in {service.home.config}")
     elif not service_here().reading.typed.keys() & {("bridge", "addr"), ("bridge", "url")}:
@@ -168,7 +168,7 @@ def replace_key(
         say_json(replaced)
         return
     say(f"the new seal key is {replaced.key}; what a former one sealed for Temporal is not accepted any more")
-    again = [f"on {named(host)}: rm ~/.service/seal.key; service host join TOKEN" for host in replaced.hosts]
+    again = [f"on {quote_name(host)}: rm ~/.service/seal.key; service host join TOKEN" for host in replaced.hosts]
     say_next("service daemon start", *(["service host invite  (once for each other host)", *again] if again else ()))
 
 
@@ -182,16 +182,16 @@ def lost(
     import asyncio
 
     from bridge.operations.registry import hosts
-    from cli.drawing.words import signed
+    from cli.drawing.words import signature
 
-    given_up = asyncio.run(hosts.give_up(service_here(), name, actor=signed(), now=now))
+    given_up = asyncio.run(hosts.give_up(service_here(), name, actor=signature(), now=now))
     say_json(given_up) if json else _say_lost(given_up)
 
 
 def _say_lost(given_up: "LostHost") -> None:
     moving = len(given_up.moving)
     moves = f"{moving} job{'s go' if moving > 1 else ' goes'} on elsewhere" if moving else "no job has to move"
-    say(f"{named(given_up.host)} counts as lost; {moves}")
+    say(f"{quote_name(given_up.host)} counts as lost; {moves}")
     if staying := given_up.staying:
         more = " …" if len(staying) > MOST_NAMED else ""
         say(f"these wait for it, because their repository has no remote: {', '.join(staying[:MOST_NAMED])}{more}")
@@ -226,12 +226,14 @@ def drain(
 
 def _say_drained(drained: "Drained") -> None:
     if not drained.draining:
-        say(f"{named(drained.host)} takes new jobs again")
+        say(f"{quote_name(drained.host)} takes new jobs again")
         return
-    say(f"{named(drained.host)} starts no more jobs; {'it still runs:' if drained.left else 'it runs none'}")
+    say(f"{quote_name(drained.host)} starts no more jobs; {'it still runs:' if drained.left else 'it runs none'}")
     if drained.left:
         rows = [(job.job_id, job.repo, format_duration(round(job.seconds))) for job in drained.left]
         say_table(JOBS, rows, "")
         say_next(f"service host drain {quote(drained.host)} --wait")
     else:
-        say_next(f"on {named(drained.host)}: service daemon stop", f"service host drain {quote(drained.host)} --undo")
+        say_next(
+            f"on {quote_name(drained.host)}: service daemon stop", f"service host drain {quote(drained.host)} --undo"
+        )

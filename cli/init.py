@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from activities.git.checkout import top_level
-from cli.asking.init import Answers, decide, in_words
+from cli.asking.init import InitAnswers, decide, in_words
 from cli.drawing.output import say, say_json, tell
 from cli.invocation.faults import if_interrupted
 from cli.invocation.options import service_here
@@ -64,42 +64,43 @@ def init(
 
     from bridge.operations.health import runtimes
     from bridge.operations.home import cluster
-    from bridge.operations.registry import init as initiation
-    from bridge.operations.registry import repos
+    from bridge.operations.registry import init, repos
     from cli.drawing.progress import progress
 
     service = service_here()
-    found = initiation.checkout(service, top)
+    checkout = init.checkout(service, top)
     with progress("looking at the agents' programs") as step:
         seen = runtimes.check_runtimes(service)
-        usable = initiation.usable(seen)
+        usable = init.usable(seen)
         step("looking at the Temporal server")
         lacks = cluster.lacking(service)
         step("looking at the remote")
-        found = initiation.reach(service, found)
-    wanted = decide(service, found, usable, lacks, Answers(yes, name, builder, checker, start, check, without_box))
-    made = _prepared(service, json=json) if lacks else ()
+        checkout = init.reach(service, checkout)
+    wanted = decide(
+        service, checkout, usable, lacks, InitAnswers(yes, name, builder, checker, start, check, without_box)
+    )
+    made = _prepare(service, json=json) if lacks else ()
     if wanted.unboxed:
-        initiation.unbox(service, wanted.unboxed)
+        init.unbox(service, wanted.unboxed)
         tell(f"agents run with box none: {service.home.config}")
         service = service_here()
     with progress("registering"):
-        repo, plan = initiation.carry_out(service, wanted.plan)
+        repo, plan = init.carry_out(service, wanted.plan)
     if not json:
         say(*in_words(service, plan), *(() if plan.is_known else repos.push_notice(service, repo)))
-    started = _started(service) if wanted.start else False
-    checked, code = _checked(service, repo.name, json=json) if wanted.check else (None, 0)
-    following = initiation.next_commands(service, plan, usable)
+    started = _start(service) if wanted.start else False
+    checked, code = _try_job(service, repo.name, json=json) if wanted.check else (None, 0)
+    following = init.next_commands(service, plan, usable)
     if json:
-        daemon = "started" if started else "running" if initiation.runs(service) else "not running"
-        done = initiation.as_json(repo, plan, seen)
+        daemon = "started" if started else "running" if init.runs(service) else "not running"
+        done = init.as_json(repo, plan, seen)
         say_json(done | {"cluster": made, "daemon": daemon, "check": checked, "next": following})
     else:
         say(*_lacking(plan, seen), "next:", *(f"  {each}" for each in [*_path(), *following]))
     raise typer.Exit(code)
 
 
-def _prepared(service: "Service", *, json: bool) -> tuple[str, ...]:
+def _prepare(service: "Service", *, json: bool) -> tuple[str, ...]:
     """Make the Temporal server ready, and return what was made; where it may not, print the commands and leave."""
     from bridge.operations.home import cluster
     from cli.drawing.progress import progress
@@ -115,7 +116,7 @@ def _prepared(service: "Service", *, json: bool) -> tuple[str, ...]:
     return made.said
 
 
-def _started(service: "Service") -> bool:
+def _start(service: "Service") -> bool:
     from bridge.daemon import control
     from cli.drawing.progress import progress
 
@@ -125,15 +126,15 @@ def _started(service: "Service") -> bool:
     return True
 
 
-def _checked(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, Any], int]:
+def _try_job(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, Any], int]:
     """Have the lead answer a tiny question, and return the outcome."""
     import asyncio
 
     from bridge.operations.orders import new_jobs
-    from bridge.operations.registry import init as initiation
+    from bridge.operations.registry import init
     from cli.asking.tree import follow, silently
 
-    new = new_jobs.NewJob(initiation.LEAD, "ask", initiation.QUESTION, repo)
+    new = new_jobs.NewJob(init.LEAD, "ask", init.QUESTION, repo)
     job_id = asyncio.run(new_jobs.start(service, new))
     tell(f"trying it: {job_id}")
     if json:

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import branches as job_branches
-from cli import transcript
+from cli import branches, transcript
 from cli.asking.tree import follow_commands
 from cli.dashboard import Web, address_of, open_page
 from cli.drawing.lines import of_state
@@ -90,19 +89,19 @@ def _list_trees(service: "Service", wanted: "TreeFilter", *, json: bool) -> None
     from bridge.operations.jobs import tree_list
     from cli.drawing.words import tree_row
 
-    found = tree_list.find(service, wanted)
-    if not found:
+    trees = tree_list.find(service, wanted)
+    if not trees:
         _check_names(service, wanted.repo, wanted.agent)
     if json:
         from bridge.operations.jobs.views import listed_tree
 
-        say_json([listed_tree(row) for row in found])
+        say_json([listed_tree(row) for row in trees])
         return
     link = link_of(address_of(service, "/ui/"))
     headings = (Column("TREE", link=link), *TREE_HEADINGS[1:], PREFLIGHT)
-    count = len(headings) if any(row.tree.preflight_failed for row in found) else -1
-    say_table(headings[:count], [tree_row(row)[:count] for row in found], NOTHING)
-    if any(row.tree.waits_for.who == "person" for row in found):
+    count = len(headings) if any(row.tree.preflight_failed for row in trees) else -1
+    say_table(headings[:count], [tree_row(row)[:count] for row in trees], NOTHING)
+    if any(row.tree.waits_for.who == "person" for row in trees):
         tell("to see what waits for you, with the commands: service attention")
 
 
@@ -121,16 +120,18 @@ def _list_jobs(service: "Service", wanted: "JobFilter", *, json: bool) -> None:
     from bridge.operations.jobs import jobs
     from cli.drawing.words import job_row
 
-    found = jobs.find(service, wanted)
-    if not found:
+    found_jobs = jobs.find(service, wanted)
+    if not found_jobs:
         _check_names(service, wanted.repo, wanted.agent)
     if json:
         from bridge.operations.jobs.views import JobSummary
 
-        say_json([JobSummary.of(job) for job in found])
+        say_json([JobSummary.of(job) for job in found_jobs])
         return
-    link, labels = link_of(address_of(service, "/ui/")), jobs.state_labels(service, found)
-    say_table((Column("JOB", link=link), *HEADINGS[1:]), [job_row(job, labels[job.job_id]) for job in found], NOTHING)
+    link, labels = link_of(address_of(service, "/ui/")), jobs.state_labels(service, found_jobs)
+    say_table(
+        (Column("JOB", link=link), *HEADINGS[1:]), [job_row(job, labels[job.job_id]) for job in found_jobs], NOTHING
+    )
 
 
 @app.command()
@@ -185,8 +186,8 @@ def prompt(
         ordered = output.task(service_here(), job_id)
         say_json({"task": ordered}) if json else say_document(ordered)
         return
-    told = output.prompt(service_here(), job_id, attempt)
-    say_json(told) if json else say_document(told.prompt)
+    text = output.prompt(service_here(), job_id, attempt)
+    say_json(text) if json else say_document(text.prompt)
 
 
 app.command()(transcript.log)
@@ -237,11 +238,11 @@ def events(
     if follow:
         follow_events(service, job_id, json=json)
         return
-    found = sorted(jobs.events(service, job_id) + jobs.waits(service, job_id), key=lambda event: event.at)
+    history = sorted(jobs.events(service, job_id) + jobs.waits(service, job_id), key=lambda event: event.at)
     if json:
-        say_json(found)
+        say_json(history)
     else:
-        say(*(map(event_in_words, found) if found else [f"nothing remarkable happened to {job_id}"]))
+        say(*(map(event_in_words, history) if history else [f"nothing remarkable happened to {job_id}"]))
 
 
 @app.command()
@@ -254,9 +255,9 @@ def kill(
     import asyncio
 
     from bridge.operations.orders import trees
-    from cli.drawing.words import signed
+    from cli.drawing.words import signature
 
-    killed = asyncio.run(trees.kill(service_here(), job_id, actor=signed(), immediate=now))
+    killed = asyncio.run(trees.kill(service_here(), job_id, actor=signature(), immediate=now))
     if json or killed.over:
         _say_over(killed, json=json)
         return
@@ -271,9 +272,9 @@ def dismiss(job_id: JobId, json: Json = False) -> None:
     import asyncio
 
     from bridge.operations.orders import trees
-    from cli.drawing.words import signed
+    from cli.drawing.words import signature
 
-    _say_over(asyncio.run(trees.dismiss(service_here(), job_id, actor=signed())), json=json)
+    _say_over(asyncio.run(trees.dismiss(service_here(), job_id, actor=signature())), json=json)
 
 
 def _say_over(killed: "Killed", *, json: bool) -> None:
@@ -295,9 +296,9 @@ def retry(job_id: JobId, json: Json = False) -> None:
     import asyncio
 
     from bridge.operations.orders import trees
-    from cli.drawing.words import signed
+    from cli.drawing.words import signature
 
-    retried = asyncio.run(trees.retry(service_here(), job_id, actor=signed()))
+    retried = asyncio.run(trees.retry(service_here(), job_id, actor=signature()))
     if json:
         say_json({"job_id": retried.job_id, "reopened": retried.reopened})
         return
@@ -307,15 +308,15 @@ def retry(job_id: JobId, json: Json = False) -> None:
 
 
 for verb in (
-    job_branches.branches,
-    job_branches.diff,
-    job_branches.merge,
-    job_branches.drop,
-    job_branches.resolve,
-    job_branches.revise,
-    job_branches.review,
-    job_branches.gate,
-    job_branches.publish,
+    branches.branches,
+    branches.diff,
+    branches.merge,
+    branches.drop,
+    branches.resolve,
+    branches.revise,
+    branches.review,
+    branches.gate,
+    branches.publish,
 ):
     app.command()(verb)
 
@@ -347,10 +348,10 @@ def reviews(
 ) -> None:
     """List the reviews that people recorded with `job open`, newest first. They don't count for the gate."""
     from activities.store.registry.review_rows import ReviewFilter
-    from bridge.operations.registry import reviews as recorded
+    from bridge.operations.registry import reviews
     from cli.drawing.words import review_row
 
-    found = [recorded.view(each) for each in recorded.find(service_here(), ReviewFilter(repo, pr, limit))]
+    found = [reviews.view(each) for each in reviews.find(service_here(), ReviewFilter(repo, pr, limit))]
     if json:
         say_json(found)
         return
@@ -379,7 +380,7 @@ def close(
     verdict: Annotated[str, typer.Option(help="What you concluded.")] = "",
     json: Json = False,
 ) -> None:
-    """Close a review you recorded."""
+    """Close a review you reviews."""
     from bridge.operations.registry import reviews
 
     review = reviews.close(service_here(), review_id, verdict)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from cli.invocation.aliases import ALIASES, expanded
+from cli.invocation.aliases import ALIASES, expand
 from cli.invocation.calling import for_people
 from cli.invocation.help_texts import dress, write_panels
 from cli.invocation.permitted import SERVED
@@ -105,7 +105,7 @@ def command_of(noun: str) -> TyperCommand | TyperGroup:
     command.name = noun
     dress(command, noun)
     for path, leaf in leaves(command, noun):
-        leaf.callback = _permitted(path, _paged(path, leaf.callback))
+        leaf.callback = _check_permission(path, _page_output(path, leaf.callback))
     return command  # type: ignore[return-value]
 
 
@@ -113,11 +113,11 @@ def leaves(command: Any, path: str) -> "Iterator[tuple[str, Any]]":
     """Yield every runnable command below a noun, with its path after `service`."""
     if getattr(command, "invoke_without_command", True):
         yield path, command
-    for name, each in getattr(command, "commands", {}).items():
-        yield from leaves(each, f"{path} {name}")
+    for name, child in getattr(command, "commands", {}).items():
+        yield from leaves(child, f"{path} {name}")
 
 
-def walked(words: "Sequence[str]") -> "tuple[Any, list[str]]":
+def walk(words: "Sequence[str]") -> "tuple[Any, list[str]]":
     """Return the command or group that these words begin with, and its path; the root for none."""
     if not words or words[0] not in NOUNS:
         return root(), []
@@ -133,7 +133,7 @@ def walked(words: "Sequence[str]") -> "tuple[Any, list[str]]":
 
 def help_of(words: "Sequence[str]") -> str:
     """Return the `--help` command for the command these words begin with."""
-    return " ".join(["service", *walked(words)[1], "--help"])
+    return " ".join(["service", *walk(words)[1], "--help"])
 
 
 def near_commands(words: "Sequence[str]") -> list[tuple[str, str]]:
@@ -141,30 +141,30 @@ def near_commands(words: "Sequence[str]") -> list[tuple[str, str]]:
     from cli.invocation import suggestions
 
     known = [path for noun in NOUNS for path, leaf in leaves(command_of(noun), noun) if not leaf.hidden]
-    group = len(walked(words)[1])
+    group = len(walk(words)[1])
     return suggestions.near_commands(words, group, [*known, *NOUNS, *(() if group else ALIASES)])
 
 
-def _permitted(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
+def _check_permission(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
     """Refuse the command to agents unless they may call it. The caller is identified only if that matters."""
     if path in SERVED:
         return carry_out
 
     @wraps(carry_out)
-    def permitted(**values: Any) -> Any:
+    def refuse_or_run(**values: Any) -> Any:
         for_people(path)
         return carry_out(**values)
 
-    return permitted
+    return refuse_or_run
 
 
-def _paged(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
+def _page_output(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
     """Wrap the command so that its output is collected, and paged at its end."""
     if path not in PAGED:
         return carry_out
 
     @wraps(carry_out)
-    def kept(**values: Any) -> Any:
+    def collect(**values: Any) -> Any:
         from cli.drawing.output import in_pages
         from cli.drawing.screens import can_move
 
@@ -173,7 +173,7 @@ def _paged(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
         with in_pages():
             return carry_out(**values)
 
-    return kept
+    return collect
 
 
 app = typer.Typer(
@@ -216,21 +216,21 @@ def root() -> Any:
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command and return its exit code. Only bugs raise."""
-    from cli.drawing.output import tell_error, tell_fault, typed
-    from cli.invocation.faults import INTERRUPTED, interrupted, misused
+    from cli.drawing.output import remember_words, tell_error, tell_fault
+    from cli.invocation.faults import INTERRUPTED, tell_interrupted, tell_misuse
     from workflows.model.errors import ServiceError, UsageError
 
-    words = expanded(sys.argv[1:] if arguments is None else arguments)
-    typed(words)
+    words = expand(sys.argv[1:] if arguments is None else arguments)
+    remember_words(words)
     command = root()
     try:
         code = command(words, prog_name="service", standalone_mode=False)
-        return interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
+        return tell_interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
     except ServiceError as error:
         if error.correction:
-            from cli.invocation.suggestions import corrected
+            from cli.invocation.suggestions import correct
 
-            error.hint = corrected(words, *error.correction) or error.hint
+            error.hint = correct(words, *error.correction) or error.hint
         if isinstance(error, UsageError) and not error.hint:
             error.hint = help_of(words)
         tell_error(error)
@@ -241,26 +241,26 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
     except typer.TyperException as misuse:
-        message, commands = _suggested(misuse, words)
-        return misused(misuse, message, commands or [help_of(words)])
+        message, commands = _suggest(misuse, words)
+        return tell_misuse(misuse, message, commands or [help_of(words)])
 
 
-def _suggested(misuse: typer.TyperException, words: "Sequence[str]") -> tuple[str, list[str]]:
+def _suggest(misuse: typer.TyperException, words: "Sequence[str]") -> tuple[str, list[str]]:
     """Return the message for an unknown command or option, and what was probably meant; "" for other errors."""
     message = misuse.format_message()
     if message.startswith("No such command"):
         near = near_commands(words)
         names = " or ".join(f"'{name}'" for name, _ in near)
-        unknown = f"No such command '{words[len(walked(words)[1])]}'."
+        unknown = f"No such command '{words[len(walk(words)[1])]}'."
         return f"{unknown} Did you mean {names}?" if near else unknown, [each for _, each in near]
     option = getattr(misuse, "option_name", None)
     if option and message.startswith("No such option"):
-        from cli.invocation.suggestions import corrected
+        from cli.invocation.suggestions import correct
         from workflows.contract.faults import nearest
 
-        known = [name for each in walked(words)[0].params for name in (*each.opts, *each.secondary_opts)]
+        known = [name for each in walk(words)[0].params for name in (*each.opts, *each.secondary_opts)]
         if near_option := nearest(option, [name for name in known if name.startswith("--")] + ["--help"]):
-            command = corrected(words, option, near_option)
+            command = correct(words, option, near_option)
             return f"No such option: {option}. Did you mean {near_option}?", [command] if command else []
     return "", []
 

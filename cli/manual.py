@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.invocation.aliases import expanded
+from cli.invocation.aliases import expand
 from cli.invocation.options import Json
 from workflows.model.errors import NotFoundError
 
@@ -33,10 +33,10 @@ class Topic:
 @cache
 def pages() -> tuple[Topic, ...]:
     """Return all pages, in the order of the list."""
-    return tuple(_listed((FOLDER / "README.md").read_text(encoding="utf-8")))
+    return tuple(_entries((FOLDER / "README.md").read_text(encoding="utf-8")))
 
 
-def _listed(text: str) -> Iterator[Topic]:
+def _entries(text: str) -> Iterator[Topic]:
     group = ""
     for line in text.splitlines():
         if line.startswith(_GROUP):
@@ -64,9 +64,9 @@ def text(name: str) -> str:
 
 def not_a_command(words: Sequence[str]) -> NotFoundError | None:
     """Return the error for words that are no command, with the nearest page or command; None for a command."""
-    from cli.main import near_commands, walked
+    from cli.main import near_commands, walk
 
-    path = walked(words)[1]
+    path = walk(words)[1]
     if path == list(words):
         return None
     wrong = " ".join(words[: len(path) + 1])
@@ -104,7 +104,7 @@ def help_(
     elif name in {page.name for page in pages()}:
         _page(name, as_json=json)
     else:
-        _command(expanded(words), as_json=json)
+        _command(expand(words), as_json=json)
 
 
 def _index(*, as_json: bool) -> None:
@@ -145,7 +145,7 @@ def _command(words: list[str], *, as_json: bool) -> None:
         from cli import commands
 
         path = " ".join(words)
-        found = next((vars(each) for each in commands.every() if each.command == path), {"command": path})
-        say_json(found | {"text": help_text(words)})
+        known = next((vars(each) for each in commands.every() if each.command == path), {"command": path})
+        say_json(known | {"text": help_text(words)})
     else:
         raise typer.Exit(main.main([*words, "--help"]))

@@ -74,9 +74,9 @@ def list_(
     from bridge.operations.registry import memory
     from cli.drawing.words import LONGEST, ago, one_line
 
-    found = memory.find(service_here(), memory.MemoryFilter(agent, shared, repo, state, limit))
+    entries = memory.find(service_here(), memory.MemoryFilter(agent, shared, repo, state, limit))
     if json:
-        say_json(found)
+        say_json(entries)
         return
     rows = [
         (
@@ -88,7 +88,7 @@ def list_(
             ago(e.created_at),
             one_line(e.content, LONGEST),
         )
-        for e in found
+        for e in entries
     ]
     say_table(HEADINGS, rows, 'nothing is remembered; add something: service memory add KEY "CONTENT"')
 
@@ -152,11 +152,11 @@ def recall(
     from workflows.policy.memory import render_memory
 
     wanted = memory.Recall(query=text_of(query), repo=repo, agent=agent, shared=shared, limit=limit)
-    found = memory.recall(service_here(), wanted)
+    answer = memory.recall(service_here(), wanted)
     if json:
-        say_json(found)
+        say_json(answer)
     else:
-        say_document(f"{render_memory(found.entries) or 'no confirmed memory matches'}\n")
+        say_document(f"{render_memory(answer.entries) or 'no confirmed memory matches'}\n")
 
 
 def _show(entry: "Entry", json: bool) -> None:

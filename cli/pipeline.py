@@ -9,7 +9,7 @@ import typer
 
 from cli.dashboard import Web, open_page
 from cli.drawing.lines import of_state
-from cli.drawing.output import named, say, say_document, say_fields, say_json, say_next, say_table, tell
+from cli.drawing.output import quote_name, say, say_document, say_fields, say_json, say_next, say_table, tell
 from cli.drawing.tables import Column
 from cli.drawing.words import LONGEST, ago, one_line, readable
 from cli.invocation.options import Base, Issue, Json, Pr, Timeout, Wait, service_here, token_here
@@ -75,8 +75,8 @@ def list_(json: Json = False) -> None:
         say_json(known)
         return
     rows = [
-        (each.name, each.repo or "-", "yes" if each.enabled else "no", "yes" if each.scheduled else "-")
-        for each in known
+        (pipeline.name, pipeline.repo or "-", "yes" if pipeline.enabled else "no", "yes" if pipeline.scheduled else "-")
+        for pipeline in known
     ]
     empty = "no pipelines; add one: service pipeline add FILE"
     say_table(LISTED, rows, empty)
@@ -169,29 +169,29 @@ def runs(
 ) -> None:
     """List the newest runs; or show one: `service pipeline show RUN`."""
     from bridge.operations.home import links
-    from bridge.operations.pipelines import runs as pipeline_runs
+    from bridge.operations.pipelines import runs
     from workflows.policy.binding_words import in_words
 
     if web:
         service = service_here()
         open_page(service, links.page_of_pipeline(service, pipeline) if pipeline else links.RUNS)
         return
-    page = pipeline_runs.list_runs(service_here(), pipeline_runs.RunFilter(pipeline, repo, state, limit, cursor))
+    page = runs.list_runs(service_here(), runs.RunFilter(pipeline, repo, state, limit, cursor))
     if json:
         say_json(page)
         return
     rows = [
         (
-            each.id,
-            each.state,
-            each.pipeline,
-            in_words(each.pull_request, each.issue) or "-",
-            each.trigger,
-            each.halt_stage or "-",
-            ago(each.started_at),
-            one_line(each.reason, LONGEST),
+            row.id,
+            row.state,
+            row.pipeline,
+            in_words(row.pull_request, row.issue) or "-",
+            row.trigger,
+            row.halt_stage or "-",
+            ago(row.started_at),
+            one_line(row.reason, LONGEST),
         )
-        for each in page.runs
+        for row in page.runs
     ]
     say_table(RUNS, rows, "no runs; start one: service pipeline run NAME")
     if page.next_cursor:
@@ -204,9 +204,9 @@ def cancel(run_id: RunId, json: Json = False) -> None:
     import asyncio
 
     from bridge.operations.pipelines import definitions
-    from cli.drawing.words import signed
+    from cli.drawing.words import signature
 
-    shown = asyncio.run(definitions.cancel(service_here(), run_id, actor=signed()))
+    shown = asyncio.run(definitions.cancel(service_here(), run_id, actor=signature()))
     if json:
         say_json(shown)
         return
@@ -302,7 +302,7 @@ def show_output(service: "Service", run_id: str, stage: str, attempt: int | None
     if json:
         say_json(shown)
         return
-    say(f"{named(shown.stage)} {shown.state} attempt {shown.attempt}  {one_line(shown.said, 500)}".rstrip())
+    say(f"{quote_name(shown.stage)} {shown.state} attempt {shown.attempt}  {one_line(shown.said, 500)}".rstrip())
     for heading, text in (("output", shown.output), ("stderr", shown.stderr)):
         if text.strip():
             say("", f"{heading}:", *prefix_lines(text))

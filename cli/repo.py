@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.drawing.lines import of_state
-from cli.drawing.output import confirmed, say, say_json, say_table, tell
+from cli.drawing.output import ask_yes_or_no, say, say_json, say_table, tell
 from cli.drawing.tables import Column
 from cli.drawing.words import LONGEST, ago, one_line, work_in_sum
 from cli.invocation.options import Json, service_here
@@ -166,7 +166,7 @@ def _sweep_leftovers(name: str | None, *, yes: bool, json: bool) -> None:
 def _sweep_unmerged(choice: "Choice", *, yes: bool | None, json: bool) -> None:
     from bridge.operations.branches import drops
     from cli.drawing.progress import progress
-    from cli.drawing.words import signed
+    from cli.drawing.words import signature
 
     service = service_here()
     with progress() as step:
@@ -176,8 +176,8 @@ def _sweep_unmerged(choice: "Choice", *, yes: bool | None, json: bool) -> None:
         say_table(UNMERGED, rows, "no unmerged branches of trees that are over")
     if works and yes is None and not json and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
         say(work_in_sum(works))
-        yes = confirmed("Drop all of them? Their commits are on no branch of yours.")
-    done = drops.drop_unmerged(service, works, actor=signed()) if yes else drops.DroppedWork((), ())
+        yes = ask_yes_or_no("Drop all of them? Their commits are on no branch of yours.")
+    done = drops.drop_unmerged(service, works, actor=signature()) if yes else drops.DroppedWork((), ())
     if json:
         say_json({"unmerged": works, "dropped": done.dropped, "problems": done.problems})
     elif works:
@@ -190,8 +190,8 @@ def _say_dropped(done: "DroppedWork", *, yes: bool) -> None:
     if not yes:
         say("nothing was dropped; to drop all that is listed, type it again with --yes")
         return
-    for each in done.dropped:
-        say(f"{each.branch} is dropped", f"bring it back: {each.back}")
+    for branch in done.dropped:
+        say(f"{branch.branch} is dropped", f"bring it back: {branch.back}")
     tell(*(f"error: {problem}" for problem in done.problems))
     if done.dropped:
         path = shlex.quote(done.dropped[0].path)

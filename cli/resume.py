@@ -27,8 +27,8 @@ def resume(
     import asyncio
 
     from bridge.operations.jobs import hosts, jobs, rounds
-    from bridge.operations.orders import resume as operation
-    from cli.asking.questions import Said, ask
+    from bridge.operations.orders import resume
+    from cli.asking.questions import TypedAnswer, ask
     from cli.asking.tree import follow_commands
     from workflows.model.errors import Commands, UsageError
 
@@ -41,16 +41,16 @@ def resume(
     digest = ""
     if verb:
         words = _read(file) if file else ("\n" if verb == "answer" else " ").join(text or ())
-        said = Said(verb, words, partial, other)
+        answer = TypedAnswer(verb, words, partial, other)
     else:
         waiting = rounds.get_open(service, job_id)
         if file or sys.stdin is None or not sys.stdin.isatty():
             raise UsageError(f"{job_id} waits for {' or '.join(waiting.verbs)}", Commands(*waiting.commands))
-        said = ask(waiting) or Said("")
+        answer = ask(waiting) or TypedAnswer("")
         round_, digest = waiting.number, waiting.digest
-    verdict = asyncio.run(operation.resume(service, said.order(job_id, round_, digest)))
+    verdict = asyncio.run(resume.resume(service, answer.order(job_id, round_, digest)))
     if json:
-        say_json({"job_id": job_id, "verb": said.verb, "message": verdict.message, "applied": verdict.applied})
+        say_json({"job_id": job_id, "verb": answer.verb, "message": verdict.message, "applied": verdict.applied})
     else:
         say(*verdict.message.split("\n"))
         if note := hosts.absence_of(service, jobs.get(service, job_id).repo):

@@ -26,24 +26,24 @@ def spend(
 
     REPAIRED counts the results that agents were asked to correct.
     """
-    from bridge.operations.jobs import spend as operation
+    from bridge.operations.jobs import spend
 
-    found = operation.find(service_here(), days)
+    spending = spend.find(service_here(), days)
     if json:
-        say_json(operation.as_json(found))
+        say_json(spend.as_json(spending))
         return
-    if not found.total.jobs:
+    if not spending.total.jobs:
         say(f'no job in the last {days} days; start one: service agent ask NAME "MESSAGE" --repo OWNER/NAME')
         return
     for heading, lines in (
-        ("DAY", [line for line in found.days if line.used.jobs]),
-        ("AGENT", found.agents),
-        ("REPO", found.repos),
-        ("MODEL", found.models),
+        ("DAY", [line for line in spending.days if line.used.jobs]),
+        ("AGENT", spending.agents),
+        ("REPO", spending.repos),
+        ("MODEL", spending.models),
     ):
         _say(heading, lines)
         say()
-    _say("TOTAL", [operation.SpendLine(f"{days} days", found.total)])
+    _say("TOTAL", [spend.SpendLine(f"{days} days", spending.total)])
 
 
 def _say(heading: str, lines: "Sequence[SpendLine]") -> None:

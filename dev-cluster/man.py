@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from cli import commands
-from cli.commands import EXIT_CODES, Command, Parameter
+from cli.commands import EXIT_CODES, CommandEntry, Parameter
 from cli.invocation.aliases import ALIASES
 from cli.main import NOUNS, PANELS
 
@@ -40,7 +40,7 @@ def _first() -> Iterator[str]:
     yield from _end([])
 
 
-def _page(noun: str, verbs: list[Command]) -> Iterator[str]:
+def _page(noun: str, verbs: list[CommandEntry]) -> Iterator[str]:
     yield from _head(f"service-{noun}", NOUNS[noun])
     yield ".SH SYNOPSIS"
     yield ".br\n".join(f".B service {text(verb.command)}\n{_usage(verb)}\n" for verb in verbs).rstrip("\n")
@@ -59,7 +59,7 @@ def _head(name: str, says: str) -> Iterator[str]:
     yield from (".SH NAME", f"{text(name)} \\- {text(says)}")
 
 
-def _usage(command: Command) -> str:
+def _usage(command: CommandEntry) -> str:
     needed = [f"{option.name} {option.value}" for option in command.options if option.required]
     arguments = [each.name if each.required or "[" in each.name else f"[{each.name}]" for each in command.arguments]
     return text(" ".join([*needed, "[OPTIONS]", *arguments]))
@@ -82,7 +82,7 @@ def _notes(parameter: Parameter) -> str:
     return f" ({'; '.join(notes)})" if notes else ""
 
 
-def _end(verbs: list[Command]) -> Iterator[str]:
+def _end(verbs: list[CommandEntry]) -> Iterator[str]:
     yield ".SH EXIT STATUS"
     for code, means in EXIT_CODES.items():
         own = {verb.command: verb.exit_codes[code] for verb in verbs if verb.exit_codes[code] != means}

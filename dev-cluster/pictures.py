@@ -25,7 +25,7 @@ from rich.text import Text
 
 from bridge.machine import dashboard_link
 from cli.demo import agents, story
-from cli.demo.stage import Stage
+from cli.demo.stage import DemoStage
 from tests.e2e.browser import PROGRAM, started
 from tests.waiting import wait_for
 
@@ -65,13 +65,13 @@ print(json.dumps({"service_result": asks if os.environ["SERVICE_CONTINUATION"] =
 SERVICE = Path(sys.executable).with_name("service")
 
 
-def begin(stage: Stage) -> None:
+def begin(stage: DemoStage) -> None:
     """Start a daemon, and register a repository and a team, as the demo does."""
     stage.home.mkdir(mode=0o700)
     (stage.home / "config.toml").write_text(f'[worker]\nhost = "{HOST}"\n')
     asking = stage.home.parent / "asking.py"
     asking.write_text(ASKING)
-    told = story.Told()
+    told = story.DemoResult()
     story.the_daemon(stage, told)
     story.a_repository(stage, told)
     write = ("--capabilities", "implement", "--autonomy", "workspace-write")
@@ -82,12 +82,12 @@ def begin(stage: Stage) -> None:
         stage.service(*words, *able)
 
 
-def ask(stage: Stage, agent: str, goal: str) -> str:
+def ask(stage: DemoStage, agent: str, goal: str) -> str:
     return str(stage.look("agent", "ask", agent, goal, "--repo", story.REPO)["job_id"])
 
 
 @contextmanager
-def terminal(stage: Stage, rows: int) -> Iterator["Terminal"]:
+def terminal(stage: DemoStage, rows: int) -> Iterator["Terminal"]:
     """Open a terminal of a tmux of our own."""
     it = Terminal(stage, rows)
     try:
@@ -99,7 +99,7 @@ def terminal(stage: Stage, rows: int) -> Iterator["Terminal"]:
 class Terminal:
     """A shell in the checkout, and what it shows."""
 
-    def __init__(self, stage: Stage, rows: int) -> None:
+    def __init__(self, stage: DemoStage, rows: int) -> None:
         self.socket, self.folder = str(stage.home.parent / "tmux"), str(stage.checkout.parent)
         usual = {name: value for name, value in stage.environment.items() if name not in ("NO_COLOR", "TMUX")}
         path = f"{SERVICE.parent}:{usual['PATH']}"
@@ -178,7 +178,7 @@ class Cast:
         return screens, [*(pace * stood for stood in seconds[:-1]), LAST]
 
 
-def session(stage: Stage) -> tuple[str, Cast]:
+def session(stage: DemoStage) -> tuple[str, Cast]:
     """Record a task from its first command to the merge; return its job too."""
     with terminal(stage, ROWS) as shell:
         cast = Cast(shell)
@@ -196,7 +196,7 @@ def session(stage: Stage) -> tuple[str, Cast]:
     return job, cast
 
 
-def still(stage: Stage, commands: Sequence[str], rows: int) -> list[str]:
+def still(stage: DemoStage, commands: Sequence[str], rows: int) -> list[str]:
     """Type these commands, and return the lines of the screen."""
     with terminal(stage, rows) as shell:
         for number, command in enumerate(["clear", *commands]):
@@ -295,7 +295,7 @@ def _smaller(png: bytes) -> bytes:
     return done.stdout if done.returncode == 0 and 0 < len(done.stdout) < len(png) else png
 
 
-def _at_home(page: Page, stage: Stage) -> None:
+def _at_home(page: Page, stage: DemoStage) -> None:
     """Show folders of this machine as a person's home."""
     for folder in (stage.checkout.parent, stage.home.parent, ROOT):
         page.evaluate(
@@ -303,7 +303,7 @@ def _at_home(page: Page, stage: Stage) -> None:
         )
 
 
-def pages(stage: Stage, job: str) -> None:
+def pages(stage: DemoStage, job: str) -> None:
     """Write pictures of the dashboard and of Temporal's web UI, in a browser."""
     from activities.settings.home import Home
 
@@ -334,7 +334,7 @@ def main() -> None:
     OUT = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else OUT
     OUT.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="service-pictures-"))
-    stage = Stage(folder / "home", silent=True)
+    stage = DemoStage(folder / "home", silent=True)
     try:
         begin(stage)
         job, cast = session(stage)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cli import manual
-from cli.invocation.aliases import expanded
+from cli.invocation.aliases import expand
 from cli.main import NOUNS, command_of, root
 from tests.written import ROOT
 
@@ -81,7 +81,7 @@ def wrong_in(command: str) -> str:
         return next((word for word in words if word.startswith("-") and word not in known), "")
     if words[0] == "help":
         return _wrong_page(words[1:])
-    words = expanded(words)
+    words = expand(words)
     if words[0] not in NOUNS:
         return words[0]
     found, wrong = _walked([command_of(words[0])], words[1:])

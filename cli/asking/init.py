@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.drawing.output import asked, confirmed, tell, tell_error
+from cli.drawing.output import ask_text, ask_yes_or_no, tell, tell_error
 
 if TYPE_CHECKING:
     from bridge.operations.health.runtimes import RuntimeStatus
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Answers:
+class InitAnswers:
     """Answers given on the command line; the rest is asked, or with `--yes` taken as proposed."""
 
     yes: bool
@@ -33,11 +33,11 @@ class Answers:
         if given is not None or self.yes:
             return given is not False
         _require_terminal()
-        return confirmed(question, default=True)
+        return ask_yes_or_no(question, default=True)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Decisions:
     """The decisions of `service init`."""
 
     plan: "InitPlan"
@@ -48,15 +48,19 @@ class Wanted:
 
 
 def decide(
-    service: "Service", found: "Checkout", usable: "Sequence[RuntimeStatus]", lacks: "Sequence[str]", answers: Answers
-) -> Wanted:
+    service: "Service",
+    checkout: "Checkout",
+    usable: "Sequence[RuntimeStatus]",
+    lacks: "Sequence[str]",
+    answers: InitAnswers,
+) -> Decisions:
     """Ask one question after the other; change nothing. `lacks` is what the Temporal server lacks."""
     from bridge.operations.registry import init
 
-    github = f", on GitHub {found.github}" if found.github else ""
-    tell(f"repository: {found.top}{github}", *(f"program: {_program(each)}" for each in usable))
-    name = _name(service, found, answers)
-    plan = init.plan(service, found, name, _programs(service, found, name, usable, answers))
+    github = f", on GitHub {checkout.github}" if checkout.github else ""
+    tell(f"repository: {checkout.top}{github}", *(f"program: {_program(runtime)}" for runtime in usable))
+    name = _name(service, checkout, answers)
+    plan = init.plan(service, checkout, name, _programs(service, checkout, name, usable, answers))
     if (plan.changes or lacks) and not answers.yes:
         if lacks:
             tell("the Temporal server would be made ready, as by service cluster init:", *(f"  {one}" for one in lacks))
@@ -65,7 +69,7 @@ def decide(
         if not answers.agree("do it?" if lacks else "register it?"):
             tell("nothing was changed")
             raise typer.Exit(1)
-    unboxed = _unboxed(service, plan, answers)
+    unboxed = _agree_to_no_box(service, plan, answers)
     runs = init.runs(service)
     start = not runs and answers.agree("the daemon does not run; start it?", answers.start)
     works = (runs or start) and init.may_be_tried(service, plan, usable, unboxed)
@@ -73,10 +77,10 @@ def decide(
         tell("no job is tried: for that the daemon has to run, and the program of lead to be logged in")
     offered = works and (plan.changes or answers.check is not None)
     costs = "try it with one tiny job? its tokens are paid by the account that is logged in"
-    return Wanted(plan, start, offered and answers.agree(costs, answers.check), unboxed)
+    return Decisions(plan, start, offered and answers.agree(costs, answers.check), unboxed)
 
 
-def _unboxed(service: "Service", plan: "InitPlan", answers: Answers) -> tuple[str, ...]:
+def _agree_to_no_box(service: "Service", plan: "InitPlan", answers: InitAnswers) -> tuple[str, ...]:
     """Report runtimes whose agents no box can confine, with the remedy. They run only if a person agrees; `--yes` does
     not.
     """
@@ -89,22 +93,22 @@ def _unboxed(service: "Service", plan: "InitPlan", answers: Answers) -> tuple[st
         tell_error(why)
     if answers.without_box is None and not answers.yes:
         _require_terminal()
-        return tuple(unheld) if confirmed("run them all the same, without a box?", default=False) else ()
+        return tuple(unheld) if ask_yes_or_no("run them all the same, without a box?", default=False) else ()
     return tuple(unheld) if answers.without_box else ()
 
 
-def _name(service: "Service", found: "Checkout", answers: Answers) -> str:
+def _name(service: "Service", checkout: "Checkout", answers: InitAnswers) -> str:
     """Return the repository's name, asking until a valid one is given."""
     from bridge.operations.registry import init
     from workflows.model.errors import ServiceError
 
-    if answers.name is not None or answers.yes or found.known:
-        return answers.name if answers.name is not None else found.name
+    if answers.name is not None or answers.yes or checkout.known:
+        return answers.name if answers.name is not None else checkout.name
     _require_terminal()
     while True:
-        name = asked(f"its name here, OWNER/NAME [{found.name}]", found.name)
+        name = ask_text(f"its name here, OWNER/NAME [{checkout.name}]", checkout.name)
         try:
-            init.check_name(service, found, name)
+            init.check_name(service, checkout, name)
         except ServiceError as error:
             tell_error(error)
         else:
@@ -112,21 +116,23 @@ def _name(service: "Service", found: "Checkout", answers: Answers) -> str:
 
 
 def _programs(
-    service: "Service", found: "Checkout", name: str, usable: "Sequence[RuntimeStatus]", answers: Answers
+    service: "Service", checkout: "Checkout", name: str, usable: "Sequence[RuntimeStatus]", answers: InitAnswers
 ) -> "Programs":
     """Choose the team's runtimes; ask if there is a choice and an agent to register."""
     from bridge.operations.registry import init
 
     chosen = init.choose(usable, answers.builder, answers.checker)
     named = answers.yes or answers.builder is not None or answers.checker is not None
-    plan = init.plan(service, found, name, chosen)
+    plan = init.plan(service, checkout, name, chosen)
     if named or len(usable) < 2 or not any(each.standing is init.Standing.NEW for each in plan.members):
         return chosen
     _require_terminal()
     names = {each.program: each.name for each in usable} | {each.name: each.name for each in usable}
     first = next(each.program for each in usable if each.name == chosen.builder)
     while True:
-        typed = asked(f"which program plans and builds ({', '.join(each.program for each in usable)}) [{first}]", first)
+        typed = ask_text(
+            f"which program plans and builds ({', '.join(each.program for each in usable)}) [{first}]", first
+        )
         if typed in names:
             return init.choose(usable, names[typed])
 
@@ -144,15 +150,15 @@ def in_words(service: "Service", plan: "InitPlan") -> list[str]:
     from bridge.operations.registry.init import Standing
 
     lines = [*_repository(plan)]
-    for each in plan.members:
-        new, program = each.new, service.settings.program_name(each.runtime)
-        if each.standing is Standing.OTHER:
+    for member in plan.members:
+        new, program = member.new, service.settings.program_name(member.runtime)
+        if member.standing is Standing.OTHER:
             allow = f"service agent allow {new.name} {plan.repo}"
             lines.append(f"{new.name}: left alone, it is another agent; to let it work here: {allow}")
-        elif each.standing is Standing.THERE:
-            lines.append(f"{new.name}: {each.standing} ({program})")
+        elif member.standing is Standing.THERE:
+            lines.append(f"{new.name}: {member.standing} ({program})")
         else:
-            lines.append(f"{new.name}: {each.standing} ({program}: {new.capabilities}; {new.autonomy})")
+            lines.append(f"{new.name}: {member.standing} ({program}: {new.capabilities}; {new.autonomy})")
     return lines
 
 
@@ -160,9 +166,9 @@ def _repository(plan: "InitPlan") -> Iterator[str]:
     """Yield what becomes of the repository, and of its remote where hosts share a store."""
     from workflows.model.errors import Commands
 
-    found, remote = plan.checkout, plan.checkout.remote
-    line = f"{plan.repo}: {'already there' if plan.is_known else 'registered'} ({found.top})"
-    why = found.alone
+    checkout, remote = plan.checkout, plan.checkout.remote
+    line = f"{plan.repo}: {'already there' if plan.is_known else 'registered'} ({checkout.top})"
+    why = checkout.alone
     reason = " ".join(why.message.split()) if why else ""  # git's own words have several lines
     if plan.is_elsewhere:
         yield f"{line}, as other hosts work on it{f'; from here, {reason}' if why else ''}"

@@ -66,14 +66,14 @@ def _asking(run: "RunView") -> list[str]:
 def _until_over(service: "Service", run_id: str, asker: Asker, step: "Step") -> "RunView":
     from bridge.operations.pipelines import runs
 
-    said: dict[str, tuple[str, int]] = {}
+    printed: dict[str, tuple[str, int]] = {}
     state = ""
     while True:
         run = runs.show_run(service, run_id)
         step(goes_on(run))
         for stage in run.stages:
-            if said.get(stage.id) != (stage.state, stage.attempt) and stage.state != "pending":
-                said[stage.id] = (stage.state, stage.attempt)
+            if printed.get(stage.id) != (stage.state, stage.attempt) and stage.state != "pending":
+                printed[stage.id] = (stage.state, stage.attempt)
                 tell(stage_line(stage))
         if run.state == "awaiting_human" != state:
             tell(f"waits: {run.reason}")

@@ -4,8 +4,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cli.drawing.lines import headed
-from cli.drawing.output import asked, confirmed, tell, tell_error
+from cli.drawing.lines import with_head
+from cli.drawing.output import ask_text, ask_yes_or_no, tell, tell_error
 from cli.drawing.words import actor, clock, one_line
 
 LONGEST_LINE = 4095
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Said:
+class TypedAnswer:
     """A person's typed answer, and the deviations that the person confirmed."""
 
     verb: str
@@ -45,22 +45,22 @@ class Said:
         )
 
 
-def ask(waiting: "RoundRecord", *, may_wait: bool = False) -> Said | None:
+def ask(waiting: "RoundRecord", *, may_wait: bool = False) -> TypedAnswer | None:
     """Ask each question, or what to do about the failures. Return None if the person leaves that for later."""
     if not waiting.questions or "answer" not in waiting.verbs:
         return _decide(waiting, may_wait=may_wait)
-    said = Said("answer")
+    answer = TypedAnswer("answer")
     for number, question in enumerate(waiting.questions):
-        text = _answer(question, said, may_wait=may_wait and number == 0)
+        text = _answer(question, answer, may_wait=may_wait and number == 0)
         if text is None:
             return None
         if text:
-            said.lines.append(f"{question.id}: {text}")
-    said.text = "\n".join(said.lines)
-    return said
+            answer.lines.append(f"{question.id}: {text}")
+    answer.text = "\n".join(answer.lines)
+    return answer
 
 
-def shown(waiting: "RoundRecord", *, briefly: bool = False) -> list[str]:
+def round_lines(waiting: "RoundRecord", *, briefly: bool = False) -> list[str]:
     """Return the round's questions and commands as lines; with `briefly` only the heading, because the questions
     follow.
     """
@@ -74,19 +74,19 @@ def shown(waiting: "RoundRecord", *, briefly: bool = False) -> list[str]:
     return [*lines, *(f"  {command}" for command in waiting.commands)]
 
 
-def _answer(question: "QuestionRecord", said: Said, *, may_wait: bool) -> str | None:
+def _answer(question: "QuestionRecord", answer: TypedAnswer, *, may_wait: bool) -> str | None:
     """Ask one question. Return "" if it stays open on purpose, None if everything is left for later."""
     from workflows.policy.answers import is_choice
 
-    tell(*headed(f"{question.id}:", question.prompt), *_choices(question))
-    numbered = _numbered(question)
+    tell(*with_head(f"{question.id}:", question.prompt), *_choices(question))
+    numbered = _numbers(question)
     while True:
-        text = _typed("answer")
+        text = _ask_line("answer")
         if not text and may_wait:
             return None
         if not text:
-            if confirmed(f"leave {question.id} unanswered?"):
-                said.partial = True
+            if ask_yes_or_no(f"leave {question.id} unanswered?"):
+                answer.partial = True
                 return ""
             continue
         if numbered and text.isdigit() and text not in numbered:
@@ -95,44 +95,44 @@ def _answer(question: "QuestionRecord", said: Said, *, may_wait: bool) -> str | 
         text = numbered.get(text, text)
         if not question.choices or is_choice(text, question.choices):
             return text
-        if confirmed("that is not one of the choices; send it as the answer?"):
-            said.other = True
+        if ask_yes_or_no("that is not one of the choices; send it as the answer?"):
+            answer.other = True
             return text
 
 
-def _typed(question: str) -> str:
+def _ask_line(question: str) -> str:
     """Ask again while an answer reaches the terminal's limit of a line, which may have cut it."""
-    while len((text := asked(question, "")).encode()) >= LONGEST_LINE:
+    while len((text := ask_text(question, "")).encode()) >= LONGEST_LINE:
         tell(f"a terminal takes {LONGEST_LINE:,} bytes in one line, and this was longer; to give the text as a file:")
         tell("  Ctrl-C, then: service resume JOB VERB --file PATH")
     return text
 
 
-def _numbered(question: "QuestionRecord") -> dict[str, str]:
+def _numbers(question: "QuestionRecord") -> dict[str, str]:
     """Number the choices; if a choice is itself a number, numbers are ambiguous and only the full text counts."""
-    if any(each.strip().isdigit() for each in question.choices):
+    if any(choice.strip().isdigit() for choice in question.choices):
         return {}
-    return {str(number): each for number, each in enumerate(question.choices, 1)}
+    return {str(number): choice for number, choice in enumerate(question.choices, 1)}
 
 
 def _choices(question: "QuestionRecord") -> list[str]:
-    lines = [f"    {number}) {each}" for number, each in _numbered(question).items()]
-    return lines or [f"    - {each}" for each in question.choices]
+    lines = [f"    {number}) {choice}" for number, choice in _numbers(question).items()]
+    return lines or [f"    - {choice}" for choice in question.choices]
 
 
-def _decide(waiting: "RoundRecord", *, may_wait: bool) -> Said | None:
+def _decide(waiting: "RoundRecord", *, may_wait: bool) -> TypedAnswer | None:
     for question in waiting.questions:
-        tell(*headed(f"{question.id}:", question.prompt), "  it can't be answered any more: no job would be told")
+        tell(*with_head(f"{question.id}:", question.prompt), "  it can't be answered any more: no job would be told")
     for failing in waiting.failing:
         tell(f"{failing.leg} ({failing.job_id}) {failing.state}: {failing.reason}")
-    verbs = {str(number): each for number, each in enumerate(waiting.verbs, 1)}
-    for number, each in verbs.items():
-        tell(f"    {number}) {each}")
-    while (verb := verbs.get(typed := _typed("what now"), typed)) not in waiting.verbs:
+    verbs = {str(number): word for number, word in enumerate(waiting.verbs, 1)}
+    for number, word in verbs.items():
+        tell(f"    {number}) {word}")
+    while (verb := verbs.get(typed := _ask_line("what now"), typed)) not in waiting.verbs:
         if not typed and may_wait:
             return None
         tell(f"type a number from 1 to {len(verbs)}, or one of the words; Ctrl-C leaves it as it is")
-    return Said(verb, _duration() if verb == "extend" else _typed("instructions, if any"))
+    return TypedAnswer(verb, _duration() if verb == "extend" else _ask_line("instructions, if any"))
 
 
 def _duration() -> str:
@@ -140,7 +140,7 @@ def _duration() -> str:
     from workflows.policy.answers import refuse_duration
     from workflows.text.durations import abbreviate
 
-    while refusal := refuse_duration(typed := abbreviate(_typed("how much longer, such as 2h or 3 days"))):
+    while refusal := refuse_duration(typed := abbreviate(_ask_line("how much longer, such as 2h or 3 days"))):
         tell(refusal.message)
     return typed
 
@@ -159,16 +159,20 @@ class Asker:
 
     def look(self, root: str) -> None:
         """Show new rounds, and offer to answer them."""
-        for each in self._news(root):
-            self._seen.add((each.round_id, each.digest))
-            tell("", *shown(each, briefly=self._offers))
+        for round_ in self._news(root):
+            self._seen.add((round_.round_id, round_.digest))
+            tell("", *round_lines(round_, briefly=self._offers))
             if self._offers:
-                self._offer(each)
+                self._offer(round_)
 
     def _news(self, root: str) -> "list[RoundRecord]":
         from bridge.operations.jobs import rounds
 
-        return [each for each in rounds.open_of(self._service, root) if (each.round_id, each.digest) not in self._seen]
+        return [
+            round_
+            for round_ in rounds.open_of(self._service, root)
+            if (round_.round_id, round_.digest) not in self._seen
+        ]
 
     def _offer(self, waiting: "RoundRecord") -> None:
         import asyncio
@@ -179,11 +183,11 @@ class Asker:
 
         for_people("resume")
         tell("Answer now, or press Enter for later.")
-        said = ask(waiting, may_wait=True)
-        if said is None:
+        answer = ask(waiting, may_wait=True)
+        if answer is None:
             tell(f"later: service resume {waiting.coordinator_id}")
             return
-        order = said.order(waiting.coordinator_id, waiting.number, waiting.digest)
+        order = answer.order(waiting.coordinator_id, waiting.number, waiting.digest)
         try:
             tell(*asyncio.run(resume(self._service, order)).message.split("\n"))
         except ServiceError as error:

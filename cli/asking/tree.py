@@ -30,7 +30,7 @@ def follow(service: "Service", job_id: str, *, json: bool, ends: bool = True) ->
     from bridge.operations.jobs import jobs, views
     from cli.drawing.progress import progress
 
-    said: dict[str, str] = {}
+    printed: dict[str, str] = {}
     asker = Asker(service, json=json)
     back = left_alone(f"service job tree {job_id} --watch", f"service resume {job_id}")
     with back, progress(timed=False) as step:
@@ -40,8 +40,8 @@ def follow(service: "Service", job_id: str, *, json: bool, ends: bool = True) ->
                 tell(event_in_words(event))
             for job in tree.jobs:
                 why = f": {job.reason}" if job.reason and job.ended_at is None else ""
-                if said.get(job.job_id) != f"{job.state}{why}" and not json:
-                    said[job.job_id] = f"{job.state}{why}"
+                if printed.get(job.job_id) != f"{job.state}{why}" and not json:
+                    printed[job.job_id] = f"{job.state}{why}"
                     part = "root" if job.continuation == "none" else f"{job.continuation} continuation"
                     tell(f"{job.job_id} {job.delegation_id or part} {job.state}{why}")
             if tree.task.state == "awaiting_human":
@@ -70,14 +70,14 @@ def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
     """Print each event of a job as it is recorded, one per line, until the tree is over."""
     from cli.drawing.progress import progress
 
-    said = LastLines(service, job_id)
+    last_lines = LastLines(service, job_id)
     with _told_on_a_terminal(f"service job events {job_id} --follow"), progress(timed=False) as step:
         for tree, events in _watch(service, job_id):
             step(goes_on(tree))
             for event in events:
                 say_json_line(event) if json else say(event_in_words(event))
             if not json:
-                said.say_what_is_new(tree)
+                last_lines.say_what_is_new(tree)
             sys.stdout.flush()
 
 

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from cli.demo import stage as stages
 from cli.demo import story
-from cli.demo.stage import Stage
-from cli.demo.story import Told
+from cli.demo.stage import DemoStage, make_stage
+from cli.demo.story import DemoResult
 from cli.drawing.output import say_json, tell, tell_error, tell_fault
 from workflows.model.errors import ServiceError
 
@@ -21,27 +20,33 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def play(home: Path | None, *, keep: bool, json: bool) -> int:
     """Tell the story, and return the exit code."""
-    began, told, code = time.monotonic(), Told(), 0
-    with _ended_alike():
-        stage = stages.make(home, silent=json)
+    began, result, code = time.monotonic(), DemoResult(), 0
+    with _end_alike():
+        stage = make_stage(home, silent=json)
         try:
-            story.tell(stage, told)
+            story.tell(stage, result)
         except ServiceError as error:
-            code = _failed(stage, error)
+            code = _print_failure(stage, error)
         except KeyboardInterrupt:
             tell_fault("interrupted", "interrupted", [])
             code = INTERRUPTED
         finally:
             with _to_the_end():
-                at_hand = _kept(stage, told) if keep else _cleared(stage, told)
+                at_hand = _leave_running(stage, result) if keep else _clean_up(stage, result)
     if json and not code:
         taken = round(time.monotonic() - began, 1)
-        done = {"state": "done", "job_id": told.job_id, "summary": told.summary, "jobs": told.jobs, "seconds": taken}
+        done = {
+            "state": "done",
+            "job_id": result.job_id,
+            "summary": result.summary,
+            "jobs": result.jobs,
+            "seconds": taken,
+        }
         say_json(done | {"home": str(stage.home) if keep else None, "next": at_hand})
     return code
 
 
-def _failed(stage: Stage, error: ServiceError) -> int:
+def _print_failure(stage: DemoStage, error: ServiceError) -> int:
     """Print the error and the ends of the logs, and return the exit code."""
     error.hint = error.hint or "see what the machine lacks: service doctor"
     if not stage.silent:
@@ -50,11 +55,11 @@ def _failed(stage: Stage, error: ServiceError) -> int:
     return error.exit_code
 
 
-def _kept(stage: Stage, told: Told) -> list[str]:
+def _leave_running(stage: DemoStage, result: DemoResult) -> list[str]:
     """Print and return the commands to look around in the kept demo, and the one that ends it."""
-    look = [f"job tree {told.job_id}", f"job merge {told.job_id}"] if told.job_id else []
-    looking = [stage.typed(words) for words in (*look, "job list", "daemon status", "dashboard")]
-    ending = f"{stage.typed('daemon stop')} && rm -rf {shlex.quote(str(stage.home))}"
+    look = [f"job tree {result.job_id}", f"job merge {result.job_id}"] if result.job_id else []
+    looking = [stage.command_line(words) for words in (*look, "job list", "daemon status", "dashboard")]
+    ending = f"{stage.command_line('daemon stop')} && rm -rf {shlex.quote(str(stage.home))}"
     stage.tell("", "It goes on running. Look around:", *(f"  {each}" for each in looking))
     try:
         state = stage.look("daemon", "status")["state"]
@@ -65,17 +70,17 @@ def _kept(stage: Stage, told: Told) -> list[str]:
     return [*looking, ending]
 
 
-def _cleared(stage: Stage, told: Told) -> list[str]:
+def _clean_up(stage: DemoStage, result: DemoResult) -> list[str]:
     with stage.waiting("everything to stop"):
-        stage.clear(told.job_id if not told.jobs else "")
+        stage.clear(result.job_id if not result.jobs else "")
     stage.tell("", "Stopped and removed. To keep it and look around: service demo --keep")
     return []
 
 
 @contextmanager
-def _ended_alike() -> Iterator[None]:
+def _end_alike() -> Iterator[None]:
     """Treat SIGTERM and SIGHUP like Ctrl-C, so that the clean-up runs."""
-    before = {number: signal.signal(number, _interrupted) for number in _ENDING}
+    before = {number: signal.signal(number, _interrupt) for number in _ENDING}
     try:
         yield
     finally:
@@ -91,5 +96,5 @@ def _to_the_end() -> Iterator[None]:
     yield
 
 
-def _interrupted(_number: int, _frame: object) -> NoReturn:
+def _interrupt(_number: int, _frame: object) -> NoReturn:
     raise KeyboardInterrupt

@@ -37,7 +37,7 @@ class CommandFailedError(ServiceError):
 
 
 @dataclass(frozen=True)
-class Stage:
+class DemoStage:
     """A home that belongs to the demo alone."""
 
     home: Path
@@ -73,8 +73,8 @@ class Stage:
         """Run a command, and show its output below it."""
         self._show(words)
         with progress(f"waiting for service {words[0]} {words[1]}"):
-            said = self._run(words)
-        self.tell(*(f"{INDENT}{line}" for line in said.splitlines()))
+            output = self._run(words)
+        self.tell(*(f"{INDENT}{line}" for line in output.splitlines()))
 
     def read(self, *words: str, waits_for: str) -> Any:
         """Show a command, and return its JSON output."""
@@ -105,7 +105,7 @@ class Stage:
                     self._run(("job", "kill", runs, "--now"))
             self._run(("daemon", "stop"))
         except CommandFailedError as error:
-            raise CommandFailedError(f"{self.home} stays: {error.message}", self.typed("daemon stop")) from None
+            raise CommandFailedError(f"{self.home} stays: {error.message}", self.command_line("daemon stop")) from None
         for _ in range(TRIES):  # a process that is ending may write a last line meanwhile
             shutil.rmtree(self.home, ignore_errors=True)
             if not self.home.exists():
@@ -121,7 +121,7 @@ class Stage:
             shown += [f"the end of {log.name}:", *(f"{INDENT}{line[:300]}" for line in lines)]
         return shown
 
-    def typed(self, words: str) -> str:
+    def command_line(self, words: str) -> str:
         """Return a command as a person types it for this home."""
         return f"SERVICE_HOME={shlex.quote(str(self.home))} {_own_name()} {words}"
 
@@ -131,13 +131,13 @@ class Stage:
     def _run(self, words: tuple[str, ...]) -> str:
         done = subprocess.run([*SERVICE, *words], env=self.environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            said = f"{done.stdout}{done.stderr}".strip()
+            output = f"{done.stdout}{done.stderr}".strip()
             why = f"service {words[0]} {words[1]} ended with exit code {done.returncode}"
-            raise CommandFailedError(f"{why}\n{said}" if said else why)
+            raise CommandFailedError(f"{why}\n{output}" if output else why)
         return done.stdout
 
 
-def make(wanted: Path | None, *, silent: bool) -> Stage:
+def make_stage(wanted: Path | None, *, silent: bool) -> DemoStage:
     """Make the folder. Refuse one that holds something, since it is removed at the end."""
     try:
         if wanted is None:
@@ -147,7 +147,7 @@ def make(wanted: Path | None, *, silent: bool) -> Stage:
             raise RefusedError(why, "name a folder that does not exist yet: service demo --home FOLDER")
         wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
         (wanted / "config.toml").write_text(_free_ports())
-        return Stage(wanted.resolve(), silent)
+        return DemoStage(wanted.resolve(), silent)
     except (OSError, ValueError) as error:
         why = f"the demo's folder cannot be made: {getattr(error, 'strerror', None) or error}"
         raise ServiceError(why, "name another one: service demo --home FOLDER") from None

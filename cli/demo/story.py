@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.demo import agents
-from cli.demo.stage import INDENT, CommandFailedError, Stage
+from cli.demo.stage import INDENT, CommandFailedError, DemoStage
 
 REPO = "demo/hello"
 GOAL = "Build a rate limiter, and have it verified."
@@ -19,7 +19,7 @@ PACE = 1.0
 
 
 @dataclass
-class Told:
+class DemoResult:
     """The results of the steps so far."""
 
     job_id: str = ""
@@ -28,14 +28,14 @@ class Told:
     """The number of jobs once the tree is over; 0 until then."""
 
 
-def the_daemon(stage: Stage, told: Told) -> None:
+def the_daemon(stage: DemoStage, result: DemoResult) -> None:
     """A Temporal server, its web UI, a worker and the bridge, in a home of their own."""
     from activities.settings.home import Home
     from bridge.operations.health import doctor
     from bridge.operations.health.findings import Level
     from bridge.operations.service import Service
 
-    del told
+    del result
     for lacking in doctor.git(Service(Home(stage.home))):
         if lacking.level is Level.WRONG:
             raise CommandFailedError(lacking.says, lacking.fix)
@@ -46,7 +46,7 @@ def the_daemon(stage: Stage, told: Told) -> None:
     stage.tell(f"{INDENT}{where}", f"{INDENT}all of it in {stage.home}")
 
 
-def _name_a_box(stage: Stage) -> None:
+def _name_a_box(stage: DemoStage) -> None:
     """Have the demo's own scripts run without a box where none of this machine holds."""
     from activities.boxes import try_boxes
     from activities.host import boxing
@@ -62,11 +62,11 @@ def _name_a_box(stage: Stage) -> None:
             settings.write(f'[runtimes.{SHELL}]\nbox = "none"\n')
 
 
-def a_repository(stage: Stage, told: Told) -> None:
+def a_repository(stage: DemoStage, result: DemoResult) -> None:
     """A small git repository, and the service told about it."""
     from activities.git.command import git
 
-    del told
+    del result
     stage.checkout.mkdir(parents=True)
     git(stage.checkout, "init", "--quiet", "--initial-branch", "main")
     (stage.checkout / "hello.py").write_text('print("hello")\n')
@@ -76,9 +76,9 @@ def a_repository(stage: Stage, told: Told) -> None:
     stage.service("repo", "add", REPO, str(stage.checkout))
 
 
-def a_team(stage: Stage, told: Told) -> None:
+def a_team(stage: DemoStage, result: DemoResult) -> None:
     """Three agents. They are a script of a hundred lines, so no model and no key is needed."""
-    del told
+    del result
     pace = PACE if sys.stdout.isatty() else 0
     command = shlex.join([sys.executable, "-I", "-S", agents.__file__, f"{pace:g}"])
     write = ("--capabilities", "implement", "--autonomy", "workspace-write")
@@ -86,24 +86,24 @@ def a_team(stage: Stage, told: Told) -> None:
         stage.service("agent", "add", name, "--runtime", "shell", "--command", command, "--repo", REPO, *able)
 
 
-def a_tree(stage: Stage, told: Told) -> None:
+def a_tree(stage: DemoStage, result: DemoResult) -> None:
     """The lead delegates two parts and a check. The check fails, the lead plans again, and the second round passes."""
-    told.job_id = stage.read("agent", "ask", "lead", GOAL, "--repo", REPO, waits_for="the tree to start")["job_id"]
-    stage.watch("job", "tree", told.job_id, "--watch")
-    shown: dict[str, Any] = stage.read("job", "tree", told.job_id, waits_for="its end")
+    result.job_id = stage.read("agent", "ask", "lead", GOAL, "--repo", REPO, waits_for="the tree to start")["job_id"]
+    stage.watch("job", "tree", result.job_id, "--watch")
+    shown: dict[str, Any] = stage.read("job", "tree", result.job_id, waits_for="its end")
     if shown["task"]["state"] != "done":
         why = f"the task should be done, and it is {shown['task']['state']}: {shown['task']['reason']}"
         raise CommandFailedError(why)
     last = shown["jobs"][-1]
-    told.summary, told.jobs = last["summary"], len(shown["jobs"])
+    result.summary, result.jobs = last["summary"], len(shown["jobs"])
     stage.tell(f"{INDENT}{last['decision']}: {last['summary']}")
 
 
-STORY: tuple[Callable[[Stage, Told], None], ...] = (the_daemon, a_repository, a_team, a_tree)
+STORY: tuple[Callable[[DemoStage, DemoResult], None], ...] = (the_daemon, a_repository, a_team, a_tree)
 
 
-def tell(stage: Stage, told: Told) -> None:
+def tell(stage: DemoStage, result: DemoResult) -> None:
     """Print and carry out each step in order."""
     for step in STORY:
         stage.tell("", f"{step.__name__.replace('_', ' ').capitalize()}. {step.__doc__}")
-        step(stage, told)
+        step(stage, result)

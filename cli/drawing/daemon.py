@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cli.drawing.lines import FOLDED, Line, Look, Piece, of_state
+from cli.drawing.lines import FOLDED, Piece, ScreenLine, Tone, of_state
 from cli.drawing.screens import can_move
 from workflows.text.sizes import format_size
 
@@ -27,9 +27,9 @@ def lines(seen: "DaemonStatus", *, links: bool = False) -> list[str]:
     if state is None:
         return [f"starting         process {seen.pid}, home {seen.home}"]
     spelt = links or not can_move(sys.stdout)
-    phase = Piece(f"{state.phase:{_COLUMN}}", of_state(state.phase) if state.phase != "degraded" else Look.BAD)
+    phase = Piece(f"{state.phase:{_COLUMN}}", of_state(state.phase) if state.phase != "degraded" else Tone.BAD)
     return [
-        Line(phase, f" process {seen.pid}, up {seen.uptime}, version {state.version}"),
+        ScreenLine(phase, f" process {seen.pid}, up {seen.uptime}, version {state.version}"),
         *_silence(seen),
         _field("home", seen.home),
         _field("temporal", f"{state.temporal_address}, namespace {state.namespace}"),
@@ -40,75 +40,77 @@ def lines(seen: "DaemonStatus", *, links: bool = False) -> list[str]:
     ]
 
 
-def figures(found: "Overview") -> Iterator[str]:
+def figures(overview: "Overview") -> Iterator[str]:
     """Yield the queue, waiting people's items, today's cost, and disk space."""
     from workflows.policy.prices import dollars
 
-    known, hosts, used = found.counts, found.slots, found.spent_today
+    known, hosts, used = overview.counts, overview.slots, overview.spent_today
     if known is None or hosts is None or used is None:
         return
-    yield _field("queue", f"{_taken(known.running, hosts)}, {known.queued} queued")
+    yield _field("queue", f"{_slots_in_use(known.running, hosts)}, {known.queued} queued")
     if len(hosts) > 1:
         yield _field("hosts", *_hosts(hosts))
     if known.paused or known.blocked:
-        paused = Piece(f"{known.paused} paused", Look.ASKS if known.paused else Look.PLAIN)
-        blocked = Piece(f"{known.blocked} blocked", Look.STUCK if known.blocked else Look.PLAIN)
+        paused = Piece(f"{known.paused} paused", Tone.ASKS if known.paused else Tone.PLAIN)
+        blocked = Piece(f"{known.blocked} blocked", Tone.STUCK if known.blocked else Tone.PLAIN)
         yield _field("for people", paused, ", ", blocked, " (service attention)")
     else:
         yield _field("for people", "0 paused, 0 blocked")
     if known.stalled:
-        yield _field("stands still", Piece(f"{known.stalled} stalled", Look.BAD), " (service attention)")
+        yield _field("stands still", Piece(f"{known.stalled} stalled", Tone.BAD), " (service attention)")
     yield _field("spent today", f"{used.tokens:,} tokens, {dollars(used.cost_usd, assumed=used.price_assumed)} (UTC)")
-    yield _field("disk", *_disk(found.disk))
+    yield _field("disk", *_disk(overview.disk))
 
 
-def settings(found: "Sequence[Process]", *, whole: bool) -> list[str]:
+def settings(processes: "Sequence[Process]", *, whole: bool) -> list[str]:
     """Name the running processes whose settings are outdated; abridged on a terminal."""
     from bridge.operations import settings
 
     if not whole and can_move(sys.stdout):
-        return list(_briefly(found))
-    told = [line for each in found for line in (*settings.in_words(each), *settings.way_to_force(each))]
-    return [f"{'settings' if not line.startswith(' ') else '':{_COLUMN}} {line}" for line in told]
+        return list(_briefly(processes))
+    rows = [line for process in processes for line in (*settings.in_words(process), *settings.way_to_force(process))]
+    return [f"{'settings' if not line.startswith(' ') else '':{_COLUMN}} {line}" for line in rows]
 
 
-def _briefly(found: "Sequence[Process]") -> Iterator[str]:
+def _briefly(processes: "Sequence[Process]") -> Iterator[str]:
     """Yield a line for each group of processes with equal differences, then the commands that restart them."""
     differing: dict[str, list[str]] = {}
-    for each in found:
-        differing.setdefault(_differences(each), []).append(each.name)
+    for process in processes:
+        differing.setdefault(_differences(process), []).append(process.name)
     for says, names in differing.items():
         yield _field("settings", f"{', '.join(names)} {says}")
-    for command in dict.fromkeys(each.restart for each in found if each.changed):
+    for command in dict.fromkeys(process.restart for process in processes if process.changed):
         yield _field("", command)
 
 
-def _differences(found: "Process") -> str:
-    if found.fault:
-        return f"goes on with what it has read: {found.fault}"
-    first = [f"{each.key} {each.there or 'not set'}, now {each.here or 'not set'}" for each in found.changed[:_FEW]]
-    more = [f"{len(found.changed) - _FEW} more (--all)"] if len(found.changed) > _FEW else []
+def _differences(process: "Process") -> str:
+    if process.fault:
+        return f"goes on with what it has read: {process.fault}"
+    first = [
+        f"{change.key} {change.there or 'not set'}, now {change.here or 'not set'}" for change in process.changed[:_FEW]
+    ]
+    more = [f"{len(process.changed) - _FEW} more (--all)"] if len(process.changed) > _FEW else []
     return f"read before the last change: {'; '.join([*first, *more])}"
 
 
-def _field(name: str, *value: Piece | str) -> Line:
-    return Line(f"{name:{_COLUMN}} ", *value, below=_BELOW)
+def _field(name: str, *value: Piece | str) -> ScreenLine:
+    return ScreenLine(f"{name:{_COLUMN}} ", *value, below=_BELOW)
 
 
-def _lists(views: dict[str, str], state: "DaemonState", *, spelt: bool) -> Iterator[Line]:
+def _lists(views: dict[str, str], state: "DaemonState", *, spelt: bool) -> Iterator[ScreenLine]:
     """Yield the lists in Temporal's web UI. Their addresses are longer than a terminal line, and are not typed."""
     every = views.pop("all", "")
     embedded = any(child.name == "server" for child in state.children)
     missing = "served by the bridge, which is off: [bridge].enabled" if embedded else "the web UI of your cluster"
     if spelt or not every:
-        yield Line(f"{'web ui':{_COLUMN}} ", every or missing)
-        yield from (Line(f"{'':{_COLUMN}} {name}: {link}") for name, link in views.items())
+        yield ScreenLine(f"{'web ui':{_COLUMN}} ", every or missing)
+        yield from (ScreenLine(f"{'':{_COLUMN}} {name}: {link}") for name, link in views.items())
         return
     named = [part for name, link in views.items() for part in (", ", Piece(name, link=link))]
     yield _field("web ui", Piece(state.ui_url or "", link=every), *named)
 
 
-def _bridge(url: str, *, spelt: bool) -> list[Line]:
+def _bridge(url: str, *, spelt: bool) -> list[ScreenLine]:
     if not url:
         return []
     if spelt:
@@ -116,24 +118,24 @@ def _bridge(url: str, *, spelt: bool) -> list[Line]:
     return [_field("dashboard", "service dashboard, served at ", url)]
 
 
-def _silence(seen: "DaemonStatus") -> Iterator[Line]:
+def _silence(seen: "DaemonStatus") -> Iterator[ScreenLine]:
     from bridge.machine.daemon_state import RESTART, silence
 
-    if told := silence(seen):
-        yield _field("frozen", Piece(told, Look.BAD), f" ({RESTART})")
+    if words := silence(seen):
+        yield _field("frozen", Piece(words, Tone.BAD), f" ({RESTART})")
 
 
-def _child(child: "ChildState") -> Line:
+def _child(child: "ChildState") -> ScreenLine:
     restarts = f"restarted {child.restarts} times" if child.restarts else ""
     if child.frozen_at:
         restarts += f", frozen at {child.frozen_at.astimezone():%Y-%m-%d %H:%M:%S}"
     again = f"at {child.again_at.astimezone():%H:%M:%S}" if child.again_at else ""
     parts = [f"process {child.pid}" if child.pid else "", restarts, child.note, again]
-    look = of_state(child.phase) if child.phase == "running" else Look.BAD
+    look = of_state(child.phase) if child.phase == "running" else Tone.BAD
     return _field(child.name, Piece(child.phase, look), *(f", {part}" for part in parts if part))
 
 
-def _taken(running: int, hosts: "Iterable[HostNow]") -> str:
+def _slots_in_use(running: int, hosts: "Iterable[HostNow]") -> str:
     working = [host for host in hosts if host.works]
     slots = sum(host.slots for host in working)
     if not working:
@@ -147,15 +149,15 @@ def _hosts(hosts: "tuple[HostNow, ...]") -> Iterator[str | Piece]:
     for number, host in enumerate(hosts[:_FEW]):
         yield f"{', ' if number else ''}{host.name} {min(host.running, host.slots)} of {host.slots}"
         if not host.works:
-            yield Piece(" (no worker)", Look.BAD)
+            yield Piece(" (no worker)", Tone.BAD)
     if len(hosts) > _FEW:
         yield f", {len(hosts) - _FEW} more (--all)"
 
 
 def _disk(disk: "Disk") -> Iterator[str]:
     parts = sorted(disk.parts, key=lambda part: -part.bytes)
-    told = ", ".join(f"{part.name} {_more(part.whole)}{format_size(part.bytes)}" for part in parts)
-    yield f"{_more(disk.whole)}{format_size(disk.bytes)}, {format_size(disk.free)} free{f': {told}' if told else ''}"
+    sizes = ", ".join(f"{part.name} {_more(part.whole)}{format_size(part.bytes)}" for part in parts)
+    yield f"{_more(disk.whole)}{format_size(disk.bytes)}, {format_size(disk.free)} free{f': {sizes}' if sizes else ''}"
 
 
 def _more(whole: bool) -> str:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.drawing.lines import Line, Look, Piece
+from cli.drawing.lines import Piece, ScreenLine, Tone
 from cli.drawing.output import hand_over, say
 from workflows.text.invisible import PREFIX
 
@@ -17,46 +17,46 @@ _BEGINNINGS = (
     "delta ",
 )
 _LOOKS = (
-    *(("diff ", Look.STRONG), ("+++", Look.STRONG), ("---", Look.STRONG)),
-    *(("@@", Look.GOES), ("+", Look.GOOD), ("-", Look.BAD)),
+    *(("diff ", Tone.STRONG), ("+++", Tone.STRONG), ("---", Tone.STRONG)),
+    *(("@@", Tone.GOES), ("+", Tone.GOOD), ("-", Tone.BAD)),
 )
 
 
-def print_names(found: "JobDiff") -> None:
+def print_names(diff: "JobDiff") -> None:
     """Print names to a program as raw bytes, and to a person as text."""
     if sys.stdout.isatty():
-        say(*(_shown(change.path) for change in found.files)) if found.files else None
+        say(*(_readable(change.path) for change in diff.files)) if diff.files else None
     else:
-        hand_over(change.path.encode("utf-8", "surrogateescape") + b"\n" for change in found.files)
+        hand_over(change.path.encode("utf-8", "surrogateescape") + b"\n" for change in diff.files)
 
 
-def _shown(name: str) -> str:
+def _readable(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def stat(found: "JobDiff") -> Iterator[str]:
-    files = [(each, _shown(each.path)) for each in found.files]
+def stat(diff: "JobDiff") -> Iterator[str]:
+    files = [(change, _readable(change.path)) for change in diff.files]
     width = max((len(name) for _, name in files), default=0)
-    for each, name in files:
-        yield f"{name.ljust(width)}  {'binary' if each.added is None else f'+{each.added} -{each.removed}'}"
-    added = sum(each.added or 0 for each, _ in files)
-    removed = sum(each.removed or 0 for each, _ in files)
+    for change, name in files:
+        yield f"{name.ljust(width)}  {'binary' if change.added is None else f'+{change.added} -{change.removed}'}"
+    added = sum(change.added or 0 for change, _ in files)
+    removed = sum(change.removed or 0 for change, _ in files)
     yield f"{len(files)} file(s), +{added} -{removed}"
 
 
-def lines(found: "JobDiff") -> Iterator[Line]:
+def lines(diff: "JobDiff") -> Iterator[ScreenLine]:
     """Yield the diff line by line."""
     rest = b""
-    for piece in found.pieces():
+    for piece in diff.pieces():
         *lines, rest = (rest + piece).split(b"\n")
         yield from map(_line, lines)
     if rest:
         yield _line(rest)
 
 
-def _line(raw: bytes) -> Line:
+def _line(raw: bytes) -> ScreenLine:
     """Colour a diff's line. Lines without a diff prefix are quoted."""
     text = raw.decode("utf-8", "backslashreplace")
     if text and not text.startswith(_BEGINNINGS):
-        return Line(f"{PREFIX}{text}")
-    return Line(Piece(text, next((look for start, look in _LOOKS if text.startswith(start)), Look.PLAIN)))
+        return ScreenLine(f"{PREFIX}{text}")
+    return ScreenLine(Piece(text, next((look for start, look in _LOOKS if text.startswith(start)), Tone.PLAIN)))

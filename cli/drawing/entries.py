@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.drawing.lines import FOLDED, Line, Look, Piece
+from cli.drawing.lines import FOLDED, Piece, ScreenLine, Tone
 from workflows.text.invisible import PREFIX, one_line, prefix_lines
 
 if TYPE_CHECKING:
@@ -12,14 +12,20 @@ if TYPE_CHECKING:
 RESULT_LINES = 10
 """Lines of a call's result that are shown; the raw output and `--json` have more."""
 
-_LOOKS = {"said": Look.STRONG, "tool": Look.GOES, "files": Look.GOOD, "usage": Look.QUIET, "note": Look.QUIET}
+_LOOKS = {
+    "said": Tone.STRONG,
+    "tool": Tone.GOES,
+    "files": Tone.GOOD,
+    "usage": Tone.QUIET,
+    "note": Tone.QUIET,
+}
 _WORDS = {"files": "changed", "usage": "tokens"}
 
 
 def lines_of(entry: "Entry") -> Iterator[str]:
     """Yield the lines of an entry."""
     word = "failed" if entry.failed and entry.kind in ("result", "note") else _WORDS.get(entry.kind, entry.kind.value)
-    head = Piece(f"{word}:", Look.BAD if entry.failed else _LOOKS.get(entry.kind, Look.PLAIN))
+    head = Piece(f"{word}:", Tone.BAD if entry.failed else _LOOKS.get(entry.kind, Tone.PLAIN))
     match entry.kind:
         case "tool":
             yield _line(head, f" {entry.tool} {entry.argument}".rstrip())
@@ -29,29 +35,29 @@ def lines_of(entry: "Entry") -> Iterator[str]:
             of = f" ({entry.text})" if entry.text else ""
             yield _line(head, f" {entry.usage.input_tokens} in, {entry.usage.output_tokens} out{of}")
         case "printed":
-            yield from map(_quoted, prefix_lines(entry.text))
+            yield from map(_quote, prefix_lines(entry.text))
         case "result":
             shown = prefix_lines(entry.text)
             more = len(shown) - RESULT_LINES
-            yield from _headed(head, shown if more <= 1 else shown[:RESULT_LINES])
+            yield from _with_head(head, shown if more <= 1 else shown[:RESULT_LINES])
             if more > 1:
-                yield Line(Piece(f"    {more} more lines", Look.QUIET))
+                yield ScreenLine(Piece(f"    {more} more lines", Tone.QUIET))
         case _:
-            yield from _headed(head, prefix_lines(entry.text))
+            yield from _with_head(head, prefix_lines(entry.text))
 
 
-def _headed(head: Piece, text: list[str]) -> Iterator[str]:
+def _with_head(head: Piece, text: list[str]) -> Iterator[str]:
     """Yield a text behind its word, or below it if it has several lines."""
     if len(text) == 1:
         yield _line(head, f" {text[0].removeprefix(PREFIX)}".rstrip())
     else:
-        yield Line(head)
-        yield from map(_quoted, text)
+        yield ScreenLine(head)
+        yield from map(_quote, text)
 
 
-def _line(head: Piece, text: str) -> Line:
-    return Line(head, one_line(text), below="  " + FOLDED)
+def _line(head: Piece, text: str) -> ScreenLine:
+    return ScreenLine(head, one_line(text), below="  " + FOLDED)
 
 
-def _quoted(line: str) -> Line:
-    return Line(line, below=PREFIX)
+def _quote(line: str) -> ScreenLine:
+    return ScreenLine(line, below=PREFIX)

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from types import FrameType
 
 from rich.console import Console
-from rich.live import Live as Drawing
+from rich.live import Live
 from rich.text import Text
 
-from cli.drawing.lines import Line, Look, Piece, prose
+from cli.drawing.lines import Piece, ScreenLine, Tone, prose
 from cli.drawing.output import say
-from cli.drawing.screens import Screen, drawn, on_one_line, screen_of
-from cli.drawing.viewport import Row, fitted
+from cli.drawing.screens import Screen, on_one_line, rows_of, screen_of
+from cli.drawing.viewport import ViewRow, fit
 from workflows.model.errors import ServiceError
 
 _LOOKS = 10
@@ -31,16 +31,16 @@ _MORE = "Too tall for this window: all of it is printed at the end, or at Ctrl-C
 
 
 @dataclass(frozen=True)
-class View:
+class LiveView:
     """A view: head lines that are always shown, then as many rows as fit."""
 
     head: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[ViewRow]
     whole: Sequence[str]
     """The lines to print at the end."""
 
 
-class Live(Drawing):
+class LiveScreen(Live):
     """A view on the alternate screen, which it enters with its first content.
 
     Rich's thread draws it, so no signal interrupts the writing of a line.
@@ -49,14 +49,14 @@ class Live(Drawing):
     def __init__(self) -> None:
         console = Console(force_terminal=True, color_system="standard", legacy_windows=False, _environ={})
         super().__init__(console=console, screen=True, refresh_per_second=_LOOKS)
-        self.view = View([], [], [])
+        self.view = LiveView([], [], [])
         self._drawn: tuple[Screen, list[str]] | None = None
         self._fault: OSError | None = None
         self._changes_screen = False
         self._arrived: list[int] = []
         """Signals to handle as soon as the screen does not change."""
 
-    def show(self, view: View) -> None:
+    def show(self, view: LiveView) -> None:
         """Show this view; raise if the terminal is gone."""
         self.view = view
         if self._fault:
@@ -67,7 +67,7 @@ class Live(Drawing):
     def refresh(self) -> None:
         """Draw the view if anything has changed."""
         screen = screen_of(sys.stdout) or Screen(80)
-        lines = framed(self.view, screen)
+        lines = frame(self.view, screen)
         if self._drawn != (screen, lines):
             self._drawn = screen, lines
             self.update(Text("\n", no_wrap=True, overflow="crop").join(map(Text.from_ansi, lines)))
@@ -91,12 +91,12 @@ class Live(Drawing):
         """Restore the terminal. Errors are ignored: it may be closed."""
         with self._in_one_piece():
             self._restore()
-        self._handle_arrived()
+        self._handle_signals()
 
     def _enter(self) -> None:
         with self._in_one_piece():
             self._begin()
-        self._handle_arrived()
+        self._handle_signals()
 
     def _begin(self) -> None:
         self._drawn = None
@@ -125,9 +125,9 @@ class Live(Drawing):
             self._drawn = None  # after a stop that no handler was told of, the shell's lines are on the screen
         elif number not in self._arrived:
             self._arrived.append(number)
-        self._handle_arrived()
+        self._handle_signals()
 
-    def _handle_arrived(self) -> None:
+    def _handle_signals(self) -> None:
         """Suspend the process at Ctrl-Z until `fg`, raise KeyboardInterrupt at Ctrl-C, else SystemExit."""
         entered = self.is_started
         while self._arrived and not self._changes_screen:
@@ -150,9 +150,9 @@ class Live(Drawing):
 
 
 @contextmanager
-def live() -> Iterator[Live]:
+def live() -> Iterator[LiveScreen]:
     """Open a live view. At its end or Ctrl-C, leave the alternate screen and print the whole view."""
-    shown = Live()
+    shown = LiveScreen()
     with _handled_by(shown):
         try:
             yield shown
@@ -165,30 +165,30 @@ def live() -> Iterator[Live]:
     shown.print_whole()
 
 
-def framed(view: View, screen: Screen) -> list[str]:
+def frame(view: LiveView, screen: Screen) -> list[str]:
     """Return exactly as many lines as the screen has, none wider than it."""
     room = screen.height - 1
-    head = [part for line in view.head for part in drawn(_folding(line), screen)]
+    head = [part for line in view.head for part in rows_of(_folding(line), screen)]
     short = len(head) + bool(head) + len(view.rows) > room
     if short:
         head = head[: max(1, room // 2)]
     body = _body(view.rows, screen, max(0, room - len(head) - bool(head)))
     lines = [*head, *([""] if head else []), *body][: max(0, room)]
-    help_ = on_one_line(Line(Piece(_MORE if short else _HELP, Look.QUIET)), screen)
+    help_ = on_one_line(ScreenLine(Piece(_MORE if short else _HELP, Tone.QUIET)), screen)
     return [*lines, *[""] * (room - len(lines)), help_]
 
 
-def _body(rows: Sequence[Row], screen: Screen, room: int) -> list[str]:
+def _body(rows: Sequence[ViewRow], screen: Screen, room: int) -> list[str]:
     """Draw every row whole if there is room; else one line for each row that is shown."""
-    whole = [part for row in rows for part in drawn(_folding(row.text), screen)] if len(rows) <= room else []
+    whole = [part for row in rows for part in rows_of(_folding(row.text), screen)] if len(rows) <= room else []
     if len(rows) <= len(whole) <= room:
         return whole
-    return [on_one_line(row.text, screen) for row in fitted(rows, room)]
+    return [on_one_line(row.text, screen) for row in fit(rows, room)]
 
 
-def _folding(line: str) -> Line:
+def _folding(line: str) -> ScreenLine:
     """Fold long lines of a live view: nobody copies from a screen that changes."""
-    return line if isinstance(line, Line) and line.below is not None else prose(line)
+    return line if isinstance(line, ScreenLine) and line.below is not None else prose(line)
 
 
 def _suspend() -> None:
@@ -201,7 +201,7 @@ def _suspend() -> None:
 
 
 @contextmanager
-def _handled_by(shown: Live) -> Iterator[None]:
+def _handled_by(shown: LiveScreen) -> Iterator[None]:
     """Let the view handle the signals that end, suspend or continue a command, except those that are ignored."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCONT)
     before = {number: handler for number in numbers if (handler := signal.getsignal(number)) is not signal.SIG_IGN}

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.text import Text
 from rich.theme import Theme
 
-from cli.drawing.lines import Line, Look, Piece
+from cli.drawing.lines import Piece, ScreenLine, Tone
 
 _WIDEST = 100
 _INDENT = "    "
@@ -29,40 +29,40 @@ def width() -> int:
     return max(40, min(shutil.get_terminal_size().columns, _WIDEST))
 
 
-def lines(text: str, wide: int) -> Iterator[Line]:
+def lines(text: str, wide: int) -> Iterator[ScreenLine]:
     """Yield the lines of a page. Of links to other pages only the words are shown."""
     console = Console(file=io.StringIO(), width=wide, theme=_BOLD)
-    page = _Page(_OTHER_PAGE.sub(r"\1", text), hyperlinks=False)
+    page = _ManualPage(_OTHER_PAGE.sub(r"\1", text), hyperlinks=False)
     for row in Segment.split_lines(console.render(page, console.options)):
-        pieces = [Piece(part.text, Look.STRONG if part.style and part.style.bold else Look.PLAIN) for part in row]
+        pieces = [Piece(part.text, Tone.STRONG if part.style and part.style.bold else Tone.PLAIN) for part in row]
         while pieces and not pieces[-1].text.strip():
             pieces.pop()
-        yield Line(*pieces[:-1], *(last._replace(text=last.text.rstrip()) for last in pieces[-1:]))
+        yield ScreenLine(*pieces[:-1], *(last._replace(text=last.text.rstrip()) for last in pieces[-1:]))
 
 
 class _Heading(Heading):
     LEVEL_ALIGN: ClassVar = dict.fromkeys(("h1", "h2", "h3"), "left")
 
 
-class _Code(CodeBlock):
+class _CodeLines(CodeBlock):
     """A block of lines to copy: unchanged, except that a remark behind a command is folded."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip().split("\n")
-        folded = (part for line in code for part in _folded(f"{_INDENT}{line}".rstrip(), options.max_width))
+        folded = (part for line in code for part in _fold(f"{_INDENT}{line}".rstrip(), options.max_width))
         yield Text("\n".join(folded), no_wrap=True, overflow="ignore")
 
 
-class _Page(Markdown):
+class _ManualPage(Markdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "heading_open": _Heading,
-        "fence": _Code,
-        "code_block": _Code,
+        "fence": _CodeLines,
+        "code_block": _CodeLines,
     }
 
 
-def _folded(line: str, wide: int) -> Iterator[str]:
+def _fold(line: str, wide: int) -> Iterator[str]:
     command, mark, remark = line.partition(_REMARK)
     room = wide - len(command + _REMARK)
     if not mark or len(line) <= wide or room < _NARROWEST:
@@ -70,4 +70,4 @@ def _folded(line: str, wide: int) -> Iterator[str]:
         return
     first, *more = wrap(remark, room, break_on_hyphens=False)
     yield f"{command}{_REMARK}{first}"
-    yield from (f"{' ' * len(command)}{_REMARK}{each}" for each in more)
+    yield from (f"{' ' * len(command)}{_REMARK}{part}" for part in more)

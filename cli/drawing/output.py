@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cli.drawing.lines import FOLDED, Line, Look, Piece
-from cli.drawing.screens import drawn, screen_of
+from cli.drawing.lines import FOLDED, Piece, ScreenLine, Tone
+from cli.drawing.screens import rows_of, screen_of
 from workflows.text.invisible import in_json, one_line, prefix_lines, visible
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def stand_below(what: Below) -> Iterator[None]:
         _below = before
 
 
-def typed(words: Sequence[str]) -> None:
+def remember_words(words: Sequence[str]) -> None:
     """Record the command's words, which decide by `--json` whether errors are printed as JSON (ruling K6)."""
     global _for_programs
     _for_programs = AS_JSON in words
@@ -67,13 +67,13 @@ def is_for_programs() -> bool:
 
 def say(*lines: str) -> None:
     """Print lines to standard output; without arguments an empty one."""
-    _put(sys.stdout, _shown(sys.stdout, lines or ("",)))
+    _put(sys.stdout, _text_for(sys.stdout, lines or ("",)))
 
 
 def tell(*lines: str) -> None:
     """Print lines to standard error; only the result goes to standard output."""
     with suppress(OSError), _above():  # standard error is closed
-        sys.stderr.write(_shown(sys.stderr, lines))
+        sys.stderr.write(_text_for(sys.stderr, lines))
         sys.stderr.flush()
 
 
@@ -110,18 +110,18 @@ def say_table(headings: "Sequence[str | Column]", rows: Iterable[Sequence[str]],
 
     Return the headings of columns that were left out.
     """
-    from cli.drawing.tables import columns_of, fitted, plain, without_room
+    from cli.drawing.tables import columns_of, fit, plain, without_room
 
-    table = [[named(first), *map(one_line, rest)] for first, *rest in rows]
+    table = [[quote_name(first), *map(one_line, rest)] for first, *rest in rows]
     if not table:
         say(empty)
         return set()
     columns, screen = columns_of(headings), screen_of(sys.stdout)
-    say(*(fitted(columns, table, screen.width) if screen else plain(columns, table)))
+    say(*(fit(columns, table, screen.width) if screen else plain(columns, table)))
     return {columns[at].heading for at in without_room(columns, table, screen.width if screen else None)}
 
 
-def named(name: str) -> str:
+def quote_name(name: str) -> str:
     """Quote a name at the start of a line if it has unusual characters."""
     return name if not name or _NAME.fullmatch(name) else f'"{one_line(name)}"'
 
@@ -198,7 +198,7 @@ def _show(text: str) -> None:
     _elsewhere(paged) if _elsewhere else pager.run([paged])
 
 
-def asked(question: str, default: str | None = None) -> str:
+def ask_text(question: str, default: str | None = None) -> str:
     """Ask a question and return the typed answer."""
     import typer
 
@@ -207,7 +207,7 @@ def asked(question: str, default: str | None = None) -> str:
         return str(typer.prompt(one_line(question), default=default, show_default=False, err=True)).strip()
 
 
-def confirmed(question: str, *, default: bool = False) -> bool:
+def ask_yes_or_no(question: str, *, default: bool = False) -> bool:
     """Ask for yes or no; Enter means the default."""
     import typer
 
@@ -237,23 +237,23 @@ def tell_error(error: "ServiceError") -> None:
     from workflows.model.errors import Commands
 
     hint = error.hint
-    each = hint.commands if isinstance(hint, Commands) and hint.commands else (hint,)
-    tell_fault(error.message, error.code, each)
+    commands = hint.commands if isinstance(hint, Commands) and hint.commands else (hint,)
+    tell_fault(error.message, error.code, commands)
 
 
 def tell_fault(message: str, code: str, commands: Sequence[str], usage: str = "") -> None:
     """Print an error in its only form: a sentence, the usage, the commands to type next. `code` is for programs."""
     message, commands = _without_secrets(message), [_without_secrets(command) for command in commands if command]
     if _for_programs:
-        told = {"error": message, "code": code, "hint": "\n".join(commands)}
-        tell(_json_for(sys.stderr, json.dumps(told, ensure_ascii=False)))
+        fault = {"error": message, "code": code, "hint": "\n".join(commands)}
+        tell(_json_for(sys.stderr, json.dumps(fault, ensure_ascii=False)))
         return
     first, *more = visible(message).split("\n")
-    tell(Line(Piece("error:", Look.STUCK), f" {first}", below="  " + FOLDED))
+    tell(ScreenLine(Piece("error:", Tone.STUCK), f" {first}", below="  " + FOLDED))
     tell(*(prefix_lines("\n".join(more)) if more else ()))
     tell(*([f"usage: {usage}"] if usage else ()))
-    heads = [Piece("try:", Look.STRONG), *[Piece("    ")] * len(commands)]
-    tell(*(Line(head, f" {command}") for head, command in zip(heads, commands, strict=False)))
+    heads = [Piece("try:", Tone.STRONG), *[Piece("    ")] * len(commands)]
+    tell(*(ScreenLine(head, f" {command}") for head, command in zip(heads, commands, strict=False)))
 
 
 def _without_secrets(text: str) -> str:
@@ -277,7 +277,7 @@ def _json_for(stream: "TextIO", document: str) -> str:
     try:
         shown.encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:
-        return _OTHERS.sub(lambda found: json.dumps(found[0])[1:-1], shown)
+        return _OTHERS.sub(lambda match: json.dumps(match[0])[1:-1], shown)
     return shown
 
 
@@ -309,7 +309,7 @@ def _put(stream: "TextIO", text: str) -> None:
             stream.flush()
 
 
-def _shown(stream: "TextIO", lines: Iterable[str]) -> str:
+def _text_for(stream: "TextIO", lines: Iterable[str]) -> str:
     return "".join(_rows(stream, lines))
 
 
@@ -317,4 +317,4 @@ def _rows(stream: "TextIO", lines: Iterable[str]) -> Iterator[str]:
     """Yield lines as plain text, or as they are drawn on a terminal."""
     screen = screen_of(stream)
     for line in lines:
-        yield from (f"{row}\n" for row in ((one_line(line),) if screen is None else drawn(line, screen)))
+        yield from (f"{row}\n" for row in ((one_line(line),) if screen is None else rows_of(line, screen)))

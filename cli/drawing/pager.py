@@ -27,8 +27,8 @@ def command(environment: Mapping[str, str] = os.environ) -> list[str]:
         words = shlex.split(environment.get("PAGER", _USUAL))
     except ValueError:
         return []
-    found = words and words[0] != "cat" and shutil.which(words[0], path=environment.get("PATH"))
-    return words if found else []
+    path = words and words[0] != "cat" and shutil.which(words[0], path=environment.get("PATH"))
+    return words if path else []
 
 
 def environment_of(environment: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -4,13 +4,13 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.drawing.lines import FOLDED, Line, Piece, of_state, state_line
-from cli.drawing.output import named
+from cli.drawing.lines import FOLDED, Piece, ScreenLine, of_state, state_line
+from cli.drawing.output import quote_name
 from cli.drawing.words import clock, one_line
 
 if TYPE_CHECKING:
     from bridge.operations.pipelines.runs import RunView, StageView
-    from cli.drawing.live import View
+    from cli.drawing.live import LiveView
 
 _RANKS = {"running": 0, "blocked": 1, "failed": 1, "pending": 2}
 """Priority of stages on a screen that is too short for all."""
@@ -28,34 +28,34 @@ def lines(run: "RunView") -> Iterator[str]:
     if run.belongs_to.what:
         yield f"belongs to {run.belongs_to}"
     for key, value in run.payload.items():
-        yield f"  {named(key)} = {one_line(value)}"
+        yield f"  {quote_name(key)} = {one_line(value)}"
     for stage in run.stages:
         yield stage_line(stage, "  ")
 
 
-def stage_line(stage: "StageView", indent: str = "") -> Line:
+def stage_line(stage: "StageView", indent: str = "") -> ScreenLine:
     """Return a stage's line: its state in colour, its decision and summary."""
     from workflows.policy.decisions import decision_label
 
     attempt = f" attempt {stage.attempt}" if stage.attempt > 1 else ""
     job = f" [{stage.job_id}]" if stage.job_id else ""
     decision = f" {word}" if (word := decision_label(stage.state, stage.decision)) else ""
-    said = f"{attempt}{decision}{job}  {one_line(stage.summary, 200)}".rstrip()
+    details = f"{attempt}{decision}{job}  {one_line(stage.summary, 200)}".rstrip()
     state = Piece(stage.state, of_state(stage.state))
-    return Line(f"{indent}{named(stage.id)} ", state, said, below=f"{indent}  {FOLDED}")
+    return ScreenLine(f"{indent}{quote_name(stage.id)} ", state, details, below=f"{indent}  {FOLDED}")
 
 
-def view(run: "RunView") -> "View":
-    from cli.drawing.live import View
-    from cli.drawing.viewport import Row
+def view(run: "RunView") -> "LiveView":
+    from cli.drawing.live import LiveView
+    from cli.drawing.viewport import ViewRow
 
     whole = list(lines(run))
     stages = [
-        Row(line, (_RANKS.get(stage.state, _OVER),), str(stage.state))
+        ViewRow(line, (_RANKS.get(stage.state, _OVER),), str(stage.state))
         for line, stage in zip(whole[len(whole) - len(run.stages) :], run.stages, strict=True)
     ]
     head = whole[: len(whole) - len(run.stages)]
-    return View([*head, f"  {goes_on(run)}"], stages, whole)
+    return LiveView([*head, f"  {goes_on(run)}"], stages, whole)
 
 
 def goes_on(run: "RunView") -> str:

@@ -34,10 +34,10 @@ def progress(what: str = "", *, timed: bool = True) -> Iterator[Step]:
         yield unheard
         return
     if not can_move(sys.stderr):
-        with _told_when_slow(what) as step:
+        with _tell_when_slow(what) as step:
             yield step
         return
-    line = _Line(sys.stderr, what, timed=timed)
+    line = _ProgressLine(sys.stderr, what, timed=timed)
     with stand_below(line):
         line.begin()
         try:
@@ -47,15 +47,15 @@ def progress(what: str = "", *, timed: bool = True) -> Iterator[Step]:
 
 
 @contextmanager
-def _told_when_slow(what: str) -> Iterator[Step]:
+def _tell_when_slow(what: str) -> Iterator[Step]:
     """Print a line of its own for each step that has lasted for ten seconds: nothing can be drawn there."""
-    steps, over, told = [what], threading.Event(), [""]
+    steps, over, printed = [what], threading.Event(), [""]
 
     def tell_slow() -> None:
         while not over.wait(SLOW_SECONDS):
-            if steps[-1] != told[-1]:
-                told.append(steps[-1])
-                tell(f"{told[-1]} …")
+            if steps[-1] != printed[-1]:
+                printed.append(steps[-1])
+                tell(f"{printed[-1]} …")
 
     threading.Thread(target=tell_slow, daemon=True, name="progress").start()
     try:
@@ -71,12 +71,12 @@ class LastHeard:
         self._step = step
         self.said = ""
 
-    def __call__(self, said: str) -> None:
-        self.said = said
-        self._step(said)
+    def __call__(self, text: str) -> None:
+        self.said = text
+        self._step(text)
 
 
-class _Line:
+class _ProgressLine:
     """A progress line, and the thread that animates it."""
 
     def __init__(self, stream: TextIO, text: str, *, timed: bool) -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from cli.drawing.lines import END, Line, Look, Piece, part, pieces_of
+from cli.drawing.lines import END, Piece, ScreenLine, Tone, part, pieces_of
 from workflows.text.invisible import PREFIX, one_line
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def screen_of(stream: "TextIO", environment: Mapping[str, str] = os.environ) -> 
         return None
     refused = bool(environment.get("NO_COLOR")) or environment.get("CLICOLOR") == "0"
     if not on_terminal:
-        return Screen(None) if _forced(environment) and not refused else None
+        return Screen(None) if _forces_colours(environment) and not refused else None
     terminal = environment.get("TERM", "")
     if terminal in _PLAIN:
         return None
@@ -54,31 +54,31 @@ def can_move(stream: "TextIO") -> bool:
 def _size(stream: "TextIO") -> tuple[int, int]:
     """Ask the terminal itself for its size: the environment may be that of another process."""
     try:
-        found = os.get_terminal_size(stream.fileno())
+        size = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
         return _USUAL
-    return found.columns or _USUAL[0], found.lines or _USUAL[1]
+    return size.columns or _USUAL[0], size.lines or _USUAL[1]
 
 
-def _forced(environment: Mapping[str, str]) -> bool:
+def _forces_colours(environment: Mapping[str, str]) -> bool:
     return any(environment.get(name, "") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
 
 
-def drawn(line: str, screen: Screen) -> Iterator[str]:
+def rows_of(line: str, screen: Screen) -> Iterator[str]:
     """Yield the screen lines of a line. Their only control characters are our own sequences (ruling N6)."""
     from cli.drawing.widths import folds, width
 
     pieces = tuple(piece._replace(text=one_line(piece.text)) for piece in pieces_of(line))
-    below = line.below if isinstance(line, Line) else PREFIX if line.startswith(PREFIX) else None
+    below = line.below if isinstance(line, ScreenLine) else PREFIX if line.startswith(PREFIX) else None
     whole = "".join(piece.text for piece in pieces)
     if below is None or screen.width is None or width(whole) <= screen.width:
-        yield _painted(pieces, screen)
+        yield _paint_all(pieces, screen)
         return
     if 2 * width(below) > screen.width:
         below = PREFIX
     for number, (begin, end) in enumerate(folds(whole, screen.width, width(below))):
         row = tuple(part(pieces, begin, end))
-        yield _painted((Piece(below, Look.QUIET), *row) if number else row, screen)
+        yield _paint_all((Piece(below, Tone.QUIET), *row) if number else row, screen)
 
 
 def on_one_line(line: str, screen: Screen) -> str:
@@ -90,10 +90,10 @@ def on_one_line(line: str, screen: Screen) -> str:
     if screen.width is not None and width(whole) > screen.width:
         kept = cut(whole, screen.width)
         pieces = (*part(pieces, 0, len(kept) - 1), Piece(kept[-1]))
-    return _painted(pieces, screen)
+    return _paint_all(pieces, screen)
 
 
-def _painted(pieces: tuple[Piece, ...], screen: Screen) -> str:
+def _paint_all(pieces: tuple[Piece, ...], screen: Screen) -> str:
     return "".join(_paint(piece, screen) for piece in pieces)
 
 

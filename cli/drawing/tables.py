@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from cli.drawing.lines import Line, Look, Piece
+from cli.drawing.lines import Piece, ScreenLine, Tone
 from cli.drawing.widths import cut, width
 
 GAP = "  "
@@ -29,7 +29,7 @@ class Column(NamedTuple):
     """Right-aligned numbers; only on a terminal."""
     link: Callable[[str], str] = lambda _: ""
     """Returns the link of a cell, by its text."""
-    look: Callable[[str], Look] = lambda _: Look.PLAIN
+    look: Callable[[str], Tone] = lambda _: Tone.PLAIN
     """Returns the look of a cell, by its text."""
 
 
@@ -62,10 +62,10 @@ def plain(columns: Sequence[Column], rows: Rows) -> Iterator[str]:
     cells = [
         [cut(cell, each.plain) if each.plain else cell for cell, each in zip(row, columns, strict=True)] for row in rows
     ]
-    return fitted([each._replace(right=False) for each in columns], cells, None)
+    return fit([each._replace(right=False) for each in columns], cells, None)
 
 
-def fitted(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[Line]:
+def fit(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[ScreenLine]:
     """Yield the lines of the columns that fit the width, with their looks."""
     out = without_room(columns, rows, room)
     natural = _natural(columns, rows)
@@ -73,7 +73,7 @@ def fitted(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[
     if room is not None:
         for least in (None, _NARROWEST):
             _shrink(widths, {at: _floor(columns[at], natural[at], least) for at in widths}, room)
-    heads = [Column(each.heading, right=each.right, look=lambda _: Look.STRONG) for each in columns]
+    heads = [Column(each.heading, right=each.right, look=lambda _: Tone.STRONG) for each in columns]
     for some, row in [(heads, [each.heading for each in columns]), *((columns, row) for row in rows)]:
         yield _line([_cell(some[at], row[at], size) for at, size in widths.items()])
 
@@ -105,8 +105,8 @@ def _cell(column: Column, text: str, size: int) -> list[Piece]:
     return [rest, cell] if column.right else [cell, rest]
 
 
-def _line(cells: Sequence[list[Piece]]) -> Line:
+def _line(cells: Sequence[list[Piece]]) -> ScreenLine:
     pieces = [piece for cell in cells for piece in (*cell, Piece(GAP))]
     while pieces and not pieces[-1].text.strip():
         pieces.pop()
-    return Line(*pieces)
+    return ScreenLine(*pieces)

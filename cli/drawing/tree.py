@@ -4,14 +4,14 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cli.drawing.lines import Line, headed, prose, state_line, tree_line
-from cli.drawing.output import named
+from cli.drawing.lines import ScreenLine, prose, state_line, tree_line, with_head
+from cli.drawing.output import quote_name
 from cli.drawing.words import clock, one_line
 
 if TYPE_CHECKING:
     from bridge.operations.jobs.jobs import Tree
-    from cli.drawing.live import View
-    from cli.drawing.viewport import Row
+    from cli.drawing.live import LiveView
+    from cli.drawing.viewport import ViewRow
     from workflows.model.rows import JobRecord
 
 NAMED = 3
@@ -24,9 +24,9 @@ _WAITS, _OVER = 3, 5
 def lines(tree: "Tree") -> Iterator[str]:
     """Yield the whole view, top down."""
     yield _title(tree)
-    yield from headed("  final summary:", tree.final_summary) if tree.final_summary else ()
-    yield from (*_why(tree), _times(tree), _spent(tree), *_what_next(tree), "")
-    yield from (line for line, _ in _drawn(tree))
+    yield from with_head("  final summary:", tree.final_summary) if tree.final_summary else ()
+    yield from (*_why(tree), _times(tree), _spend_line(tree), *_what_next(tree), "")
+    yield from (line for line, _ in _job_lines(tree))
 
 
 def _title(tree: "Tree") -> str:
@@ -51,7 +51,7 @@ def _why(tree: "Tree") -> Iterator[str]:
         yield prose(f"  because: {one_line(tree.task.why, 2 * WIDTH)}")
 
 
-def _spent(tree: "Tree") -> str:
+def _spend_line(tree: "Tree") -> str:
     from workflows.tree.details import spend
 
     return prose(f"  {spend(tree.bounds, tree.spent)}")
@@ -68,24 +68,26 @@ def _what_next(tree: "Tree") -> Iterator[str]:
     yield from (f"  waits: {why}; {what_next}" for why, what_next in waits.items())
 
 
-def view(tree: "Tree") -> "View":
+def view(tree: "Tree") -> "LiveView":
     """Build the view: title and spend are always shown, the rest as far as there is room."""
-    from cli.drawing.live import View
+    from cli.drawing.live import LiveView
 
-    return View([_title(tree), _spent(tree), *_why(tree), *_what_next(tree)], list(_rows(tree)), list(lines(tree)))
+    return LiveView(
+        [_title(tree), _spend_line(tree), *_why(tree), *_what_next(tree)], list(_rows(tree)), list(lines(tree))
+    )
 
 
-def _rows(tree: "Tree") -> "Iterator[Row]":
-    from cli.drawing.viewport import Row
+def _rows(tree: "Tree") -> "Iterator[ViewRow]":
+    from cli.drawing.viewport import ViewRow
 
     places: dict[str, int] = {}
-    for place, (line, job) in enumerate(_drawn(tree)):
+    for place, (line, job) in enumerate(_job_lines(tree)):
         places[job.job_id] = place
         above = places.get(job.parent_job_id) if job.parent_job_id else None
-        yield Row(line, _rank(job), str(job.state), above)
+        yield ViewRow(line, _rank(job), str(job.state), above)
 
 
-def _drawn(tree: "Tree") -> "Iterator[tuple[Line, JobRecord]]":
+def _job_lines(tree: "Tree") -> "Iterator[tuple[ScreenLine, JobRecord]]":
     """Yield a line per job, below the one that delegated or continued it, in order of dispatch."""
     from workflows.policy.decisions import state_label
     from workflows.tree.details import draw
@@ -110,8 +112,8 @@ def _job(job: "JobRecord", label: str, host: str) -> str:
         f"{label}{decision}",
         *(["batch blocked"] if job.has_blocked_batch else []),
         *([f"attempt {job.attempt}"] if job.attempt > 1 else []),
-        *([f"on {named(host)}"] if host else []),
-        *_lasted(job),
+        *([f"on {quote_name(host)}"] if host else []),
+        *_durations(job),
     ]
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f" [{job.usage.total:,} tokens, {cost}]" if job.usage.total else ""
@@ -119,7 +121,7 @@ def _job(job: "JobRecord", label: str, host: str) -> str:
     return f"{head}{spent}  {one_line(job.summary or job.reason, WIDTH)}".rstrip()
 
 
-def _lasted(job: "JobRecord") -> Iterator[str]:
+def _durations(job: "JobRecord") -> Iterator[str]:
     """Yield how long a job ran, and how long it waited for its start, from a second on."""
     from workflows.text.durations import format_duration
 

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cli.drawing.lines import Line, Look, Piece
+from cli.drawing.lines import Piece, ScreenLine, Tone
 
 _STEM = re.compile("[ │├└─]*")
 _BELOW = str.maketrans("├└─", "│  ")
 
 
 @dataclass(frozen=True)
-class Row:
+class ViewRow:
     """A line of a view."""
 
     text: str
@@ -24,17 +24,17 @@ class Row:
     """The index of its parent row, which is shown with it if there is room."""
 
 
-def fitted(rows: Sequence[Row], height: int) -> list[Row]:
+def fit(rows: Sequence[ViewRow], height: int) -> list[ViewRow]:
     """Return the rows that fit, in order, with a line for each gap."""
     if len(rows) <= height:
         return list(rows)
-    shown = _Shown(len(rows), height)
-    for place in sorted(range(len(rows)), key=lambda each: (rows[each].rank, each)):
+    shown = _Window(len(rows), height)
+    for place in sorted(range(len(rows)), key=lambda at: (rows[at].rank, at)):
         _ = shown.add(_with_those_above(rows, place)) or shown.add([place])
-    return list(_told(rows, shown.places))[:height]
+    return list(_with_gaps(rows, shown.places))[:height]
 
 
-class _Shown:
+class _Window:
     """The visible rows, and the lines they take together with one for each gap."""
 
     def __init__(self, count: int, height: int) -> None:
@@ -44,31 +44,31 @@ class _Shown:
 
     def add(self, wanted: Iterable[int]) -> bool:
         """Show all of these rows, if they fit together; return whether they do."""
-        new = [each for each in dict.fromkeys(wanted) if each not in self.places]
+        new = [place for place in dict.fromkeys(wanted) if place not in self.places]
         needed = 0
-        for each in new:
-            needed += self._hidden(each - 1) + self._hidden(each + 1)
-            self.places.add(each)
+        for place in new:
+            needed += self._is_hidden(place - 1) + self._is_hidden(place + 1)
+            self.places.add(place)
         if needed > self._room:
             self.places.difference_update(new)
             return False
         self._room -= needed
         return True
 
-    def _hidden(self, place: int) -> bool:
+    def _is_hidden(self, place: int) -> bool:
         """Return whether the row at this place exists and is hidden, so that it needs a line for its gap."""
         return 0 <= place < self._count and place not in self.places
 
 
-def _with_those_above(rows: Sequence[Row], place: int) -> list[int]:
-    found = [place]
-    while (above := rows[found[-1]].above) is not None:
-        found.append(above)
-    return found
+def _with_those_above(rows: Sequence[ViewRow], place: int) -> list[int]:
+    places = [place]
+    while (above := rows[places[-1]].above) is not None:
+        places.append(above)
+    return places
 
 
-def _told(rows: Sequence[Row], shown: set[int]) -> Iterable[Row]:
-    hidden: list[Row] = []
+def _with_gaps(rows: Sequence[ViewRow], shown: set[int]) -> Iterable[ViewRow]:
+    hidden: list[ViewRow] = []
     for place, row in enumerate(rows):
         if place not in shown:
             hidden.append(row)
@@ -81,9 +81,9 @@ def _told(rows: Sequence[Row], shown: set[int]) -> Iterable[Row]:
         yield _gap(hidden)
 
 
-def _gap(hidden: Sequence[Row]) -> Row:
-    found = _STEM.match(hidden[0].text)
-    stem = found[0].translate(_BELOW) if found else ""
+def _gap(hidden: Sequence[ViewRow]) -> ViewRow:
+    match = _STEM.match(hidden[0].text)
+    stem = match[0].translate(_BELOW) if match else ""
     words = Counter(row.word for row in hidden if row.word)
-    said = ", ".join(f"{count} {word}" for word, count in words.items())
-    return Row(Line(stem, Piece(f"… {len(hidden)} more{f': {said}' if said else ''}", Look.QUIET)))
+    counts = ", ".join(f"{count} {word}" for word, count in words.items())
+    return ViewRow(ScreenLine(stem, Piece(f"… {len(hidden)} more{f': {counts}' if counts else ''}", Tone.QUIET)))

@@ -43,7 +43,7 @@ def cut(text: str, columns: int) -> str:
     return text if width(text) <= columns else text[: fitting(text, columns - 1)].rstrip() + CUT
 
 
-def padded(text: str, columns: int) -> str:
+def pad(text: str, columns: int) -> str:
     """Pad a text with blanks to the width."""
     return text + " " * (columns - width(text))
 

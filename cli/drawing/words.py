@@ -9,7 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from bridge.operations.jobs.claimed_changes import claims, entry, in_sum
-from cli.drawing.lines import FOLDED, Line, Look, Piece, headed, in_fields, of_state, path, prose
+from cli.drawing.lines import FOLDED, Piece, ScreenLine, Tone, in_fields, of_state, path, prose, with_head
 from cli.drawing.widths import cut
 from workflows.text.invisible import prefix_lines
 from workflows.text.sizes import format_size
@@ -67,9 +67,9 @@ def readable(fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, object]]:
             yield name, clock(value) if name.endswith("_at") and isinstance(value, float) else value
 
 
-def state(word: str, why: str = "") -> Line:
+def state(word: str, why: str = "") -> ScreenLine:
     """Return a state in its colour, with the reason."""
-    return Line(Piece(word, of_state(word)), f": {why}" if why else "", below=FOLDED)
+    return ScreenLine(Piece(word, of_state(word)), f": {why}" if why else "", below=FOLDED)
 
 
 def one_line(text: str, width: int = 60) -> str:
@@ -82,17 +82,19 @@ def actor() -> str:
     return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
-def signed() -> str:
+def signature() -> str:
     """Return the actor with the channel, for records that name an actor in words only."""
     from workflows.model import orders
 
     return orders.signature(actor(), "cli")
 
 
-def event_in_words(event: "EventRecord") -> Line:
+def event_in_words(event: "EventRecord") -> ScreenLine:
     """Return an event on one line."""
-    when, said = Piece(clock(event.at), Look.QUIET), one_line(event.message, 400)
-    return Line(when, f"  {event.job_id}  ", Piece(event.kind, Look.STRONG), f": {said}", below=f"    {FOLDED}")
+    when, message = Piece(clock(event.at), Tone.QUIET), one_line(event.message, 400)
+    return ScreenLine(
+        when, f"  {event.job_id}  ", Piece(event.kind, Tone.STRONG), f": {message}", below=f"    {FOLDED}"
+    )
 
 
 def review_in_words(review: "ReviewView") -> list[str]:
@@ -171,15 +173,18 @@ def in_words(detail: "JobDetail", program: str, page: str = "") -> list[str]:
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, {cost}" if job.usage.total else ""
     fields: list[tuple[str, object]] = [
-        ("job", Line(Piece(job.job_id, link=page))),
+        ("job", ScreenLine(Piece(job.job_id, link=page))),
         ("state", state(detail.state_label or job.state, job.reason)),
         ("agent is", _live(detail.live) if detail.live else ""),
         ("decision", state(decision_label(job.state, job.decision))),
         ("summary", job.summary),
         ("agent", f"{job.agent} ({program}), {job.action} on {job.repo}"),
-        ("belongs to", Line(Piece(str(detail.belongs_to), link=detail.belongs_to.address))),
+        ("belongs to", ScreenLine(Piece(str(detail.belongs_to), link=detail.belongs_to.address))),
         ("model", " ".join(word for word in (job.model, job.effort) if word)),
-        ("task", Line(f"{task.task_id} ", *state(task_words(task), task.title).pieces, below=FOLDED) if task else ""),
+        (
+            "task",
+            ScreenLine(f"{task.task_id} ", *state(task_words(task), task.title).pieces, below=FOLDED) if task else "",
+        ),
         ("because", waits.reason if waits else ""),
         ("parent", job.parent_job_id),
         ("attempt", job.attempt if job.attempt > 1 else ""),
@@ -191,8 +196,8 @@ def in_words(detail: "JobDetail", program: str, page: str = "") -> list[str]:
         ("started", clock(job.started_at) if job.started_at else ""),
         ("ended", clock(job.ended_at) if job.ended_at else ""),
         ("box", (detail.diagnostics or {}).get("box", "")),
-        ("worktree", Line(path(detail.worktree)) if detail.worktree and not job.ended_at else ""),
-        ("next", Line(job.next or (stuck.next if stuck else ""))),
+        ("worktree", ScreenLine(path(detail.worktree)) if detail.worktree and not job.ended_at else ""),
+        ("next", ScreenLine(job.next or (stuck.next if stuck else ""))),
     ]
     return [*in_fields(fields), *_result(detail.payload or {}), *_diagnostics(job.job_id, detail.diagnostics or {})]
 
@@ -214,9 +219,13 @@ def _result(payload: dict[str, Any]) -> list[str]:
     for heading in ("findings", "changes_made", "tests_run", "needs"):
         entries = [entry(each) for each in result.get(heading) or ()]
         if heading == "changes_made" and seen:
-            lines += ["", "changes made, as claimed and as seen:", *observed(entries, seen)]
+            lines += ["", "changes made, as claimed and as seen:", *claim_lines(entries, seen)]
         elif entries:
-            lines += ["", heading.replace("_", " ") + ":", *(line for each in entries for line in headed("  -", each))]
+            lines += [
+                "",
+                heading.replace("_", " ") + ":",
+                *(line for each in entries for line in with_head("  -", each)),
+            ]
     return lines
 
 
@@ -250,7 +259,7 @@ def _diagnostics(job_id: str, diagnostics: dict[str, Any]) -> list[str]:
 SHOWN = 50
 
 
-def observed(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
+def claim_lines(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
     """Yield each claim, then unclaimed changes, then the summary."""
     for claim in claims(changes, seen):
         yield prose(f"  {'✔' if claim.is_observed else '?'} {claim.text}")

@@ -12,6 +12,6 @@ ALIASES = {
 }
 
 
-def expanded(words: Sequence[str]) -> list[str]:
+def expand(words: Sequence[str]) -> list[str]:
     """Replace an alias at the beginning by its command."""
     return [*ALIASES.get(words[0], words[0]).split(" "), *words[1:]] if words else []

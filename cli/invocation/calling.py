@@ -39,19 +39,19 @@ def agent() -> "Agent | None":
     from activities.runs.ancestry import UntoldError, agent_of
     from activities.runs.os_processes import this_process
 
-    why, found = "", None
+    why, caller = "", None
     try:
-        found = agent_of(_typed_by.pid if _typed_by else this_process())
+        caller = agent_of(_typed_by.pid if _typed_by else this_process())
     except UntoldError as error:
         why = str(error)
     if _typed_by is not None and not _typed_by.lives:
         why = "the calling process has exited, so it can't be checked that a person ran this; nothing was done"
         _refuse_unknown(why, "type it again, in a process that waits until it is done")
-    if not why and found is None and _typed_by is None and _is_apart():
+    if not why and caller is None and _typed_by is None and _is_apart():
         why = "the daemon runs where this process cannot see it"
     if why:
         _refuse_unknown(f"{why}, so it can't be checked that a person ran this", _IN_SIGHT)
-    return found
+    return caller
 
 
 def _refuse_unknown(why: str, instead: str) -> "NoReturn":
@@ -81,18 +81,18 @@ def for_people(command: str) -> None:
 
 def refuse_agents(what: str, instead: str) -> None:
     """Raise if an agent calls, or if the caller is unknown. An agent's call is recorded as an event of its tree."""
-    if (found := agent()) is not None:
+    if (caller := agent()) is not None:
         from bridge.operations import people
         from bridge.operations.service import Service
 
-        people.refuse(found, what, instead, Service.locate())
+        people.refuse(caller, what, instead, Service.locate())
 
 
-def own_job(said: str) -> str:
+def own_job(job_id: str) -> str:
     """Return the job a command speaks for. An agent may only name its own."""
-    found = agent()
-    if found is None or found.job_id in (None, said):
-        return said
+    caller = agent()
+    if caller is None or caller.job_id in (None, job_id):
+        return job_id
     from workflows.model.errors import RefusedError
 
-    raise RefusedError(f"this is {found}, and it speaks for no other job than its own", f"--job {found.job_id}")
+    raise RefusedError(f"this is {caller}, and it speaks for no other job than its own", f"--job {caller.job_id}")

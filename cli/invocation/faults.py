@@ -34,18 +34,18 @@ _OF_THE_SYSTEM = {
 def answer(fault: BaseException) -> int:
     """Print the error, and return the exit code."""
     if isinstance(fault, KeyboardInterrupt):
-        return interrupted()
+        return tell_interrupted()
     if isinstance(fault, BrokenPipeError):
         return 0  # the reader has closed the pipe and wants no more
-    known = fault if isinstance(fault, ServiceError) else _known(fault)
+    known = fault if isinstance(fault, ServiceError) else _service_error(fault)
     if known is not None:
         tell_error(known)
         return known.exit_code
-    tell_fault(f"{BUG}: {_in_words(fault)}; {_kept(fault)}", "fault", ["service doctor"])
+    tell_fault(f"{BUG}: {_in_words(fault)}; {_keep_traceback(fault)}", "fault", ["service doctor"])
     return 1
 
 
-def interrupted(*commands: str) -> int:
+def tell_interrupted(*commands: str) -> int:
     """Print the commands that return to the running work; without any, print nothing."""
     if commands:
         tell_fault("interrupted", "interrupted", commands)
@@ -59,7 +59,7 @@ def left_alone(*commands: str) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, Abort):
         if is_for_programs():
-            interrupted(*commands)
+            tell_interrupted(*commands)
         else:
             tell("", "It goes on without you. To come back:", *(f"  {each}" for each in commands))
         raise SystemExit(INTERRUPTED) from None
@@ -77,7 +77,7 @@ def if_interrupted(says: str, *commands: str) -> Iterator[None]:
         raise SystemExit(INTERRUPTED) from None
 
 
-def misused(misuse: "TyperException", message: str, commands: Sequence[str]) -> int:
+def tell_misuse(misuse: "TyperException", message: str, commands: Sequence[str]) -> int:
     """Print a usage error of Typer in the form of all errors, or the help if nothing was typed.
 
     `message` replaces Typer's own, unless it is empty.
@@ -85,7 +85,7 @@ def misused(misuse: "TyperException", message: str, commands: Sequence[str]) -> 
     message = message or _wrong_number(misuse) or misuse.format_message()
     context = getattr(misuse, "ctx", None)
     if type(misuse).__name__ == "NoArgsIsHelpError":
-        tell(*map(help_texts.line, help_texts.uncoloured(message).rstrip("\n").split("\n")))
+        tell(*map(help_texts.line, help_texts.without_colours(message).rstrip("\n").split("\n")))
     else:
         usage = help_texts.usage_of(context) if context else ""
         tell_fault(message, "usage", commands, usage)
@@ -128,7 +128,7 @@ def _is_open(number: int) -> bool:
     return True
 
 
-def _known(fault: BaseException) -> ServiceError | None:
+def _service_error(fault: BaseException) -> ServiceError | None:
     """Convert a known error of the machine or the store to a ServiceError, which prints no traceback; None for any
     other.
     """
@@ -146,19 +146,19 @@ def _known(fault: BaseException) -> ServiceError | None:
 def _in_words(fault: BaseException) -> str:
     from activities.redaction.redact import redact_text
 
-    said = redact_text(str(fault)).split("\n")[0][:400]
-    return f"{type(fault).__name__}: {said}" if said else type(fault).__name__
+    message = redact_text(str(fault)).split("\n")[0][:400]
+    return f"{type(fault).__name__}: {message}" if message else type(fault).__name__
 
 
-def _kept(fault: BaseException) -> str:
+def _keep_traceback(fault: BaseException) -> str:
     """Write the traceback to a log, and return a phrase that names the log's place."""
     import time
     import traceback
 
     from activities.redaction.redact import redact_text
 
-    told = redact_text("".join(traceback.format_exception(fault)))
-    entry = f"{time.strftime('%Y-%m-%d %H:%M:%S%z')}\n{told}\n"
+    trace = redact_text("".join(traceback.format_exception(fault)))
+    entry = f"{time.strftime('%Y-%m-%d %H:%M:%S%z')}\n{trace}\n"
     for place in (_in_home, _elsewhere):
         try:
             return f"the details are in {place(entry)}"

@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cli.drawing.lines import END, Line, Look, Piece
+from cli.drawing.lines import END, Piece, ScreenLine, Tone
 from cli.invocation.examples import EXAMPLES
-from cli.invocation.parameters import Kind, kinds
+from cli.invocation.parameters import ValueKind, kinds
 
 _NEEDED = r"\{([^{}]*)\}"
 _TWICE = r"\[(\[[^\[\]]*\])\]"
 """Brackets and dots that some releases of Typer put around a placeholder that has its own."""
 _HEADING = "(?m)^(Usage:|[A-Z][a-z ]+:$)"
-_STRONG = f"\x1b[{Look.STRONG.value}m"
+_STRONG = f"\x1b[{Tone.STRONG.value}m"
 _TYPE = r" <[^<>]*>(\.\.\.)?$"
 """The type behind an argument's placeholder, which some releases of Typer print."""
 _VALUES = {int: "N", float: "N", Path: "PATH"}
@@ -40,16 +40,16 @@ def dress(command: Any, path: str) -> None:
     command.context_class = _context_of(command.context_class)
     command.short_help = command.short_help or _sentence(command.help or "")
     known = kinds(command.callback)
-    for each in command.params:
-        if each.metavar is None and not getattr(each, "is_flag", False):
-            each.metavar = _placeholder(each, known[each.name])
+    for parameter in command.params:
+        if parameter.metavar is None and not getattr(parameter, "is_flag", False):
+            parameter.metavar = _placeholder(parameter, known[parameter.name])
     below = getattr(command, "commands", {})
     if below and path in VERB_PANELS:
         command.format_commands = partial(_write_verbs, below, VERB_PANELS[path])
     if path in EXAMPLES:
         command.format_epilog = partial(_write_example, EXAMPLES[path])
-    for name, each in below.items():
-        dress(each, f"{path} {name}".strip())
+    for name, child in below.items():
+        dress(child, f"{path} {name}".strip())
 
 
 def write_panels(formatter: Any, panels: Mapping[str, Sequence[tuple[str, str]]]) -> None:
@@ -75,23 +75,23 @@ def _write_example(example: str, context: Any, formatter: Any) -> None:
         formatter.write_text(example)
 
 
-def line(text: str) -> Line:
+def line(text: str) -> ScreenLine:
     """Convert a line of a help text for `tell`."""
-    found = re.match(_HEADING, text)
-    return Line(Piece(found[0], Look.STRONG), text[found.end() :]) if found else Line(text)
+    match = re.match(_HEADING, text)
+    return ScreenLine(Piece(match[0], Tone.STRONG), text[match.end() :]) if match else ScreenLine(text)
 
 
-def uncoloured(text: str) -> str:
+def without_colours(text: str) -> str:
     """Remove the colours of a help text."""
     return text.replace(_STRONG, "").replace(END, "")
 
 
 def usage_of(context: Any) -> str:
     """Return the command's usage on one line."""
-    return " ".join(uncoloured(context.get_usage()).split()).removeprefix("Usage: ")
+    return " ".join(without_colours(context.get_usage()).split()).removeprefix("Usage: ")
 
 
-def _placeholder(parameter: Any, kind: Kind) -> str:
+def _placeholder(parameter: Any, kind: ValueKind) -> str:
     """Return an argument's name, or the kind of an option's value."""
     if parameter.param_type_name == "argument":
         return f"{parameter.name.upper()}{'...' if parameter.nargs != 1 else ''}"
@@ -122,6 +122,6 @@ def _context_of(usual: Any) -> Any:
             screen, text = screen_of(sys.stdout), str(super().getvalue())
             if screen is None or not screen.colours:
                 return text
-            return re.sub(_HEADING, lambda found: f"{_STRONG}{found[0]}{END}", text)
+            return re.sub(_HEADING, lambda match: f"{_STRONG}{match[0]}{END}", text)
 
     return type("HelpContext", (usual,), {"formatter_class": Formatter})

@@ -9,7 +9,7 @@ from typer.models import ParameterInfo
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueKind:
     """The type of a parameter's value, and the range of a number."""
 
     type: type
@@ -27,15 +27,15 @@ class Kind:
         return f"{number} is not {f'{self.most} or less' if self.least is None else f'{self.least} or more'}"
 
 
-def kinds(function: Callable[..., Any] | None) -> dict[str, Kind]:
+def kinds(function: Callable[..., Any] | None) -> dict[str, ValueKind]:
     """Return the kind of each parameter of a command's function."""
     hints = get_type_hints(function, include_extras=True) if function else {}
     return {name: _kind(*get_args(hint)) for name, hint in hints.items() if get_origin(hint) is Annotated}
 
 
-def _kind(hint: Any, *extras: Any) -> Kind:
+def _kind(hint: Any, *extras: Any) -> ValueKind:
     info = next((extra for extra in extras if isinstance(extra, ParameterInfo)), ParameterInfo())
-    return Kind(_value_type(hint), info.min, info.max)
+    return ValueKind(_value_type(hint), info.min, info.max)
 
 
 def _value_type(hint: Any) -> type:

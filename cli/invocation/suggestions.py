@@ -49,8 +49,11 @@ def near_commands(words: Sequence[str], group: int, known: Iterable[str]) -> lis
             return [_suggestion(path, words[count:])]
     scored = [(*_similar(plain, group, path.split()), path) for path in dict.fromkeys(known)]
     least = max(_CLOSE, max(score for score, _, _ in scored) - _AS_GOOD)
-    best = sorted((each for each in scored if each[0] >= least), key=lambda each: (-each[0], "job " not in each[2]))
-    wholes = [each for each in best if not any(other.startswith(f"{each[2]} ") for _, _, other in best)]
+    best = sorted(
+        (candidate for candidate in scored if candidate[0] >= least),
+        key=lambda candidate: (-candidate[0], "job " not in candidate[2]),
+    )
+    wholes = [candidate for candidate in best if not any(other.startswith(f"{candidate[2]} ") for _, _, other in best)]
     return [_suggestion(path, words[count:]) for _, count, path in wholes[:_MOST]]
 
 
@@ -77,7 +80,7 @@ def _ratio(typed: str, word: str) -> float:
     return SequenceMatcher(None, typed, word).ratio()
 
 
-def corrected(words: Sequence[str], wrong: str, right: str) -> str:
+def correct(words: Sequence[str], wrong: str, right: str) -> str:
     """Return the typed command with a word replaced, as itself or as an option's value; "" if that is not possible."""
     as_value = [word.partition("=") for word in words]
     replaced = [

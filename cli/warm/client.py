@@ -29,21 +29,21 @@ _SAID_IN_JSON = f'{{"error": "{_WHY}", "code": "cut_off", "hint": "service job l
 
 def hand_over(words: Sequence[str]) -> int | None:
     """Return the command's exit code; None if it was not accepted and nothing was begun."""
-    if MARK in os.environ or own_process.needed(words[1:]):
+    if MARK in os.environ or own_process.is_needed(words[1:]):
         return None
-    found = _connected()
-    if found is None:
+    connection = _connect()
+    if connection is None:
         return None
-    line, key = found
+    line, key = connection
     with line:
         try:
-            pid = _taken(line, words, key)
+            pid = _send_order(line, words, key)
         finally:
             os.close(key)
         return None if pid is None else _Followed(line, pid, as_json="--json" in words).to_its_end()
 
 
-def _connected() -> tuple[socket.socket, int] | None:
+def _connect() -> tuple[socket.socket, int] | None:
     """Return the connection to this home's warm process, if that is ours and has room, and the opened key."""
     home = os.path.expanduser(os.environ.get("SERVICE_HOME") or "~/.service")
     line, key = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), None
@@ -55,7 +55,7 @@ def _connected() -> tuple[socket.socket, int] | None:
             line.connect(f"/proc/self/fd/{folder}/{SOCKET}")  # a socket's path is limited to 107 bytes
         finally:
             os.close(folder)
-        if peer(line)[1] == os.getuid():
+        if peer_of(line)[1] == os.getuid():
             return line, key
     except (OSError, ValueError):
         pass
@@ -65,14 +65,14 @@ def _connected() -> tuple[socket.socket, int] | None:
     return None
 
 
-def peer(line: socket.socket) -> tuple[int, int]:
+def peer_of(line: socket.socket) -> tuple[int, int]:
     """Return the pid and the uid at the other end, as the kernel knows them."""
-    said = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    pid, user, _ = struct.unpack("iii", said)
+    credentials = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    pid, user, _ = struct.unpack("iii", credentials)
     return pid, user
 
 
-def _taken(line: socket.socket, words: Sequence[str], key: int) -> int | None:
+def _send_order(line: socket.socket, words: Sequence[str], key: int) -> int | None:
     """Send the order, and return the pid that will run it after `GO`."""
     order = _order(words)
     if order is None:
@@ -93,9 +93,9 @@ def _taken(line: socket.socket, words: Sequence[str], key: int) -> int | None:
 
 def _order(words: Sequence[str]) -> bytes | None:
     """Build the order. None if something cannot be handed over: closed streams, or streams that are not UTF-8."""
-    found = (sys.stdin, sys.stdout, sys.stderr)
-    streams = [stream for stream in found if isinstance(stream, io.TextIOWrapper)]
-    if len(streams) != len(found) or any(stream.encoding.lower() != "utf-8" for stream in streams):
+    standard = (sys.stdin, sys.stdout, sys.stderr)
+    streams = [stream for stream in standard if isinstance(stream, io.TextIOWrapper)]
+    if len(streams) != len(standard) or any(stream.encoding.lower() != "utf-8" for stream in streams):
         return None
     umask = os.umask(0o077)
     os.umask(umask)
@@ -106,18 +106,18 @@ def _order(words: Sequence[str]) -> bytes | None:
         streams=[(stream.errors or "strict", stream.line_buffering, stream.write_through) for stream in streams],
         umask=umask,
         ignored=[number for number in (*_TO_ALL, *_TO_ONE) if signal.getsignal(number) is signal.SIG_IGN],
-    ).encoded()
+    ).encode()
 
 
 def _word(line: socket.socket) -> str:
     """Read one line; empty if the other side has closed."""
-    said = b""
-    while not said.endswith(b"\n"):
+    text = b""
+    while not text.endswith(b"\n"):
         more = line.recv(64)
         if not more:
             return ""
-        said += more
-    return said.decode("ascii").strip()
+        text += more
+    return text.decode("ascii").strip()
 
 
 class _Followed:
@@ -144,14 +144,14 @@ class _Followed:
                 signal.signal(number, usual)
             return None
         try:
-            said, files, _, _ = socket.recv_fds(self._line, 64, 1)
+            answer, files, _, _ = socket.recv_fds(self._line, 64, 1)
         except OSError:
-            said, files = b"", []
-        if not said:
+            answer, files = b"", []
+        if not answer:
             return self._cut_off()
         if files:
             self._show(files[0])
-        return int(said)
+        return int(answer)
 
     def _show(self, file: int) -> None:
         """Page a file, with the default signal handlers restored for the pager."""

@@ -25,8 +25,7 @@ from activities.settings.load import load_settings
 from cli.drawing import output
 from cli.invocation import calling
 from cli.main import run_to_code
-from cli.warm.client import GO, READY
-from cli.warm.client import peer as other_end
+from cli.warm.client import GO, READY, peer_of
 from cli.warm.order import (
     FILES,
     MARK,
@@ -50,7 +49,7 @@ _RESET = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.S
 
 
 @dataclass(frozen=True)
-class Server:
+class WarmServer:
     """The forking process, as it was started."""
 
     pid: int
@@ -60,19 +59,19 @@ class Server:
     """The open key file, which callers show."""
 
 
-def carry_out(line: socket.socket, server: Server) -> NoReturn:
+def carry_out(line: socket.socket, server: WarmServer) -> NoReturn:
     """Run the command of one connection. Never returns: this process is the command's."""
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         line.settimeout(PATIENCE)
-        peer = _admitted(line)
+        peer = _admit(line)
         line.sendall(b"%d\n" % os.getpid())
         output.pages_elsewhere(_keep)
         order, files = _read(line, server.key)
         if MARK.encode() in order.environment:
             raise RefusedError("it carries the mark of a run")
         if order.stamp != server.stamp or read_at_start(order.environment) != server.begun_with:
-            _outdated(server)
+            _restart_if_outdated(server)
             os._exit(0)
         if not peer.lives:
             os._exit(0)
@@ -84,14 +83,14 @@ def carry_out(line: socket.socket, server: Server) -> NoReturn:
     except KeyboardInterrupt:
         _leave(line, 130)
     except RefusedError as refused:
-        output.tell(f"process {other_end(line)[0]} was refused: {refused.message}")
+        output.tell(f"process {peer_of(line)[0]} was refused: {refused.message}")
         os._exit(0)
     except Exception:
         os._exit(0)  # nothing was begun, and the client runs the command itself
     _leave(line, run_to_code())
 
 
-def _admitted(line: socket.socket) -> Peer:
+def _admit(line: socket.socket) -> Peer:
     """Refuse agents before reading anything of theirs: a descriptor in this process would count as a person's."""
     peer = Peer.of(line)
     calling.handed_over_by(peer)
@@ -122,16 +121,16 @@ def _read(line: socket.socket, key: int) -> tuple[Order, list[int]]:
     if len(files) != FILES or not shows(files[-1], key):
         raise RefusedError("it did not prove that it may read the home")
     os.close(files.pop())
-    size, said = struct.unpack("Q", head)[0], b""
-    while len(said) < size:
-        more = line.recv(min(65536, size - len(said)))
+    size, data = struct.unpack("Q", head)[0], b""
+    while len(data) < size:
+        more = line.recv(min(65536, size - len(data)))
         if not more:
             raise ValueError("the request was cut off")
-        said += more
-    return Order.decoded(said), files
+        data += more
+    return Order.decode(data), files
 
 
-def _outdated(server: Server) -> None:
+def _restart_if_outdated(server: WarmServer) -> None:
     """Signal the forking process to restart if the installation has changed since its imports."""
     if stamp() != server.stamp and os.getppid() == server.pid:
         os.kill(server.pid, signal.SIGHUP)

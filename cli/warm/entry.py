@@ -20,19 +20,19 @@ _OWN = "pipx install delegation-service  (or: uv tool install delegation-service
 
 def run() -> None:
     """Run the typed command, and exit with its code."""
-    if found := _taken():
-        _tell(*found, "name_taken")
+    if fault := _name_conflict():
+        _tell(*fault, "name_taken")
         sys.exit(1)
     try:
-        from cli.warm.start import run as run_command
+        from cli.warm import start
 
-        run_command()
+        start.run()
     except ImportError as error:
         _tell(f"the service is not completely installed: {str(error)!a}", f"install it again: {_OWN}", "not_whole")
         sys.exit(1)
 
 
-def _taken() -> tuple[str, str] | None:
+def _name_conflict() -> tuple[str, str] | None:
     """Return the error and the remedy if another package shadows one of ours."""
     for name, file in _OURS.items():
         spec = PathFinder.find_spec(name)

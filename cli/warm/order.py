@@ -50,7 +50,7 @@ class Order:
         self.ignored = list(ignored)
         """Signals that were ignored where it was typed, as `nohup` does."""
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         """Encode the order; NUL separates its parts, since none can contain one."""
         streams = " ".join(f"{errors}:{line:d}:{through:d}" for errors, line, through in self.streams)
         head = [self.stamp, streams, str(self.umask), " ".join(map(str, self.ignored))]
@@ -58,9 +58,9 @@ class Order:
         return b"\0".join([*parts, *(name + b"=" + value for name, value in self.environment.items())])
 
     @classmethod
-    def decoded(cls, said: bytes) -> "Order":
+    def decode(cls, data: bytes) -> "Order":
         """Decode the result of `encoded`."""
-        parts = said.split(b"\0")
+        parts = data.split(b"\0")
         stamp, streams, umask, ignored, count = map(os.fsdecode, parts[:5])
         words, variables = parts[5 : 5 + int(count)], parts[5 + int(count) :]
         return cls(
@@ -73,8 +73,8 @@ class Order:
         )
 
 
-def _stream(said: str) -> Stream:
-    errors, line, through = said.split(":")
+def _stream(text: str) -> Stream:
+    errors, line, through = text.split(":")
     return errors, line == "1", through == "1"
 
 
@@ -94,8 +94,8 @@ def _sum(folder: str) -> tuple[int, int, int]:
             if entry.name == "__pycache__":
                 continue
             seen = entry.stat()
-            found = _sum(entry.path) if entry.is_dir() else (1, seen.st_size, seen.st_mtime_ns)
-            count, size, changed = count + found[0], size + found[1], changed + found[2]
+            part = _sum(entry.path) if entry.is_dir() else (1, seen.st_size, seen.st_mtime_ns)
+            count, size, changed = count + part[0], size + part[1], changed + part[2]
     return count, size, changed
 
 

@@ -5,7 +5,7 @@ programs in the caller's whole environment.
 import os
 from collections.abc import Sequence
 
-from cli.invocation.aliases import expanded
+from cli.invocation.aliases import expand
 
 _NOUNS = {"dashboard", "demo", "doctor", "init", "runtime"}
 _COMMANDS = {("daemon", "start"), ("daemon", "stop"), ("daemon", "run"), ("bridge", "serve")}
@@ -19,9 +19,9 @@ _DESCRIPTORS = ("/dev/fd/", "/proc/")
 """Paths that differ between processes, such as `<(command)` of a shell."""
 
 
-def needed(words: Sequence[str]) -> bool:
+def is_needed(words: Sequence[str]) -> bool:
     """Return whether this command must not be handed over; `words` follow `service`."""
-    words = expanded(words)
+    words = expand(words)
     named = [word for word in words if not word.startswith("-")]
     if not named:
         return False

@@ -5,7 +5,7 @@ import select
 import socket
 from dataclasses import dataclass
 
-from cli.warm.client import peer
+from cli.warm.client import peer_of
 
 SO_PEERPIDFD = 77
 """A pidfd of the peer, immune to reuse of its pid; from Linux 6.5 on."""
@@ -23,7 +23,7 @@ class Peer:
     @classmethod
     def of(cls, line: socket.socket) -> "Peer":
         """Return the process that connected. Older kernels need a look-up by pid, at once."""
-        pid, user = peer(line)
+        pid, user = peer_of(line)
         try:
             return cls(pid, user, line.getsockopt(socket.SOL_SOCKET, SO_PEERPIDFD))
         except OSError:

@@ -14,7 +14,7 @@ from activities.settings.home import Home
 from bridge import operations
 from cli import asking, drawing, invocation
 from cli.main import NOUNS, command_of
-from cli.warm.command import Server, carry_out
+from cli.warm.command import WarmServer, carry_out
 from cli.warm.listening import listen
 from cli.warm.order import read_at_start, stamp
 
@@ -36,16 +36,16 @@ def serve(home: Home) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are reaped by the kernel
     signal.signal(signal.SIGHUP, _begin_anew)
     listener, key = listen(home)
-    this = Server(os.getpid(), installed, read_at_start(os.environb), key)
+    this = WarmServer(os.getpid(), installed, read_at_start(os.environb), key)
     while True:
         line, _ = listener.accept()
         with line:
-            if _forked():
+            if _fork():
                 listener.close()
                 carry_out(line, this)
 
 
-def _forked() -> bool:
+def _fork() -> bool:
     """Return True in the child. If the fork fails, the client sees its connection close and runs the command itself."""
     try:
         return os.fork() == 0

@@ -13,9 +13,9 @@ def run() -> None:
         code = _handed_over()
         if code is not None:
             os._exit(code)
-        from cli.main import run as run_here
+        from cli import main
 
-        run_here()
+        main.run()
     except KeyboardInterrupt:
         os._exit(130)
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
 
-from cli.drawing.lines import END, Look
+from cli.drawing.lines import END, Tone
 
 SECONDS = 120
-OURS = re.compile(rf"\x1b\[(?:{'|'.join(filter(None, Look))})m([^\x1b]*){re.escape(END)}")
+OURS = re.compile(rf"\x1b\[(?:{'|'.join(filter(None, Tone))})m([^\x1b]*){re.escape(END)}")
 """A piece in one of our colours, with no other sequence in between."""
 PROGRESS = re.compile(r"\r\x1b\[J(?:([⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] [^\x1b\r\n]*)\r)?")
 LINK = re.compile(r"\x1b]8;;(?:https?|file)://[\w.~:/?#@!$&'()*+,;=%\[\]-]+\x1b\\([^\x1b]*)\x1b]8;;\x1b\\", re.ASCII)

@@ -11,7 +11,7 @@ import pytest
 from activities.settings.home import Home
 from bridge.operations.service import Service
 from cli.asking import questions
-from cli.asking.questions import Said, ask
+from cli.asking.questions import TypedAnswer, ask
 from tests.bridge import seeds
 from tests.cli import slow
 from tests.cli.seat import CTRL_C, seated
@@ -44,13 +44,13 @@ def typing(monkeypatch: pytest.MonkeyPatch) -> Typing:
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
-        (["9", "0", "", "retyr", "1", "with care"], Said("retry", "with care")),
-        (["abort", ""], Said("abort", "")),
-        (["4", "soon", "", "0s", "90000 days", "2 days"], Said("extend", "2d")),
+        (["9", "0", "", "retyr", "1", "with care"], TypedAnswer("retry", "with care")),
+        (["abort", ""], TypedAnswer("abort", "")),
+        (["4", "soon", "", "0s", "90000 days", "2 days"], TypedAnswer("extend", "2d")),
     ],
 )
 def test_what_is_none_of_the_verbs_or_no_time_is_asked_again(
-    typing: Typing, capsys: pytest.CaptureFixture[str], answers: list[str], said: Said
+    typing: Typing, capsys: pytest.CaptureFixture[str], answers: list[str], said: TypedAnswer
 ) -> None:
     asked = typing(answers)
     assert ask(seeds.round_(kind="failure", questions=(), verbs=VERBS)) == said

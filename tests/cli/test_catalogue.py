@@ -10,7 +10,7 @@ import pytest
 from cli import commands, manual
 from cli.invocation.examples import EXAMPLES
 from cli.invocation.permitted import DESTROYS, READS, SERVED, WRITES, effect
-from cli.main import NOUNS, command_of, leaves, main, walked
+from cli.main import NOUNS, command_of, leaves, main, walk
 
 pytestmark = pytest.mark.ruling("K6", "N5")
 TYPED = {path: leaf for noun in NOUNS for path, leaf in leaves(command_of(noun), noun) if not leaf.hidden}
@@ -72,7 +72,7 @@ def test_each_example_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
     for path, example in EXAMPLES.items():
         assert len(example) <= 76
         program, *words = shlex.split(example)
-        command, named = walked(words)
+        command, named = walk(words)
         assert (program, " ".join(named)) == ("service", path)
         command.make_context(path, words[len(named) :], help_option_names=["--help", "-h"])
         assert main([*named, "--help"]) == 0

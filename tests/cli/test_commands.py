@@ -353,10 +353,10 @@ def test_a_tree_that_is_being_ended_says_so_and_what_finishes_it(
 
 
 def test_an_answer_is_carried_as_one_value_and_storable_whatever_the_terminal_lets_through() -> None:
-    from cli.asking.questions import Said
+    from cli.asking.questions import TypedAnswer
     from cli.drawing.words import actor
 
-    order = Said("answer", "color: r\udced\r\nsize: 4", partial=True).order("job-0123456789ab", 2, "d1")
+    order = TypedAnswer("answer", "color: r\udced\r\nsize: 4", partial=True).order("job-0123456789ab", 2, "d1")
     assert (order.actor, order.channel, order.job_id) == (actor(), "cli", "job-0123456789ab")
     assert (order.verb, order.text) == ("answer", "color: r\ufffd\nsize: 4")
     assert (order.round, order.digest, order.partial, order.other) == (2, "d1", True, False)
@@ -371,7 +371,7 @@ def test_questions_that_nobody_can_answer_any_more_are_not_asked(
     typed = iter(["1", ""])
     monkeypatch.setattr(questions, "asked", lambda *_: next(typed))
     said = questions.ask(seeds.round_(verbs=("abort", "extend")))
-    assert said == questions.Said("abort")
+    assert said == questions.TypedAnswer("abort")
     assert "1) abort" in capsys.readouterr().err
 
 

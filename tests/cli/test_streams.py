@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from cli.drawing.output import typed
+from cli.drawing.output import remember_words
 from cli.invocation.faults import BUG, INTERRUPTED, answer
 from cli.main import run_to_code
 from tests.waiting import PATIENCE, wait_for
@@ -112,7 +112,7 @@ def wchan(pid: int) -> bytes:
 class TestFaults:
     def fail(self, monkeypatch: pytest.MonkeyPatch, fault: Callable[[], Exception], *more: str) -> int:
         def broken() -> int:
-            typed(["job", "list", *more])
+            remember_words(["job", "list", *more])
             raise fault()
 
         monkeypatch.setattr("cli.main.main", broken)
@@ -152,7 +152,7 @@ class TestFaults:
         assert f"the details are in {tmp_path}/service-fault-" in capsys.readouterr().err
 
     def test_a_machine_that_refuses_is_no_fault_of_ours(self, capsys: pytest.CaptureFixture[str]) -> None:
-        typed([])
+        remember_words([])
         assert answer(OSError(28, "No space left on device", "/full/x")) == 1
         said = capsys.readouterr().err
         assert said.startswith("error: this machine refused it: No space left on device: /full/x\n")

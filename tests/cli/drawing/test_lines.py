@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.drawing.lines import OF_MARKS, Look, of_state, tree_line
+from cli.drawing.lines import OF_MARKS, Tone, of_state, tree_line
 from tests.rows import ROOT, job
 from workflows.contract.models import Decision
 from workflows.github.texts.comments import STATES
@@ -29,11 +29,11 @@ def test_a_shape_and_its_state_have_one_colour(mark: str, state: str) -> None:
 
 @pytest.mark.parametrize("state", sorted({*JobState, *TaskState, *RunState, *StageState, *Decision}))
 def test_every_state_has_a_look(state: str) -> None:
-    assert of_state(state) is not Look.PLAIN
+    assert of_state(state) is not Tone.PLAIN
 
 
 def test_colours_are_those_of_the_theme_and_can_be_read_on_light_and_dark() -> None:
-    numbers = {number for look in Look for number in look.value.split(";") if number}
+    numbers = {number for look in Tone for number in look.value.split(";") if number}
     assert numbers <= {"1", "2", "31", "32", "35", "36"}, "no yellow, no bright colour, no background"
 
 
@@ -51,4 +51,4 @@ def test_a_line_of_a_tree_has_the_look_of_its_state(state: JobState) -> None:
 
 
 def test_a_line_that_is_no_job_is_left_as_it_is() -> None:
-    assert tree_line("nothing is here").pieces == (("nothing is here", Look.PLAIN, ""),)
+    assert tree_line("nothing is here").pieces == (("nothing is here", Tone.PLAIN, ""),)

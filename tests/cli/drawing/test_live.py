@@ -16,9 +16,9 @@ from sqlalchemy import text
 
 from activities.settings.home import Home
 from bridge.operations.service import Service
-from cli.drawing.live import View, framed, live
+from cli.drawing.live import LiveView, frame, live
 from cli.drawing.screens import Screen
-from cli.drawing.viewport import Row
+from cli.drawing.viewport import ViewRow
 from tests.bridge.seeds import ROOT
 from tests.cli import slow, trees
 from tests.cli.emulator import Emulator
@@ -207,7 +207,7 @@ def signalled(number: int, at: int) -> tuple[str, bool]:
         try:
             sys.settrace(traced)
             with live() as shown:
-                shown.show(View(["the title"], [], ["the title"]))
+                shown.show(LiveView(["the title"], [], ["the title"]))
         finally:
             sys.settrace(tracing)
     return written.getvalue(), steps < at
@@ -278,8 +278,8 @@ def test_who_waits_for_a_tree_is_asked_and_the_line_of_progress_makes_room(servi
 
 
 def test_long_lines_are_whole_where_there_is_room_and_cut_where_there_is_none() -> None:
-    rows = [Row(f"{number} {'word ' * 10}") for number in range(5)]
-    roomy = framed(View(["title"], rows, []), Screen(30, 24, colours=False))
+    rows = [ViewRow(f"{number} {'word ' * 10}") for number in range(5)]
+    roomy = frame(LiveView(["title"], rows, []), Screen(30, 24, colours=False))
     assert [line.rstrip() for line in roomy[:5]] == [
         "title",
         "",
@@ -287,8 +287,8 @@ def test_long_lines_are_whole_where_there_is_room_and_cut_where_there_is_none() 
         "  | word word word word word",
         "1 word word word word word",
     ]
-    narrow = framed(View(["title"], rows, []), Screen(30, 9, colours=False))
+    narrow = frame(LiveView(["title"], rows, []), Screen(30, 9, colours=False))
     assert [line[:2] for line in narrow[2:7]] == ["0 ", "1 ", "2 ", "3 ", "4 "]
     assert len(narrow) == 9
     for lines in range(1, 9):
-        assert len(framed(View(["title"], rows, []), Screen(30, lines))) == lines
+        assert len(frame(LiveView(["title"], rows, []), Screen(30, lines))) == lines

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cli
-from cli.drawing.output import tell_error, typed
+from cli.drawing.output import remember_words, tell_error
 from tests.secrets.redaction_table import TOKENS
 from workflows.model.errors import Commands, RefusedError
 
@@ -51,7 +51,7 @@ def writes(tree: ast.AST) -> Iterator[str]:
 def test_no_other_module_writes(path: Path) -> None:
     name = str(path.relative_to(HERE))
     found = set(writes(ast.parse(path.read_text()))) - ALONE.get(name, set()) if path != WAY_OUT else set()
-    assert not found, "use say, tell, say_json, asked or hand_over of cli.drawing.output"
+    assert not found, "use say, tell, say_json, ask_text or hand_over of cli.drawing.output"
 
 
 def test_the_look_finds_what_it_looks_for() -> None:
@@ -60,7 +60,7 @@ def test_the_look_finds_what_it_looks_for() -> None:
 
 
 def test_a_hint_of_several_commands_has_a_line_for_each_and_none_for_others(capsys: pytest.CaptureFixture[str]) -> None:
-    typed([])
+    remember_words([])
     tell_error(RefusedError("no\nerror: FORGED", Commands("service job list", "service resume x\n     service kill")))
     tell_error(RefusedError("no", "service job list\n     service job retry FORGED"))
     assert capsys.readouterr().err.splitlines() == [
@@ -79,7 +79,7 @@ def test_an_error_is_told_without_the_secrets_of_what_was_typed(
     capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     secret = TOKENS["GitHub personal"]
-    typed(words)
+    remember_words(words)
     tell_error(RefusedError(f"`{secret}` is not one of the choices", f"service resume x answer 'q: {secret}' --other"))
     told = capsys.readouterr().err
     assert secret not in told

@@ -11,7 +11,7 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.operations.service import Service
-from cli.drawing.output import say, tell, typed
+from cli.drawing.output import remember_words, say, tell
 from cli.drawing.progress import progress
 from cli.main import main
 from tests.bridge import seeds
@@ -111,7 +111,7 @@ def test_what_is_printed_meanwhile_stands_above_it(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("cli.drawing.progress._BEGIN", 0.0)
     monkeypatch.setattr("cli.drawing.progress._TICK", 0.001)
     monkeypatch.setenv("TERM", "xterm")
-    typed([])
+    remember_words([])
     with progress("working \x1b[2J") as step:
         for number in range(200):
             step(f"number {number}")

@@ -9,13 +9,13 @@ import termios
 
 import pytest
 
-from cli.drawing.lines import FOLDED, Line, Look, Piece
-from cli.drawing.screens import Screen, drawn, on_one_line, screen_of
+from cli.drawing.lines import FOLDED, Piece, ScreenLine, Tone
+from cli.drawing.screens import Screen, on_one_line, rows_of, screen_of
 from tests.evil import EVIL, raw
 
 pytestmark = pytest.mark.ruling("N6")
 
-RED = Line(Piece("failed", Look.BAD), ": the check says no", below="  " + FOLDED)
+RED = ScreenLine(Piece("failed", Tone.BAD), ": the check says no", below="  " + FOLDED)
 
 
 class Terminal(io.StringIO):
@@ -38,7 +38,7 @@ def test_a_terminal_has_colours_unless_somebody_wants_none(environment: dict[str
     screen = screen_of(Terminal(), {"TERM": "xterm", **environment})
     assert screen is not None
     assert screen.colours == colours
-    assert ("\x1b[31m" in "".join(drawn(RED, screen))) == colours
+    assert ("\x1b[31m" in "".join(rows_of(RED, screen))) == colours
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(40, 20), (80, 24), (200, 50), (0, 0), (5, 3)])
@@ -68,7 +68,7 @@ def test_colours_can_be_asked_for_in_a_pipe_where_nothing_is_folded(name: str) -
     assert screen_of(io.StringIO(), {name: "0"}) is None
     screen = screen_of(io.StringIO(), {name: "1"})
     assert screen == Screen(None)
-    assert list(drawn(Line(Piece("x" * 500, Look.GOOD), below=""), screen)) == [f"\x1b[32m{'x' * 500}\x1b[0m"]
+    assert list(rows_of(ScreenLine(Piece("x" * 500, Tone.GOOD), below=""), screen)) == [f"\x1b[32m{'x' * 500}\x1b[0m"]
 
 
 def test_a_line_is_its_text() -> None:
@@ -77,13 +77,13 @@ def test_a_line_is_its_text() -> None:
 
 
 def test_what_does_not_fit_stands_below_behind_a_sign() -> None:
-    assert list(drawn(RED, Screen(20, colours=False))) == ["failed: the check", "  | says no"]
-    assert list(drawn(Line("service resume job-1 answer"), Screen(20))) == ["service resume job-1 answer"]
+    assert list(rows_of(RED, Screen(20, colours=False))) == ["failed: the check", "  | says no"]
+    assert list(rows_of(ScreenLine("service resume job-1 answer"), Screen(20))) == ["service resume job-1 answer"]
 
 
 def test_a_word_that_fits_on_no_line_is_divided_where_it_stands() -> None:
-    line = Line("store  sqlite:////srv/home/store.db is here", below="  " + FOLDED)
-    assert list(drawn(line, Screen(22, colours=False))) == [
+    line = ScreenLine("store  sqlite:////srv/home/store.db is here", below="  " + FOLDED)
+    assert list(rows_of(line, Screen(22, colours=False))) == [
         "store  sqlite:////srv/",
         "  | home/store.db is",
         "  | here",
@@ -91,23 +91,23 @@ def test_a_word_that_fits_on_no_line_is_divided_where_it_stands() -> None:
 
 
 def test_nothing_is_set_in_further_than_half_the_width() -> None:
-    line = Line("a word and another one and more", below=" " * 20 + FOLDED)
-    assert list(drawn(line, Screen(24, colours=False))) == ["a word and another one", "  | and more"]
+    line = ScreenLine("a word and another one and more", below=" " * 20 + FOLDED)
+    assert list(rows_of(line, Screen(24, colours=False))) == ["a word and another one", "  | and more"]
 
 
 def test_quoted_lines_stay_quoted() -> None:
     said = "  | " + "x" * 14 + " error: FORGED"
-    assert list(drawn(said, Screen(20, colours=False))) == ["  | " + "x" * 14, "  | error: FORGED"]
+    assert list(rows_of(said, Screen(20, colours=False))) == ["  | " + "x" * 14, "  | error: FORGED"]
 
 
 def test_a_line_of_a_view_is_cut() -> None:
     assert on_one_line(RED, Screen(12)) == "\x1b[31mfailed\x1b[0m: the…"
-    assert on_one_line(Line("日本語日本語"), Screen(9)) == "日本語日…"
+    assert on_one_line(ScreenLine("日本語日本語"), Screen(9)) == "日本語日…"
 
 
 def test_nothing_of_the_text_is_a_sequence() -> None:
     for screen in (Screen(40, links=True), Screen(None)):
-        rows = list(drawn(Line(Piece(EVIL, Look.BAD, EVIL), EVIL, below="| "), screen))
+        rows = list(rows_of(ScreenLine(Piece(EVIL, Tone.BAD, EVIL), EVIL, below="| "), screen))
         left = [row.replace("\x1b[31m", "").replace("\x1b[2m", "").replace("\x1b[0m", "") for row in rows]
         assert not raw("\n".join(left))
 
@@ -124,5 +124,5 @@ def test_nothing_of_the_text_is_a_sequence() -> None:
     ],
 )
 def test_only_an_address_is_a_link(address: str, is_link: bool) -> None:
-    (row,) = drawn(Line(Piece("here", Look.PLAIN, address)), Screen(80, links=True))
+    (row,) = rows_of(ScreenLine(Piece("here", Tone.PLAIN, address)), Screen(80, links=True))
     assert row == (f"\x1b]8;;{address}\x1b\\here\x1b]8;;\x1b\\" if is_link else "here")

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from cli.drawing.lines import Look, of_state
-from cli.drawing.screens import Screen, drawn
-from cli.drawing.tables import Column, columns_of, fitted, plain
+from cli.drawing.lines import Tone, of_state
+from cli.drawing.screens import Screen, rows_of
+from cli.drawing.tables import Column, columns_of, fit, plain
 from cli.drawing.widths import width
 from cli.job import HEADINGS
 
@@ -21,7 +21,7 @@ ROW = (
 
 def shown(columns: Sequence[str | Column], rows: Sequence[Sequence[str]], room: int) -> list[str]:
     screen = Screen(room, colours=False)
-    return [row for line in fitted(columns_of(columns), rows, room) for row in drawn(line, screen)]
+    return [row for line in fit(columns_of(columns), rows, room) for row in rows_of(line, screen)]
 
 
 def test_the_list_of_jobs_has_six_columns_at_eighty() -> None:
@@ -99,7 +99,7 @@ def test_a_column_that_may_not_yield_is_never_cut() -> None:
 
 def test_a_cell_leads_where_its_column_says_and_blanks_lead_nowhere() -> None:
     column = Column("JOB", link=lambda job: f"http://x/{job}")
-    head, row = fitted([column, Column("N", right=True)], [("job-1", "7")], 80)
+    head, row = fit([column, Column("N", right=True)], [("job-1", "7")], 80)
     assert [(piece.text, piece.link) for piece in row.pieces if piece.link] == [("job-1", "http://x/job-1")]
     assert not any(piece.link for piece in head.pieces)
 
@@ -113,6 +113,6 @@ def test_numbers_stand_under_one_another() -> None:
 
 
 def test_a_state_has_its_colour_though_it_is_cut() -> None:
-    (_, row) = fitted([Column("STATE", least=6, look=of_state), Column("T")], [("succeeded", "x" * 33)], 41)
-    assert row.pieces[0].look is Look.GOOD
+    (_, row) = fit([Column("STATE", least=6, look=of_state), Column("T")], [("succeeded", "x" * 33)], 41)
+    assert row.pieces[0].look is Tone.GOOD
     assert row.pieces[0].text == "succe…"

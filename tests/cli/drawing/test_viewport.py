@@ -1,25 +1,25 @@
 """Choice of the lines of a long view on a short screen."""
 
-from cli.drawing.viewport import Row, fitted
+from cli.drawing.viewport import ViewRow, fit
 
 
-def rows(*ranks: int, above: int | None = 0) -> list[Row]:
+def rows(*ranks: int, above: int | None = 0) -> list[ViewRow]:
     words = {0: "running", 1: "failed", 9: "succeeded"}
-    return [Row(f"├─ {place}", (rank,), words[rank], above if place else None) for place, rank in enumerate(ranks)]
+    return [ViewRow(f"├─ {place}", (rank,), words[rank], above if place else None) for place, rank in enumerate(ranks)]
 
 
-def shown(found: list[Row]) -> list[str]:
+def shown(found: list[ViewRow]) -> list[str]:
     return [row.text.removeprefix("├─ ") for row in found]
 
 
 def test_all_that_fits_is_shown() -> None:
     many = rows(9, 0, 9)
-    assert fitted(many, 3) == many
+    assert fit(many, 3) == many
 
 
 def test_what_runs_or_failed_comes_first_and_gaps_are_counted() -> None:
     many = rows(9, *[9] * 40, 0, *[9] * 10, 1, *[9] * 30)
-    assert shown(fitted(many, 6)) == [
+    assert shown(fit(many, 6)) == [
         "0",
         "│  … 40 more: 40 succeeded",
         "41",
@@ -31,7 +31,7 @@ def test_what_runs_or_failed_comes_first_and_gaps_are_counted() -> None:
 
 def test_room_that_is_left_goes_to_the_others() -> None:
     many = rows(9, *[9] * 20, 0)
-    assert shown(fitted(many, 6)) == ["0", "1", "2", "3", "│  … 17 more: 17 succeeded", "21"]
+    assert shown(fit(many, 6)) == ["0", "1", "2", "3", "│  … 17 more: 17 succeeded", "21"]
 
 
 def test_never_more_lines_than_there_is_room_for() -> None:
@@ -40,11 +40,11 @@ def test_never_more_lines_than_there_is_room_for() -> None:
     chance = random.Random(1)
     for _ in range(300):
         many = [
-            Row(f"{place}", (chance.choice([0, 1, 9]),), "x", chance.randrange(place) if place else None)
+            ViewRow(f"{place}", (chance.choice([0, 1, 9]),), "x", chance.randrange(place) if place else None)
             for place in range(chance.randrange(1, 60))
         ]
         height = chance.randrange(30)
-        found = fitted(many, height)
+        found = fit(many, height)
         assert len(found) <= height
         if height:
             hidden = sum(int(row.text.split()[1]) for row in found if row.text.startswith("…"))
@@ -53,7 +53,12 @@ def test_never_more_lines_than_there_is_room_for() -> None:
 
 
 def test_a_row_is_shown_with_those_above_it_where_there_is_room() -> None:
-    many = [Row("root", (9,)), Row("├─ a", (9,), "", 0), Row("│  └─ b", (9,), "", 1), Row("└─ c", (9,), "", 0)]
-    many += [Row("   └─ d", (0,), "", 3)]
-    assert [row.text for row in fitted(many, 4)] == ["root", "│  … 2 more", "└─ c", "   └─ d"]
-    assert [row.text for row in fitted(many, 2)] == ["… 4 more", "   └─ d"]
+    many = [
+        ViewRow("root", (9,)),
+        ViewRow("├─ a", (9,), "", 0),
+        ViewRow("│  └─ b", (9,), "", 1),
+        ViewRow("└─ c", (9,), "", 0),
+    ]
+    many += [ViewRow("   └─ d", (0,), "", 3)]
+    assert [row.text for row in fit(many, 4)] == ["root", "│  … 2 more", "└─ c", "   └─ d"]
+    assert [row.text for row in fit(many, 2)] == ["… 4 more", "   └─ d"]

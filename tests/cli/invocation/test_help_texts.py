@@ -10,7 +10,7 @@ import pytest
 from cli.drawing.lines import END
 from cli.invocation import help_texts
 from cli.invocation.aliases import ALIASES
-from cli.invocation.faults import misused
+from cli.invocation.faults import tell_misuse
 from cli.main import NOUNS, PAGED, PANELS, command_of, leaves, main, root
 from tests.cli.terminal import typed
 
@@ -101,8 +101,8 @@ def test_the_help_where_nothing_was_typed_has_the_same_look(tmp_path: Path) -> N
 
 def test_a_help_text_is_told_without_colours_where_there_are_none(capsys: pytest.CaptureFixture[str]) -> None:
     text = f"\x1b[1mUsage:{END} service job\n\n\x1b[1mCommands:{END}\n  list"
-    assert help_texts.uncoloured(text) == "Usage: service job\n\nCommands:\n  list"
-    assert misused.__module__ == "cli.invocation.faults"
+    assert help_texts.without_colours(text) == "Usage: service job\n\nCommands:\n  list"
+    assert tell_misuse.__module__ == "cli.invocation.faults"
     assert main(["job"]) == 2
     assert capsys.readouterr().err.startswith("Usage: service job [OPTIONS]")
 

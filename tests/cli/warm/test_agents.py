@@ -163,7 +163,7 @@ class Door:
                 umask=0o77,
                 ignored=[],
             )
-            (self.world.work / name).write_bytes(order.encoded())
+            (self.world.work / name).write_bytes(order.encode())
         return [str(self.world.home), *ORDERS]
 
     def box(self) -> Box:

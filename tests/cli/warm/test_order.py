@@ -18,12 +18,12 @@ def test_an_order_arrives_as_it_was_given() -> None:
     words = ["service", "agent", "ask", "scout", "", "two\nlines = ünï", "\udcff"]
     environment = {b"A": b"1=2", b"EMPTY": b"", b"BYTES": b"\xff\n"}
     given = Order("of this", words, environment, streams=STREAMS, umask=0o027, ignored=[1, 2])
-    assert vars(Order.decoded(given.encoded())) == vars(given)
+    assert vars(Order.decode(given.encode())) == vars(given)
 
 
 def test_nothing_given_is_nothing_taken() -> None:
     given = Order("s", ["service"], {}, streams=STREAMS, umask=0, ignored=[])
-    taken = Order.decoded(given.encoded())
+    taken = Order.decode(given.encode())
     assert (taken.words, taken.environment, taken.ignored) == (["service"], {}, [])
 
 

@@ -56,9 +56,9 @@ def test_what_needs_a_process_of_its_own(
     words: str, anywhere: bool, on_a_terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "isatty", lambda number: False)
-    assert own_process.needed(words.split()) is anywhere
+    assert own_process.is_needed(words.split()) is anywhere
     monkeypatch.setattr(os, "isatty", lambda number: number == 1)
-    assert own_process.needed(words.split()) is on_a_terminal
+    assert own_process.is_needed(words.split()) is on_a_terminal
 
 
 def test_a_resume_that_names_a_verb_asks_nothing() -> None:

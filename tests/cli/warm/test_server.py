@@ -290,12 +290,12 @@ def test_who_is_boxed_is_refused(shared: Warm) -> None:
 @pytest.mark.long
 def test_a_socket_of_somebody_else_is_not_talked_to(shared: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_HOME", str(shared.home))
-    found = client._connected()
+    found = client._connect()
     assert found is not None
     found[0].close()
     os.close(found[1])
-    monkeypatch.setattr(client, "peer", lambda line: (1, os.getuid() + 1))
-    assert client._connected() is None
+    monkeypatch.setattr(client, "peer_of", lambda line: (1, os.getuid() + 1))
+    assert client._connect() is None
 
 
 @pytest.mark.long
