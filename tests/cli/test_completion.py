@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.runtimes.table import PROGRAMS, RUNTIMES
 from activities.settings.home import Home
 from bridge.machine.named_tokens import TokenScope
 from bridge.operations.service import Service
@@ -20,6 +21,7 @@ from workflows.contract.models import AutonomyPolicy
 from workflows.model.states import JobState
 from workflows.model.workers import SessionScope
 from workflows.pipeline.plan import RunState
+from workflows.policy.answers import Verb
 from workflows.policy.memory import MemoryState
 from workflows.policy.tree_states import TreeState
 
@@ -84,6 +86,8 @@ def test_what_is_offered(full: Home) -> None:
         ("agent add x --session", SessionScope),
         ("agent add x --autonomy", AutonomyPolicy),
         ("bridge token add x --scope", TokenScope),
+        ("agent add x --runtime", (*PROGRAMS, *RUNTIMES)),
+        ("resume job-0123456789ab", Verb),
     ],
 )
 def test_every_value_of_an_option_is_offered(home: Home, option: str, values: Iterable[str]) -> None:

@@ -355,6 +355,13 @@ def test_the_manual_tells_every_setting_of_github_and_its_default() -> None:
     assert told == {path[-1]: toml.value(given).strip('"') for path, given in defaults.items() if path[0] == "github"}
 
 
+def test_the_manual_names_every_setting() -> None:
+    pages = (Path(__file__).parents[3] / "cli/topics").glob("*.md")
+    named = {key for page in pages for key in re.findall(r"(\w+)(?=`| = )", page.read_text())}
+    keys = {path[-1] for path in toml.flatten(Settings().model_dump(mode="json"))}
+    assert (keys | RuntimeSection.model_fields.keys()) - named == set()
+
+
 @pytest.mark.ruling("N1")
 @pytest.mark.parametrize(
     ("lines", "taken"),

@@ -58,6 +58,7 @@ def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
     }
     assert found.trees == {"open": 1, "awaiting_human": 1}
     assert found.rounds == (OpenRounds("ask", 1, round_(ROOT).opened_at),)
+    assert {kind for kind in EventKind if kind.endswith(("_exceeded", "_exhausted"))} == set(figures.BOUNDS)
     assert found.bounds == {"delegation_width_exceeded": 2}
     assert found.failing == {"webhook": 1}
     assert found.quota is not None
