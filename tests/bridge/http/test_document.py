@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fastapi.routing import APIRoute
 
 from bridge.http.wire.document import meaning
 from bridge.operations.idempotency import KeyReusedError
@@ -126,13 +125,3 @@ def test_whatever_starts_something_takes_a_key(document: dict[str, Any]) -> None
         if any(each["name"].lower() == "idempotency-key" for each in operation.get("parameters", ()))
     }
     assert taking >= STARTS
-
-
-def test_no_route_escapes_the_strict_reading() -> None:
-    from bridge.http.routes import agents, health, jobs, memory, pipelines
-    from bridge.http.wire.strict_route import StrictRoute
-
-    for noun in (agents, health, jobs, memory, pipelines):
-        for route in noun.router.routes:
-            assert isinstance(route, StrictRoute), route
-            assert isinstance(route, APIRoute)

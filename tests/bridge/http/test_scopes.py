@@ -50,6 +50,7 @@ def routes(service: Service) -> dict[tuple[str, str], APIRoute]:
     for route in create_app(service).routes:
         if getattr(route, "path", "") != "/openapi.json":
             assert isinstance(route, APIRoute)
+            assert isinstance(route, StrictRoute) or route.path == WEBHOOK, route
             by_path |= {(method, route.path): route for method in route.methods or ()}
     return by_path
 
