@@ -13,6 +13,7 @@ import pytest
 from tests.documents import leads_nowhere
 from tests.rules import TEXTS
 from tests.written import ROOT
+from workflows.contract.models import FailurePolicy
 
 DOCUMENT = ROOT / "workflows/RULES.md"
 SOURCES = ("workflows", "activities", "bridge", "cli", "tests")
@@ -54,6 +55,11 @@ def files() -> frozenset[str]:
 
 def test_every_rule_of_the_table_has_its_paragraph_and_the_other_way_round() -> None:
     assert sorted(described()) == sorted(rule for rule in TEXTS if ":" not in rule)
+
+
+def test_every_failure_policy_has_its_rule() -> None:
+    text = DOCUMENT.read_text()
+    assert [policy for policy in FailurePolicy if f"the failure policy `{policy}`" not in text] == []
 
 
 def test_every_rule_stands_under_the_heading_of_its_letter_in_order() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, done, tree_input
-from workflows.contract.models import Delegation, HumanQuestion
+from workflows.contract.models import Delegation, FailurePolicy, HumanQuestion
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, TaskState
@@ -192,7 +192,7 @@ def test_an_operators_retry_waits_for_the_person_too() -> None:
     assert f"service resume {ROOT} answer" in tree.said[-1].message
 
 
-POLICIES = [None, "block_parent", "continue", "escalate", "escalate_human"]
+POLICIES = [None, *FailurePolicy]
 
 
 @pytest.mark.ruling("F2", "D2", "spec:states.human_questions")

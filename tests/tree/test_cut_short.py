@@ -6,7 +6,7 @@ import pytest
 
 from tests.tree.simulator import ROOT, World, delegation, done, tokens, tree_input
 from workflows.contract.models import HumanQuestion
-from workflows.model.event_kinds import TELLS_PEOPLE
+from workflows.model.event_kinds import TELLS_PEOPLE, EventKind
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
 from workflows.policy.cut_short import task_words
@@ -96,19 +96,20 @@ def answered_at_the_cap() -> World:
     return tree
 
 
+CUTS: list[tuple[Callable[[], World], str, str]] = [
+    (lambda: asked(60, max_delegation_width=16), "the lead asked for 60 parts", "max_delegation_width = 60"),
+    (too_many_jobs, "the lead needed 3 more job(s) after 0, the limit is 2", "max_delegation_total_jobs = 3"),
+    (answered_at_the_cap, "the lead needed 1 more job(s) after 1, the limit is 1", "max_delegation_total_jobs = 2"),
+    (too_deep, "the lead asked for parts at depth 2, the limit is 1", "max_delegation_depth = 2"),
+    (lambda: out_of(max_delegation_wall_clock_seconds=60), "it ran longer than 1m", 'wall_clock = "2m"'),
+    (lambda: out_of(max_delegation_token_budget=10), "it used 10 tokens, the limit is 10", "token_budget = 20"),
+    (lambda: out_of(max_delegation_cost_usd=0.00001), "the tree has cost", "max_delegation_cost_usd = 2e-05"),
+    (not_verified, "all 0 replan attempt(s) are used", "max_verify_replan_attempts = 1"),
+]
+
+
 @pytest.mark.ruling("C1", "C2", "C3", "C4", "E5")
-@pytest.mark.parametrize(
-    ("make", "words", "raised"),
-    [
-        (too_many_jobs, "the lead needed 3 more job(s) after 0, the limit is 2", "max_delegation_total_jobs = 3"),
-        (answered_at_the_cap, "the lead needed 1 more job(s) after 1, the limit is 1", "max_delegation_total_jobs = 2"),
-        (too_deep, "the lead asked for parts at depth 2, the limit is 1", "max_delegation_depth = 2"),
-        (lambda: out_of(max_delegation_wall_clock_seconds=60), "it ran longer than 1m", 'wall_clock = "2m"'),
-        (lambda: out_of(max_delegation_token_budget=10), "it used 10 tokens, the limit is 10", "token_budget = 20"),
-        (lambda: out_of(max_delegation_cost_usd=0.00001), "the tree has cost", "max_delegation_cost_usd = 2e-05"),
-        (not_verified, "all 0 replan attempt(s) are used", "max_verify_replan_attempts = 1"),
-    ],
-)
+@pytest.mark.parametrize(("make", "words", "raised"), CUTS)
 def test_every_bound_is_named_with_its_setting_and_the_way_on(
     make: Callable[[], World], words: str, raised: str
 ) -> None:
@@ -120,6 +121,11 @@ def test_every_bound_is_named_with_its_setting_and_the_way_on(
     assert f"{setting}`)" in task.reason
     assert f"{raised} below [orchestrate]" in task.next
     assert task.next.endswith(ANEW)
+
+
+def test_every_bound_is_among_them() -> None:
+    kinds = {kind for make, _, _ in CUTS for kind in make().kinds()}
+    assert {kind for kind in EventKind if kind.endswith(("_exceeded", "_exhausted"))} <= kinds
 
 
 def test_a_set_that_no_setting_would_let_pass_is_started_anew_as_it_is() -> None:
