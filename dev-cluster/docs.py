@@ -27,6 +27,7 @@ PAGES = {
     "activities/README.md": "code/activities.md",
     "activities/settings/README.md": "code/settings.md",
     "bridge/README.md": "code/bridge.md",
+    "cli/README.md": "code/cli.md",
     "cli/warm/README.md": "code/warm.md",
     "tests/README.md": "code/tests.md",
 }

@@ -13,7 +13,7 @@ from tests.written import ROOT
 DOCUMENTS = sorted(
     path
     for folder in (
-        *("", ".github", "workflows", "workflows/tree", "activities", "bridge", "tests"),
+        *("", ".github", "workflows", "workflows/tree", "activities", "bridge", "cli", "tests"),
         *("cli/topics", "dev-cluster/site"),
     )
     for path in (ROOT / folder).glob("*.md")
