@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE, wait_for
 
 ANN = "ann@desk"
 PROGRAM = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
+    (program for name in ("chromium", "chromium-browser", "google-chrome") if (program := shutil.which(name))), ""
 )
 needs_browser = pytest.mark.skipif(not PROGRAM, reason="no Chromium here: chromium, chromium-browser or google-chrome")
 
@@ -77,9 +77,9 @@ class Person:
         page.on("pageerror", lambda error: self.faults.append(f"{page.url}: {error}"))
         page.on("console", self._hear)
 
-    def _hear(self, said: ConsoleMessage) -> None:
-        if said.type == "error":
-            self.faults.append(f"{said.location['url']}: {said.text}")
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.faults.append(f"{message.location['url']}: {message.text}")
 
     def enter(self, service: Service, to: str = "/ui/") -> Page:
         """Enter by a one-time link, as `service dashboard` creates it."""
@@ -185,11 +185,11 @@ def _axe() -> str:
 def axe(page: Page) -> list[str]:
     """Return the page's serious and critical accessibility findings."""
     page.evaluate(_axe())
-    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    violations = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
     return [
-        f"{each['impact']} {each['id']}: {[node['html'][:160] for node in each['nodes']][:3]}"
-        for each in found
-        if each["impact"] in {"serious", "critical"}
+        f"{violation['impact']} {violation['id']}: {[node['html'][:160] for node in violation['nodes']][:3]}"
+        for violation in violations
+        if violation["impact"] in {"serious", "critical"}
     ]
 
 

@@ -29,14 +29,14 @@ def conflicting(script: Script, left: dict[str, Any] | None = None) -> str:
     return job
 
 
-def commands_of(told: str) -> list[str]:
+def commands_of(error: str) -> list[str]:
     """The commands that an error on standard error prints."""
-    return [line.strip() for line in told.partition("try: ")[2].splitlines()]
+    return [line.strip() for line in error.partition("try: ")[2].splitlines()]
 
 
-def next_of(told: str) -> list[str]:
+def next_of(output: str) -> list[str]:
     """Return the commands of the last block `next:`."""
-    return [line.strip() for line in told.rpartition("next:\n")[2].splitlines() if line.startswith("  ")]
+    return [line.strip() for line in output.rpartition("next:\n")[2].splitlines() if line.startswith("  ")]
 
 
 def typed(script: Script, commands: list[str]) -> None:

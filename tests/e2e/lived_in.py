@@ -35,12 +35,12 @@ def open_ones(top: Path) -> Iterator[str]:
     """Yield paths that accounts can reach without need, with their modes."""
     for folder, folders, files in os.walk(top):
         for path in (Path(folder, name) for name in (*folders, *files)):
-            found, place = path.lstat(), str(path.relative_to(top))
-            if stat.S_ISLNK(found.st_mode):
+            status, place = path.lstat(), str(path.relative_to(top))
+            if stat.S_ISLNK(status.st_mode):
                 continue
             allowed = next((bits for pattern, bits in OPEN_TO.items() if re.fullmatch(pattern, place)), 0)
-            if found.st_mode & (GROUP | OTHERS) & ~allowed:
-                yield f"{place} {found.st_mode:o}"
+            if status.st_mode & (GROUP | OTHERS) & ~allowed:
+                yield f"{place} {status.st_mode:o}"
 
 
 def lived_in(service: Installed, tmp_path: Path) -> str:

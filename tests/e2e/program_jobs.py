@@ -71,8 +71,8 @@ class Place:
 
     def play(self, jobs: dict[str, Job], *, uid: int | None = None, shown: list[str]) -> dict[str, dict[str, Any]]:
         """Run all jobs at once, as this account or another one, and return their outcomes."""
-        told = {"folder": str(self.folder), "settings": self.settings, "environ": self.environ}
-        order = json.dumps({"place": told, "jobs": {name: asdict(job) for name, job in jobs.items()}})
+        place = {"folder": str(self.folder), "settings": self.settings, "environ": self.environ}
+        order = json.dumps({"place": place, "jobs": {name: asdict(job) for name, job in jobs.items()}})
         command = [sys.executable, "-m", "tests.e2e.program_jobs"]
         command = command if uid is None else account(uid, [str(self.folder), *shown], command)
         env = self.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -112,7 +112,7 @@ async def _play(place: Place, jobs: dict[str, Job]) -> dict[str, dict[str, Any]]
     context = Context(home, settings, open_store(home))
     repo_rows.put(context.store, "acme/shop", str(place.folder / "shop"), context.host)
     runner = Jobs(context, adapters_of(settings, os.environ), Slots(settings))
-    runs = [_run(number, *each) for number, each in enumerate(jobs.items())]
+    runs = [_run(number, name, job) for number, (name, job) in enumerate(jobs.items())]
     outcomes = await asyncio.gather(*(ActivityEnvironment().run(runner.run_job, run) for run in runs))
     ended = {}
     for name, outcome in zip(jobs, outcomes, strict=True):

@@ -104,21 +104,23 @@ class Stage:
 
     def processes(self, job: str) -> dict[int, str]:
         """Return every living process of a job: pid and command line."""
-        found = {}
+        commands = {}
         for pid, mark in marks():
             if mark.startswith(f"{job}."):
                 with contextlib.suppress(OSError):  # it ended meanwhile
-                    found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        return found
+                    commands[pid] = (
+                        Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    )
+        return commands
 
     def leader(self, job: str) -> int | None:
         """Return the job's program: its oldest session leader, by start time because pids wrap around."""
-        found = []
+        leaders = []
         for pid in self.processes(job):
             with contextlib.suppress(OSError):  # it ended meanwhile
                 if os.getsid(pid) == pid:
-                    found.append((int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]), pid))
-        return min(found)[1] if found else None
+                    leaders.append((int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]), pid))
+        return min(leaders)[1] if leaders else None
 
 
 Play = Callable[[Stage, str], Any]
@@ -136,13 +138,13 @@ def result(**more: Any) -> dict[str, Any]:
 
 def running(words: str) -> list[Path]:
     """Return every process of this machine whose command line contains these words."""
-    found = []
+    paths = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         path = Path("/proc") / pid / "cmdline"
         with contextlib.suppress(OSError):  # it ended meanwhile
             if words in path.read_bytes().replace(b"\0", b" ").decode(errors="replace"):
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def configure(service: Installed, model: ScriptedModel) -> None:

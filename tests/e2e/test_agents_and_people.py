@@ -208,9 +208,9 @@ CALLS = {"by the bridge": "/v1/jobs/{job_id}/resume", "by a form": "/ui/trees/{r
 @pytest.mark.parametrize("way", COMMANDS)
 def test_an_agent_is_refused_by_name(attacked: tuple[str, str, dict[str, Any]], way: str) -> None:
     _, attacker, came = attacked
-    code, said = came[way]
-    assert f"error: `service {COMMANDS[way]}` is for people, and an agent of {attacker} has called it" in said
-    assert "try: " in said
+    code, error = came[way]
+    assert f"error: `service {COMMANDS[way]}` is for people, and an agent of {attacker} has called it" in error
+    assert "try: " in error
     assert code == 3
 
 
@@ -228,17 +228,17 @@ def test_an_agent_that_hides_what_is_above_it_orders_nothing(
     _, _, came = attacked
     if came[way] is None:
         pytest.skip("this machine lets nobody have such a namespace")
-    code, said = came[way]
-    assert APART[way] in said
+    code, error = came[way]
+    assert APART[way] in error
     assert code == 3
 
 
 @pytest.mark.parametrize("way", CALLS)
 def test_a_token_that_an_agent_has_found_orders_nothing(attacked: tuple[str, str, dict[str, Any]], way: str) -> None:
     _, attacker, came = attacked
-    status, said = came[way]
-    assert status == 403, said
-    assert f"is for people, and an agent of {attacker} has called it" in said
+    status, answer = came[way]
+    assert status == 403, answer
+    assert f"is for people, and an agent of {attacker} has called it" in answer
 
 
 def test_nothing_was_decided_and_people_see_who_tried(
@@ -272,8 +272,8 @@ def test_people_answer_where_and_as_they_did(service: Installed) -> None:
 
 def actor(service: Installed, job: str) -> tuple[str, str]:
     service.wait_for(lambda: accepted(service, job))
-    said = accepted(service, job)[0]["data"]
-    return said["actor"], said["channel"]
+    data = accepted(service, job)[0]["data"]
+    return data["actor"], data["channel"]
 
 
 def accepted(service: Installed, job: str) -> list[dict[str, Any]]:

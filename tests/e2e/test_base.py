@@ -29,9 +29,9 @@ def repo(script: Script) -> Path:
     return script.service.repo
 
 
-def plan(script: Script, name: str, **said: Any) -> None:
+def plan(script: Script, name: str, **answer: Any) -> None:
     """Set the answer of the next job of this name; running ones have read theirs."""
-    script.plans.joinpath(name).write_text(json.dumps(said))
+    script.plans.joinpath(name).write_text(json.dumps(answer))
 
 
 def until_running(script: Script, job: str) -> None:
@@ -77,13 +77,13 @@ def test_what_the_operator_does_in_mid_tree_reaches_no_job_and_no_branch(script:
     assert [each["leg"] for each in legs] == ["one", "two", "three"]
     assert listed["base"] == start
     earlier, began = list[str](), start
-    for each in legs:
-        earlier.append(f"{each['leg']}.txt")
-        assert run_git(repo, "rev-list", "--count", f"{start}..{each['branch']}") == str(len(earlier))
-        files = run_git(repo, "ls-tree", "--name-only", each["branch"]).split()
+    for row in legs:
+        earlier.append(f"{row['leg']}.txt")
+        assert run_git(repo, "rev-list", "--count", f"{start}..{row['branch']}") == str(len(earlier))
+        files = run_git(repo, "ls-tree", "--name-only", row["branch"]).split()
         assert files == sorted(["limiter.txt", *earlier])
-        assert service.json("job", "diff", each["job_id"])["base"] == began
-        began = each["head_sha"]
+        assert service.json("job", "diff", row["job_id"])["base"] == began
+        began = row["head_sha"]
     run_git(repo, "checkout", "-q", legs[0]["branch"])
     commit_file(repo, "by-hand.txt", "x\n", "put there by hand")
     run_git(repo, "checkout", "-q", "main")

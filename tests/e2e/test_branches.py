@@ -106,8 +106,8 @@ def test_the_commands_below_each_success_work(script: Script) -> None:
     asking = script.ask()
     until_paused(script, asking)
     resumed = service("resume", asking, "answer", "color: red").stdout
-    for said, first in ((started, "service job tree"), (done, "service job diff"), (asked, ""), (resumed, "")):
-        commands = next_of(said)
+    for output, first in ((started, "service job tree"), (done, "service job diff"), (asked, ""), (resumed, "")):
+        commands = next_of(output)
         assert (len(commands), commands[0].startswith(first)) == (2, True)
         typed(script, commands)
     merged = next_of(service("job", "merge", job).stdout)
@@ -193,16 +193,16 @@ def test_what_a_line_leaves_out_is_resolved_by_an_agent(script: Script) -> None:
     job, service, repo = three_generations(script), script.service, script.service.repo
     left = service.json("job", "merge", job)["left_out"][0]
     resolver(script)
-    said = service(*shlex.split(left["commands"][0])[1:]).stdout
-    new = said.partition(":")[0]
-    assert f"{new}: dev merges docs\n" in said
+    output = service(*shlex.split(left["commands"][0])[1:]).stdout
+    new = output.partition(":")[0]
+    assert f"{new}: dev merges docs\n" in output
     script.until_over(new)
-    told = script.prompt(new)
-    assert "- `leg/docs` conflicts in `same.txt`" in told
-    assert "The merge of `leg/docs` is begun in your folder" in told
+    prompt = script.prompt(new)
+    assert "- `leg/docs` conflicts in `same.txt`" in prompt
+    assert "The merge of `leg/docs` is begun in your folder" in prompt
     assert "nothing of this tree" not in service("job", "branches", new).stdout
     assert service.json("job", "gate", job)["state"] == "passing"
-    merge = next_of(said)[-1].removeprefix("service ")
+    merge = next_of(output)[-1].removeprefix("service ")
     assert service.json(*merge.split())["merged"] == [new]
     assert service.json("job", "merge", job)["left_out"] == []
     task = f"service/{script.tree(job)['task']['task_id']}"
@@ -245,9 +245,9 @@ def test_a_conflict_with_the_branch_that_is_checked_out_is_resolved_by_an_agent(
     refused = commands_of(service("job", "merge", job, "--into-mine", code=3).stderr)
     assert refused[0] == f"service job resolve {job} --with-mine"
     resolver(script)
-    said = service(*shlex.split(refused[0])[1:]).stdout
-    script.until_over(said.partition(":")[0])
-    merge = next_of(said)[-1].removeprefix("service ")
+    output = service(*shlex.split(refused[0])[1:]).stdout
+    script.until_over(output.partition(":")[0])
+    merge = next_of(output)[-1].removeprefix("service ")
     assert "fast-forwarded" in service(*merge.split()).stdout
     assert (repo / "same.txt").read_text() == "both\n"
     git(repo, "reset", "-q", "--hard", head)
@@ -264,8 +264,8 @@ def test_a_tree_of_three_generations_is_merged_by_its_line_and_dropped(script: S
     [left] = done["left_out"]
     assert left["leg"] == "docs"
     assert git(repo, "show", f"{done['task_branch']}:same.txt") == "code, mended\n"
-    assert "leg docs" in (said := service("job", "merge", job).stdout)
-    assert all(f"\n  {command}\n" in said for command in left["commands"])
+    assert "leg docs" in (output := service("job", "merge", job).stdout)
+    assert all(f"\n  {command}\n" in output for command in left["commands"])
     typed(script, [each for each in left["commands"] if each.startswith("git")])
     assert service.json("job", "merge", job)["left_out"] == []
     head = git(repo, "rev-parse", "HEAD").strip()
@@ -322,10 +322,10 @@ def test_the_line_of_a_tree_is_ready_before_it_is_merged_and_after(script: Scrip
     (place / "later.txt").write_text("later\n")
     git(place, "add", "-A")
     git(place, "-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-m", "later")
-    said = service("job", "gate", job, code=3).stdout
+    gate = service("job", "gate", job, code=3).stdout
     head = git(place, "rev-parse", "HEAD")
-    assert f"review leg check ({job}.3) looked at" in said
-    assert f"the head is {head[:7]}: it has not seen 1 commit in later.txt; next: service job review {job}" in said
+    assert f"review leg check ({job}.3) looked at" in gate
+    assert f"the head is {head[:7]}: it has not seen 1 commit in later.txt; next: service job review {job}" in gate
     script.answers(none={"decision": "approved"})
     script.until_over(service.json("job", "review", job)["job_id"])
     assert service("job", "gate", job).stdout == "ready\n"
@@ -343,10 +343,10 @@ def test_what_a_reviewer_is_against_is_merged_only_by_somebody_who_insists(scrip
     assert f"{job}.1 is merged only with --anyway: review leg check" in listed
     assert "all at once" not in listed
     service(*no.strip().splitlines()[-1].split()[1:])
-    [told] = [each for each in service.json("job", "events", job) if each["kind"] == "branch_merged"]
-    assert "although review leg check" in told["message"]
-    assert told["data"]["actor"].endswith("(cli)")
-    assert told["message"].startswith(told["data"]["actor"])
+    [event] = [each for each in service.json("job", "events", job) if each["kind"] == "branch_merged"]
+    assert "although review leg check" in event["message"]
+    assert event["data"]["actor"].endswith("(cli)")
+    assert event["message"].startswith(event["data"]["actor"])
 
 
 @pytest.mark.long

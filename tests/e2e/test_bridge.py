@@ -29,11 +29,11 @@ def test_an_ask_is_waited_for_answered_and_followed_over_http(installed: Install
     installed("daemon", "start")
     with client(installed) as http:
         job_id = http.post("/v1/agents/painter/ask", json=BODY).json()["job_id"]
-        told, tag = http.get(f"/v1/jobs/{job_id}").json(), ""
-        while not told["round"]:
+        job, tag = http.get(f"/v1/jobs/{job_id}").json(), ""
+        while not job["round"]:
             seen = http.get(f"/v1/jobs/{job_id}?wait=20s", headers={"If-None-Match": tag})
-            told, tag = (seen.json(), seen.headers["ETag"]) if seen.status_code == 200 else (told, tag)
-        assert told["round"]["questions"][0]["prompt"] == "which?"
+            job, tag = (seen.json(), seen.headers["ETag"]) if seen.status_code == 200 else (job, tag)
+        assert job["round"]["questions"][0]["prompt"] == "which?"
         resume = f"/v1/jobs/{job_id}/resume"
         wrong = http.post(resume, json={"verb": "retry"})
         assert wrong.status_code == 409
@@ -42,12 +42,12 @@ def test_an_ask_is_waited_for_answered_and_followed_over_http(installed: Install
         installed.wait_for(lambda: http.post(resume, json=longer).json()["applied"] is True)
         events = _follow(http, job_id)
         key = {"Idempotency-Key": "the-answer"}
-        said = {"verb": "answer", "text": "red", "round": 1, "digest": told["round"]["digest"]}
-        answers = [http.post(resume, json=said, headers=key).json() for _ in range(2)]
+        order = {"verb": "answer", "text": "red", "round": 1, "digest": job["round"]["digest"]}
+        answers = [http.post(resume, json=order, headers=key).json() for _ in range(2)]
         assert answers[0] == answers[1]
         assert answers[0]["applied"] is not ("it is kept" in answers[0]["message"]), "a busy worker takes it later"
         installed.wait_for(lambda: '"resume_accepted"' in json.dumps(installed.json("job", "events", job_id)))
-        late = http.post(resume, json=said)
+        late = http.post(resume, json=order)
         assert late.status_code == 409
         assert "bridge" in late.json()["error"], "a late one is told who answered"
         events.join(60)
@@ -90,8 +90,8 @@ def test_a_bridge_that_is_killed_in_the_middle_of_calls_has_started_each_once_or
     with (installed.home / "config.toml").open("a") as config:
         config.write("[bridge]\nenabled = false\n")
     installed("daemon", "start")
-    found: dict[str, set[str]] = {f"order-{number}": set() for number in range(3)}
-    for number, (key, ids) in enumerate(found.items()):
+    orders: dict[str, set[str]] = {f"order-{number}": set() for number in range(3)}
+    for number, (key, ids) in enumerate(orders.items()):
         with serving(installed) as (process, http):
             caller = threading.Thread(target=_ask, args=(http, key, ids), daemon=True)
             caller.start()
@@ -99,12 +99,12 @@ def test_a_bridge_that_is_killed_in_the_middle_of_calls_has_started_each_once_or
             process.kill()
             caller.join(30)
     with serving(installed) as (_, http):
-        for key, ids in found.items():
+        for key, ids in orders.items():
             _ask(http, key, ids)
             assert len(ids) == 1, (key, ids)
         _a_rotated_token_opens_a_running_bridge_at_once(installed, http)
     started = {job["job_id"] for job in installed.json("job", "list")}
-    assert started == {job_id for ids in found.values() for job_id in ids}
+    assert started == {job_id for ids in orders.values() for job_id in ids}
     for job_id in started:
         assert installed.wait_until_ended(job_id)["state"] == "succeeded"
 
@@ -115,8 +115,8 @@ def _ask(http: httpx.Client, key: str, ids: set[str]) -> None:
     except httpx.TransportError:
         return
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    ids.add(told["job_id"])
+    job: dict[str, Any] = answer.json()
+    ids.add(job["job_id"])
 
 
 def _a_rotated_token_opens_a_running_bridge_at_once(installed: Installed, http: httpx.Client) -> None:

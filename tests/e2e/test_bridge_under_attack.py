@@ -70,40 +70,40 @@ def test_killed_at_any_moment_a_call_has_happened_whole_or_not_at_all(installed:
     installed("daemon", "start")
     names = pipelines(installed, KILLS)
     calls = [(f"/v1/pipelines/{name}/run", None) if n % 2 else (ASK, BODY) for n, name in enumerate(names)]
-    told: list[set[str]] = [set() for _ in calls]
+    answers: list[set[str]] = [set() for _ in calls]
     dice = random.Random(7)
     for number, (path, body) in enumerate(calls):
         with serving(installed) as (process, http):
             http.get("/v1/jobs")
-            caller = threading.Thread(target=_post, args=(http, path, body, f"key-{number}", told[number]))
+            caller = threading.Thread(target=_post, args=(http, path, body, f"key-{number}", answers[number]))
             caller.start()
             time.sleep(dice.uniform(0, 0.12))
             process.kill()
             caller.join(30)
     with serving(installed) as (_, http):
         for number, (path, body) in enumerate(calls):
-            _post(http, path, body, f"key-{number}", told[number])
-            assert len(told[number]) == 1, (path, told[number])
-        made = {each for ids in told for each in ids}
+            _post(http, path, body, f"key-{number}", answers[number])
+            assert len(answers[number]) == 1, (path, answers[number])
+        made = {each for ids in answers for each in ids}
         started = {each["job_id"] for each in http.get("/v1/jobs?roots=true&limit=200").json()["jobs"]}
         runs = {each["id"] for each in http.get("/v1/runs?limit=200").json()["runs"]}
         assert started | runs == made
-        for each in started:
-            assert installed.wait_until_ended(each)["state"] == "succeeded"
-            tree = http.get(f"/v1/jobs/{each}/tree").json()
-            assert tree["task"]["root_job_id"] == each
-        for each in runs:
-            installed.wait_for(lambda run=each: http.get(f"/v1/runs/{run}").json()["state"] == "succeeded")  # type: ignore[misc]
-            assert [stage["state"] for stage in http.get(f"/v1/runs/{each}").json()["stages"]] == ["succeeded"]
+        for job_id in started:
+            assert installed.wait_until_ended(job_id)["state"] == "succeeded"
+            tree = http.get(f"/v1/jobs/{job_id}/tree").json()
+            assert tree["task"]["root_job_id"] == job_id
+        for job_id in runs:
+            installed.wait_for(lambda run=job_id: http.get(f"/v1/runs/{run}").json()["state"] == "succeeded")  # type: ignore[misc]
+            assert [stage["state"] for stage in http.get(f"/v1/runs/{job_id}").json()["stages"]] == ["succeeded"]
 
 
-def _post(http: httpx.Client, path: str, body: dict[str, Any] | None, key: str, told: set[str]) -> None:
+def _post(http: httpx.Client, path: str, body: dict[str, Any] | None, key: str, ids: set[str]) -> None:
     try:
         answer = http.post(path, json=body, headers={"Idempotency-Key": key})
     except httpx.TransportError:
         return
     assert answer.status_code == 200, answer.text
-    told.update(answer.json().values())
+    ids.update(answer.json().values())
 
 
 @pytest.mark.ruling("J1", "J9")

@@ -137,9 +137,9 @@ def test_members_that_worked_are_restarted_at_once_each_time_they_are_killed_and
             assert time.monotonic() - killed_at < SOON, member
             agent.began.unlink()
             agent.go.unlink()
-        said = log.read_text()[before:]
-        assert said.count(f"{member} ended (killed by SIGKILL); starting it again in {Backoff().first:g} s") == 2
-        assert "worker does not find the server again" not in said
+        logged = log.read_text()[before:]
+        assert logged.count(f"{member} ended (killed by SIGKILL); starting it again in {Backoff().first:g} s") == 2
+        assert "worker does not find the server again" not in logged
 
 
 @pytest.mark.long
@@ -151,9 +151,9 @@ def test_members_that_are_stopped_are_started_again_after_a_minute_and_the_job_g
     service.wait_for(lambda: all(service.pid(name) not in (0, pid) for name, pid in stopped.items()))
     service.wait_for(service.is_well)
     agent.ends_well(job)
-    said, shown = (service.home / "logs" / "daemon.log").read_text(), service("daemon", "status").stdout
+    logged, shown = (service.home / "logs" / "daemon.log").read_text(), service("daemon", "status").stdout
     for member in stopped:
-        assert f"{member} gave no sign of life for 60 s; starting it again in 0.1 s" in said
+        assert f"{member} gave no sign of life for 60 s; starting it again in 0.1 s" in logged
     assert shown.count(", frozen at ") == len(stopped)
 
 

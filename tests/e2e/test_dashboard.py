@@ -136,12 +136,12 @@ def test_an_open_tree_says_which_part_is_gone_and_goes_on_by_itself(script: Scri
     script.answers(none={"delegations": chain}, **{name: {"wait": f"go-{name}"} for name in names})
     job = script.ask()
     tab = tree_page(script.service.seen, ann, job)
-    said = {
+    notices = {
         "bridge": "The bridge does not answer",
         "worker": "No worker runs on this machine",
         "server": "Temporal does not answer",
     }
-    for number, (member, words) in enumerate(said.items(), 1):
+    for number, (member, words) in enumerate(notices.items(), 1):
         until_state(tab, f"{job}.{number}", "running")
         with gone(script, member):
             until_shown(tab, words)

@@ -194,9 +194,9 @@ def test_a_blocked_task_goes_on_and_another_is_dismissed(script: Script, ann: Pe
     pictures(tab, "nothing waits")
     assert script.tree(old)["task"]["state"] == "cancelled"
     for job, what in ((again, "run"), (old, "dismissed")):
-        told = lately(tab, job).first.inner_text()
-        assert what in told
-        assert BY_ANN.removeprefix("by ") in told
+        text = lately(tab, job).first.inner_text()
+        assert what in text
+        assert BY_ANN.removeprefix("by ") in text
 
 
 def test_a_question_is_answered_by_keys_alone(script: Script, ann: Person) -> None:

@@ -51,12 +51,12 @@ def press(tab: Tab, words: str) -> None:
     tab.get_by_role("button", name=words).first.click()
 
 
-def check_now(tab: Tab, told: str) -> None:
+def check_now(tab: Tab, words: str) -> None:
     """Repeat the check after the one that opening the page has begun, and wait for its end."""
     button = tab.get_by_role("button", name="Check now")
     button.wait_for(timeout=60_000)
     button.click()
-    until_shown(tab, told)
+    until_shown(tab, words)
     button.wait_for(timeout=60_000)
 
 
@@ -218,12 +218,12 @@ def older(tab: Tab) -> bool:
 def planted(script: Script, number: int, prefix: str) -> None:
     """Insert so many ended trees, as a worker would have left them."""
     now = time.time()
-    for each in range(number):
-        root, at = f"{prefix}{each:011d}", now - 3600 * (number - each)
-        task: dict[str, Any] = {"title": f"The tree {prefix} number {each}", "state": TaskState.DONE, "opened_at": at}
-        used = {"usage": {"input_tokens": 12_000 + each, "output_tokens": 900}, "cost_usd": 0.05 * (each % 7)}
+    for index in range(number):
+        root, at = f"{prefix}{index:011d}", now - 3600 * (number - index)
+        task: dict[str, Any] = {"title": f"The tree {prefix} number {index}", "state": TaskState.DONE, "opened_at": at}
+        used = {"usage": {"input_tokens": 12_000 + index, "output_tokens": 900}, "cost_usd": 0.05 * (index % 7)}
         times = {"queued_at": at, "started_at": at + 1, "ended_at": at + 60, "summary": "It is done and all is well."}
-        state = JobState.FAILED if each % 10 == 3 else JobState.SUCCEEDED
-        model = f"model-{each % 3}"
+        state = JobState.FAILED if index % 10 == 3 else JobState.SUCCEEDED
+        model = f"model-{index % 3}"
         job = seeds.job(root, state=state, model=model, **used | times)
         seeds.write(script.service.seen, seeds.task(root, ended_at=at + 60, **task), job)

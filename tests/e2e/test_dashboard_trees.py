@@ -72,8 +72,8 @@ def test_a_wide_tree_is_watched_from_its_start_to_its_end_without_loading_the_pa
     def look() -> dict[str, str]:
         shown = tab.evaluate(SHOWN)
         assert shown["graph"].items() <= shown["outline"].items()
-        for each, state in shown["outline"].items():
-            seen.setdefault(each, set()).add(state)
+        for node, state in shown["outline"].items():
+            seen.setdefault(node, set()).add(state)
         return dict(shown["outline"])
 
     before = 1 + GROUPS + ALONE + GROUPS * LEGS
@@ -245,10 +245,10 @@ def test_every_way_to_a_tree_leads_to_its_page(
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.delenv("SSH_CONNECTION", raising=False)
     monkeypatch.setenv("DISPLAY", ":0")
-    said = at_a_terminal(script, "job", "tree", job, "--web")
-    wait_for(lambda: opened.exists() and opened.read_text().endswith("\n"), said)
+    output = at_a_terminal(script, "job", "tree", job, "--web")
+    wait_for(lambda: opened.exists() and opened.read_text().endswith("\n"), output)
     link = opened.read_text().strip()
-    assert link in said
+    assert link in output
     tab = ann.context.new_page()
     tab.goto(link)
     assert tab.url.endswith(f"/ui/trees/{job}")
@@ -267,9 +267,9 @@ def test_every_way_to_a_tree_leads_to_its_page(
 
     kept = script.service.home / "notifications.jsonl"
     wait_for(lambda: kept.exists() and any(json.loads(line)["root_job_id"] == job for line in _lines(kept)))
-    [told] = [said for line in _lines(kept) if (said := json.loads(line))["root_job_id"] == job]
-    assert (told["page"], f"or on the page {page}" in told["text"]) == (page, True)
-    tab.goto(told["page"])
+    [notification] = [entry for line in _lines(kept) if (entry := json.loads(line))["root_job_id"] == job]
+    assert (notification["page"], f"or on the page {page}" in notification["text"]) == (page, True)
+    tab.goto(notification["page"])
     tab.get_by_label("Where it stands").get_by_role("link", name="Answer", exact=True).click()
     until_shown(tab, "Which color?")
     script.service("resume", job, "answer", "red")

@@ -21,12 +21,12 @@ def test_a_check_fails_the_lead_plans_again_and_nothing_is_left(tmp_path: Path) 
     user.mkdir()
     temporary.mkdir()
     bare = {"HOME": str(user), "TMPDIR": str(temporary), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
-    told = subprocess.run(
+    done = subprocess.run(
         [*SERVICE, "demo"], env=bare, cwd=user, capture_output=True, text=True, check=False, timeout=SECONDS
     )
-    assert told.returncode == 0, told.stdout + told.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     steps = ["changes_requested", "(new plan) lead", "verify-limiter-again", "implemented: The limiter is built"]
-    places = [told.stdout.index(step) for step in steps]
+    places = [done.stdout.index(step) for step in steps]
     assert places == sorted(places)
     assert [str(path) for folder in (user, temporary) for path in folder.rglob("*")] == []
     assert running(str(temporary)) == []
@@ -38,14 +38,14 @@ def test_what_is_kept_is_looked_at_and_ended_by_the_commands_it_says(tmp_path: P
     words = [*SERVICE, "demo", "--keep", "--json", "--home", str(home)]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads(done.stdout)
-    assert (told["state"], told["home"]) == ("done", str(home))
+    outcome = json.loads(done.stdout)
+    assert (outcome["state"], outcome["home"]) == ("done", str(home))
     assert not (tmp_path / "none").exists()
-    merge = [*SERVICE, "job", "merge", told["job_id"]]
+    merge = [*SERVICE, "job", "merge", outcome["job_id"]]
     own = {**environment, "SERVICE_HOME": str(home)}
     merged = subprocess.run(merge, env=own, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert merged.returncode == 0, merged.stdout + merged.stderr
-    for command in [each for each in told["next"] if not each.endswith("dashboard")]:
+    for command in [each for each in outcome["next"] if not each.endswith("dashboard")]:
         tried = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=SECONDS)
         assert tried.returncode == 0, f"{command}\n{tried.stdout}{tried.stderr}"
     assert not home.exists()

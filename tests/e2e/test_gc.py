@@ -59,11 +59,11 @@ def test_an_old_tree_goes_and_those_that_go_on_go_on(installed: Installed) -> No
     installed.wait_for(lambda: installed.tree(running)["jobs"][0]["state"] == "running")
     installed.wait_for(lambda: not list((installed.home / "trash").glob("*")))
 
-    told = installed.json("gc")
-    assert {room["what"]: room["count"] > 0 for room in told["rooms"]} == {
+    report = installed.json("gc")
+    assert {room["what"]: room["count"] > 0 for room in report["rooms"]} == {
         "runs": True, "sessions": False, "artifacts": True, "worktrees": False, "logs": False,
     }  # fmt: skip
-    assert len(told["kept"]) == 1
+    assert len(report["kept"]) == 1
     assert run_of(installed, over)
     assert "freed" in installed("gc", "--yes").stdout
     assert not run_of(installed, over)

@@ -69,13 +69,13 @@ class Shop:
 
     def bodies(self, number: int | None = None) -> dict[str, str]:
         """Return our comments, by their marks."""
-        found = self.github.bodies(number or self.number)
-        return {mark: body for body in found if (mark := fact_in(body))}
+        bodies = self.github.bodies(number or self.number)
+        return {mark: body for body in bodies if (mark := fact_in(body))}
 
     def wait_for(self, what: Callable[[], object]) -> None:
         log = self.service.home / "logs" / "github.log"
-        said = lambda: (log.read_text()[-3000:] if log.exists() else "no log", self.bodies())  # noqa: E731
-        wait_for(what, said)
+        detail = lambda: (log.read_text()[-3000:] if log.exists() else "no log", self.bodies())  # noqa: E731
+        wait_for(what, detail)
 
     def wait_for_requests(self, more: int) -> None:
         """Wait for so many requests, or until all is written."""
@@ -119,8 +119,8 @@ def shop(github: Hub, tmp_path: Path) -> Iterator[Shop]:
 def check(shop: Shop, sha: str, root: str = "") -> str:
     """Return the conclusion of `service/gate` for a commit; with a root, the one for that tree."""
     ours = (each for each in shop.github.checks(sha) if each["name"] == "service/gate")
-    found = [each for each in ours if each["external_id"].startswith(root)]
-    return str(found[0]["conclusion"] or found[0]["status"]) if found else ""
+    checks = [each for each in ours if each["external_id"].startswith(root)]
+    return str(checks[0]["conclusion"] or checks[0]["status"]) if checks else ""
 
 
 @pytest.mark.ruling("L1", "L3", "L4", "L6", "L10", "F6", "F7")
@@ -233,8 +233,8 @@ def test_killed_at_every_step_each_fact_is_told_once_and_each_command_acts_once(
     shop.wait_for(lambda: any(mark.endswith("-end") for mark in shop.bodies()) and shop.written())
     marks = [fact_in(body) for body in github.bodies(number)]
     assert len(marks) == len(set(marks)) == 4, marks
-    told = shop.service.json("job", "events", root)
-    assert [event["kind"] for event in told].count("resume_accepted") == 1
+    events = shop.service.json("job", "events", root)
+    assert [event["kind"] for event in events].count("resume_accepted") == 1
 
 
 @pytest.mark.long
@@ -265,8 +265,8 @@ def test_killed_ten_times_at_moments_of_chance_all_is_told_and_done_once(shop: S
     assert len(marks) == len(set(marks)) == 4, marks
     for comment in comments:
         assert sorted(github.reactions(comment)) == [("our-service[bot]", "+1"), ("our-service[bot]", "eyes")]
-    told = shop.service.json("job", "events", root)
-    assert [event["kind"] for event in told].count("resume_accepted") == 1
+    events = shop.service.json("job", "events", root)
+    assert [event["kind"] for event in events].count("resume_accepted") == 1
     assert len([each for each in github.checks(shop.head) if each["name"] == "service/gate"]) == 1
 
 
@@ -280,16 +280,16 @@ def test_however_often_it_is_published_and_killed_there_is_one_pull_request(shop
     shop.service.wait_until_ended(root)
     looks, posts = arriving(github, "GET /repos/*/pulls"), arriving(github, "POST /repos/*/pulls")
     orders = [Thread(target=shop.service.run, args=("job", "publish", root)) for _ in range(2)]
-    for each in orders:
-        each.start()
+    for order in orders:
+        order.start()
     shop.wait_for(looks.is_set)
     assert len(shop.mine()) == 0
     shop.service.kill("github")  # its branch is pushed
     shop.wait_for(posts.is_set)
     shop.service.kill("github")  # it is opened, which is not recorded yet
     shop.wait_for(lambda: shop.mine() and shop.written())
-    for each in orders:
-        each.join()
+    for order in orders:
+        order.join()
     for _ in range(2):
         assert shop.mine()[0]["html_url"] in shop.service("job", "publish", root).stdout
     (made,) = shop.mine()
@@ -381,8 +381,8 @@ def test_the_token_is_nowhere_but_where_it_is_used(hub: Hub, installed: Installe
     holding = [path for path in installed.home.rglob("*") if path.is_file() and token.encode() in path.read_bytes()]
     assert holding == []
     for words in (("doctor",), ("github", "status"), ("config", "show"), ("daemon", "status"), ("job", "show", root)):
-        said = installed.run(*words)
-        assert token not in said.stdout + said.stderr, words
+        done = installed.run(*words)
+        assert token not in done.stdout + done.stderr, words
 
 
 @pytest.mark.long

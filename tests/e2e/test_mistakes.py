@@ -56,9 +56,9 @@ def waiting(script: Script) -> str:
     return job
 
 
-def prompted(script: Script, job: str, *said: str, input: str = "") -> str:  # noqa: A002
+def prompted(script: Script, job: str, *words: str, input: str = "") -> str:  # noqa: A002
     """Answer, and return the prompt of the next job."""
-    script.service("resume", job, "answer", *said, input=input)
+    script.service("resume", job, "answer", *words, input=input)
     script.until_over(job)
     return script.prompt(f"{job}.1")
 
@@ -208,9 +208,9 @@ class Terminal:
 
     def expect(self, text: str) -> None:
         """Read until this text appears after the previous one; both may arrive at once."""
-        while (found := self.shown.find(text, self.passed)) < 0:
+        while (position := self.shown.find(text, self.passed)) < 0:
             assert self._read(), f"{text!r} never came: {self.shown}"
-        self.passed = found + len(text)
+        self.passed = position + len(text)
 
     def _read(self) -> bool:
         """Read what comes next; return False once the command has ended and all was read."""
@@ -387,8 +387,8 @@ def test_a_duration_may_be_typed_as_words(script: Script, waiting: str) -> None:
 @pytest.mark.ruling("F8")
 def test_a_notification_that_does_not_arrive_is_shown(script: Script, waiting: str) -> None:
     def missing() -> list[dict[str, object]]:
-        told = script.service.json("attention")["undelivered"]
-        return [each for each in told if str(each["notification_id"]).startswith(waiting)]
+        undelivered = script.service.json("attention")["undelivered"]
+        return [each for each in undelivered if str(each["notification_id"]).startswith(waiting)]
 
     script.service.wait_for(lambda: bool(missing()))
     assert missing()[0]["channel"] == "command"

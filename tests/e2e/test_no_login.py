@@ -51,8 +51,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     service, user = set_up(folder), folder / "user"
     user.mkdir()
     with ScriptedModel({}) as model, pytest.MonkeyPatch.context() as patch:
-        for each in TABLE.values():
-            for name in (each.home_variable, *each.keys, *each.settings):
+        for known in TABLE.values():
+            for name in (known.home_variable, *known.keys, *known.settings):
                 patch.delenv(name, raising=False)
         service.extra.update(HOME=str(user), ANTHROPIC_BASE_URL=model.url())
         lines = []

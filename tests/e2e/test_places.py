@@ -58,13 +58,12 @@ class Wide:
 
     def settled(self, job: str, state: str) -> bool:
         """Return whether each leg has begun or is taken back for good; a freed slot may have gone to one more."""
-        told = event_rows.of_tree(self.service.seen.store, job)
-        back = {event.job_id for event in told if event.kind == "job_taken_back"}
+        events = event_rows.of_tree(self.service.seen.store, job)
+        back = {event.job_id for event in events if event.kind == "job_taken_back"}
         jobs = [each for each in self.service.tree(job)["jobs"] if each["delegation_id"]]
         assert not {each["delegation_id"] for each in jobs if each["job_id"] in back} & set(self.begun)
-        return len(back) + len(self.begun) == len(LEGS) and {
-            each["state"] for each in jobs if each["job_id"] in back
-        } == {state}
+        states = {row["state"] for row in jobs if row["job_id"] in back}
+        return len(back) + len(self.begun) == len(LEGS) and states == {state}
 
     def go(self, name: str = "go") -> None:
         (Path(f"{self.service.tmp / 'proof'}.{name}")).touch()

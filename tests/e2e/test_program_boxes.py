@@ -61,7 +61,7 @@ class Tried:
     requests: list[dict[str, Any]]
     reached: list[str]
 
-    def said(self, name: str) -> str:
+    def sent(self, name: str) -> str:
         """Return everything that a job's program sent to the model."""
         return " ".join(str(one["body"]) for one in self.requests if one["scenario"] == name)
 
@@ -168,8 +168,8 @@ def _played(
     environ = {"PATH": path, "HOME": str(users), **variables(users / "programs", model)}
     prepared(folder)
     if uid is not None:
-        for each in (folder, *folder.rglob("*")):
-            os.chown(each, uid, uid, follow_symlinks=False)
+        for entry in (folder, *folder.rglob("*")):
+            os.chown(entry, uid, uid, follow_symlinks=False)
     programs = Path(next(iter(available().values()))).parents[1]
     place = Place(folder, sections(model, f'box = "{kind}"', read=[sys.prefix, sys.base_prefix]), environ)
     return place.play(jobs, uid=uid, shown=[sys.prefix, sys.base_prefix, str(ROOT), str(programs)])
@@ -182,11 +182,11 @@ def test_a_program_does_what_its_policy_promises_and_no_more(
 ) -> None:
     need(program)
     name, promise = f"{program}-{policy}", PROMISES[program][policy]
-    ended, said = tried.ended[name], tried.said(name)
+    ended, output = tried.ended[name], tried.sent(name)
     assert ended["state"] == "succeeded", ended["reason"]
     left = {"made.txt": promise.edits, "command.txt": promise.builds}
     assert set(ended["touched_files"]) == {file for file, there in left.items() if there}
-    assert (("ran-42" in said), ("wrote-42" in said)) == (promise.runs, promise.builds), said[-3000:]
+    assert (("ran-42" in output), ("wrote-42" in output)) == (promise.runs, promise.builds), output[-3000:]
     beside = [str(path) for path in tried.folder.rglob(f"{name}-*.txt")]
     assert beside == []
     assert not [each for each in tried.reached if name in each]
@@ -195,10 +195,10 @@ def test_a_program_does_what_its_policy_promises_and_no_more(
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_verify_leg_runs_build_and_tests_under_the_policy_that_prompts_name(tried: Tried, program: str) -> None:
     need(program)
-    ended, said = tried.ended[f"{program}-verify"], tried.said(f"{program}-verify")
+    ended, output = tried.ended[f"{program}-verify"], tried.sent(f"{program}-verify")
     assert (ended["state"], ended["decision"]) == ("succeeded", "approved"), ended["reason"]
-    assert "1 passed" in said, said[-3000:]
-    assert "checked-42" in said, said[-3000:]
+    assert "1 passed" in output, output[-3000:]
+    assert "checked-42" in output, output[-3000:]
 
 
 @pytest.mark.parametrize("kind", ["bwrap", "none"])
@@ -220,10 +220,10 @@ def test_runtime_check_builds_with_the_program_itself_where_no_model_is_needed(p
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_tool_calls_of_a_verify_leg_read_base_line_and_the_legs(tried: Tried, program: str) -> None:
     need(program)
-    said = tried.said(f"{program}-verify")
-    assert "+limit = 7" in said, "git diff base...HEAD"
-    assert "make the limit" in said, "git log line"
-    assert said.count("limit = 7") > said.count("+limit = 7"), "git show leg/code:limit.py"
+    output = tried.sent(f"{program}-verify")
+    assert "+limit = 7" in output, "git diff base...HEAD"
+    assert "make the limit" in output, "git log line"
+    assert output.count("limit = 7") > output.count("+limit = 7"), "git show leg/code:limit.py"
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

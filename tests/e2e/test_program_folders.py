@@ -129,10 +129,10 @@ def laid_out(user: Path) -> dict[str, str]:
 def states(user: Path) -> dict[str, tuple[int, ...]]:
     """Return owner, mode, size and the moment of the last change, of content or owner, of everything below a folder."""
     paths = [user, *(path for path in user.rglob("*") if ".service" not in path.parts)]
-    found = {str(path): path.lstat() for path in paths}
+    statuses = {str(path): path.lstat() for path in paths}
     return {
-        path: (each.st_uid, each.st_gid, each.st_mode, each.st_nlink, each.st_ctime_ns)
-        for path, each in found.items()
+        path: (status.st_uid, status.st_gid, status.st_mode, status.st_nlink, status.st_ctime_ns)
+        for path, status in statuses.items()
         if path != str(user)
     }
 
@@ -162,15 +162,15 @@ def played(folder: Path, kind: str, uid: int | None) -> dict[str, Any]:
         script = programs / f"{name}.py"
         theirs = [] if kind == "none" else list(texts)  # without a box nothing keeps it from them
         known = PROGRAMS_OF_TABLE[name]
-        told = f"THEIRS, KNOWN = {theirs!r}, {MARK!r}\n"
-        told += f"VARIABLE, FOLDER = {known.home_variable!r}, {known.home_folder!r}\n"
-        script.write_text(PRELUDE.replace('os.environ["HOME"]', "os.getcwd()") + told + ATTACK + SAYS[name])
+        constants = f"THEIRS, KNOWN = {theirs!r}, {MARK!r}\n"
+        constants += f"VARIABLE, FOLDER = {known.home_variable!r}, {known.home_folder!r}\n"
+        script.write_text(PRELUDE.replace('os.environ["HOME"]', "os.getcwd()") + constants + ATTACK + SAYS[name])
         lines += [f"[runtimes.{runtime}]", f'adapter = "{name}"', f'box = "{kind}"', 'network = "none"']
         lines += [f"command = {json.dumps([sys.executable, str(script)])}"]
         lines += [f"read = {json.dumps([sys.prefix, sys.base_prefix, str(programs)])}"]
     if uid is not None:
-        for each in (folder, *folder.rglob("*")):
-            os.chown(each, uid, uid, follow_symlinks=False)
+        for entry in (folder, *folder.rglob("*")):
+            os.chown(entry, uid, uid, follow_symlinks=False)
     before = states(user)
     jobs = {name: Job(name, AutonomyPolicy.DANGER_FULL_ACCESS, Action.ASK) for name in PROGRAMS}
     place = Place(folder, "\n".join(lines), {"PATH": f"{sys.prefix}/bin:/usr/bin:/bin", "HOME": str(user)})
@@ -183,8 +183,8 @@ def played(folder: Path, kind: str, uid: int | None) -> dict[str, Any]:
 def result_of(attacked: dict[str, Any], program: str) -> dict[str, Any]:
     ended = attacked["ended"][program]
     assert ended["state"] == "succeeded", ended["reason"]
-    found: dict[str, Any] = json.loads(ended["summary"])
-    return found
+    result: dict[str, Any] = json.loads(ended["summary"])
+    return result
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -35,8 +35,8 @@ class Chains:
         (folder / "shop").mkdir()
         commit = "git -c user.name=t -c user.email=t@example.invalid commit -q --allow-empty -m one"
         assert os.system(f"cd {folder}/shop && git init -q -b main && {commit}") == 0
-        for each in (folder, *folder.rglob("*")) if uid is not None else ():
-            os.chown(each, uid or 0, uid or 0, follow_symlinks=False)
+        for entry in (folder, *folder.rglob("*")) if uid is not None else ():
+            os.chown(entry, uid or 0, uid or 0, follow_symlinks=False)
         self._place = Place(folder, sections(model, f'box = "{kind}"'), environ)
         programs = Path(next(iter(available().values()))).parents[1]
         self._shown = [sys.prefix, sys.base_prefix, str(ROOT), str(programs)]

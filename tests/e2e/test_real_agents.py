@@ -299,14 +299,14 @@ def test_one_program_leads_the_others_and_sums_up(
     job, tree = played
     assert tree["task"]["state"] == "done", tree["task"]
     assert [(each["runtime"], each["state"]) for each in tree["jobs"]] == [
-        (PROGRAMS[each], "succeeded") for each in (program, maker, reader, program)
+        (PROGRAMS[name], "succeeded") for name in (program, maker, reader, program)
     ]
     spent = [(each["usage"]["input_tokens"], each["usage"]["output_tokens"]) for each in tree["jobs"]]
     assert spent == [cost(program, 1), cost(maker, 2), cost(reader, 2), cost(program, 1)]
     assert {one["model"] for one in stage.requests(f"{job}.1")} == {"model-of-maker"}
     assert "made by the model" in str(stage.requests(f"{job}.2")[-1]["body"])
-    told = stage.requests(f"{job}.3")[-1]
-    assert (told["scenario"], "made it" in str(told["body"]), "read it" in str(told["body"])) == ("answer", True, True)
+    last = stage.requests(f"{job}.3")[-1]
+    assert (last["scenario"], "made it" in str(last["body"]), "read it" in str(last["body"])) == ("answer", True, True)
 
 
 def kept(stage: Stage, program: str) -> tuple[str, dict[str, Any]]:

@@ -76,8 +76,8 @@ def hook() -> Iterator[str]:
 def script(tmp_path: Path, hook: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
     monkeypatch.setenv("ACME_DEPLOY_TOKEN", KNOWN)
     monkeypatch.setenv("HOOK_SECRET", "signs-webhooks-77")
-    told = f'[notify]\ncommand = ["sh", "-c", "cat >> {tmp_path}/notified"]\nwebhook_url = "{hook}"\n'
-    yield from played(tmp_path, told + 'webhook_secret_env = "HOOK_SECRET"\n')
+    settings = f'[notify]\ncommand = ["sh", "-c", "cat >> {tmp_path}/notified"]\nwebhook_url = "{hook}"\n'
+    yield from played(tmp_path, settings + 'webhook_secret_env = "HOOK_SECRET"\n')
 
 
 def _first(of: dict[str, str]) -> dict[str, Any]:
@@ -210,14 +210,14 @@ def _files(home: Path, *folders: str) -> Iterator[tuple[str, str]]:
 
 
 async def _histories(address: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    texts: list[tuple[str, str]] = []
     connected = await Client.connect(address, namespace="service")
     async for workflow in connected.list_workflows():
         handle = connected.get_workflow_handle(workflow.id, run_id=workflow.run_id)
         history = await handle.fetch_history()
-        said = (event.SerializeToString().decode("latin-1") for event in history.events)
-        found += [(f"the history of {workflow.id}", text) for text in said]
-    return found
+        events = (event.SerializeToString().decode("latin-1") for event in history.events)
+        texts += [(f"the history of {workflow.id}", text) for text in events]
+    return texts
 
 
 @pytest.mark.long
@@ -249,8 +249,8 @@ def _who_got_what(script: Script, job: str) -> None:
     of_leg = next(each["job_id"] for each in script.tree(job)["jobs"] if each["delegation_id"] not in (None, "thrown"))
     assert {"leg-prompt", "artifact_body"} <= got[of_leg]
     assert any("answer" in each for each in got.values())
-    told = {"ask", "leg-prompt", "artifact_body", "answer"}
-    assert set().union(*got.values()) <= told
+    expected = {"ask", "leg-prompt", "artifact_body", "answer"}
+    assert set().union(*got.values()) <= expected
     assert EVERYTHING["agent-template"] in (script.service.tmp / "secretive").read_text()
     assert f"using {EVERYTHING['pipeline-command']} and {EVERYTHING['pipeline-env']}" in script.service.proof
     kept = script.service.home / "kept-secrets"

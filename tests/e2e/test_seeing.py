@@ -56,9 +56,9 @@ def test_a_running_job_shows_what_its_agent_says_even_without_a_worker(installed
     os.kill(installed.pid("worker"), signal.SIGCONT)
     (installed.tmp / "proof.go").touch()
     assert installed.wait_until_ended(first)["live"] is None
-    said, _ = follow.communicate(timeout=60)
-    assert "thinking hard" not in said, "it is said once"
-    assert "ghp_" not in said
+    output, _ = follow.communicate(timeout=60)
+    assert "thinking hard" not in output, "it is said once"
+    assert "ghp_" not in output
     installed.wait_until_ended(second)
 
 
@@ -79,8 +79,8 @@ def test_what_runs_for_nobody_is_ended_at_the_start_and_shown(installed: Install
     assert marked(mark_of(run_dir))
     installed("daemon", "start")
     assert marked(mark_of(run_dir)) == set()
-    said = installed("doctor").stdout
-    assert "left over" in said
-    assert "job-0123456789ab.1" in said
+    output = installed("doctor").stdout
+    assert "left over" in output
+    assert "job-0123456789ab.1" in output
     log = (installed.home / "logs" / "worker.log").read_text()
     assert "job-0123456789ab.1 goes on (processes: 1) and nobody waits for it" in log

@@ -45,13 +45,13 @@ def listening(script: Script) -> list[tuple[str, int]]:
         for link in Path(f"/proc/{script.service.pid(member)}/fd").iterdir():
             with suppress(FileNotFoundError):  # it was closed meanwhile
                 inodes |= set(re.findall(r"socket:\[(\d+)\]", str(link.readlink())))
-    found = []
+    addresses = []
     for row in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         local, state, inode = row.split()[1], row.split()[3], row.split()[9]
         if state == "0A" and inode in inodes:
             host, port = bytes.fromhex(local.split(":")[0])[::-1], int(local.split(":")[1], 16)
-            found.append((".".join(map(str, host)), port))
-    return sorted(found)
+            addresses.append((".".join(map(str, host)), port))
+    return sorted(addresses)
 
 
 ANSWER = {"verb": "answer", "text": "blue"}

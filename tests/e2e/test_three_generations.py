@@ -180,8 +180,8 @@ def test_each_prompt_says_where_its_job_is(walk: Walk, name: str, says: str) -> 
 @pytest.mark.parametrize("name", ["none", "code", "docs", "verify", "again", "normal"])
 def test_a_conflict_is_told_while_there_is_one_and_no_longer(walk: Walk, name: str) -> None:
     assert "Not on the line" not in walk.prompt(name)
-    told = [job for job in walk.tree["jobs"] if "line_conflict" in str(events(walk, job["job_id"]))]
-    assert [job["job_id"] for job in told] == [walk.jobs["replan"]["job_id"]]
+    jobs = [job for job in walk.tree["jobs"] if "line_conflict" in str(events(walk, job["job_id"]))]
+    assert [job["job_id"] for job in jobs] == [walk.jobs["replan"]["job_id"]]
 
 
 def events(walk: Walk, job: str) -> list[str]:

@@ -36,9 +36,9 @@ def test_a_dependent_sees_its_dependencies_work_and_the_coordinator_is_told_ever
     assert tree["task"]["state"] == "done"
     assert states(tree) == dict.fromkeys(("none", "one", "two", "both", "normal"), "succeeded")
     assert [j["job_id"] for j in tree["jobs"]] == [job, *(f"{job}.{n}" for n in range(1, 5))]
-    told = script.prompt(f"{job}.4")
-    assert all(f"### Leg `{name}`: succeeded" in told for name in ("one", "two", "both"))
-    assert "reach the goal" in told
+    prompt = script.prompt(f"{job}.4")
+    assert all(f"### Leg `{name}`: succeeded" in prompt for name in ("one", "two", "both"))
+    assert "reach the goal" in prompt
     assert git(script.service.repo, "show", f"service/{job}.1-one:one.txt") == "1"
     assert script.service.json("job", "tree", job) == tree
     shown = script.service("job", "tree", job).stdout
@@ -194,7 +194,7 @@ def test_agents_that_print_their_prompt_are_no_result_wherever_they_stand_in_a_t
     assert states(script.until_over(root)) == {"none": "failed"}
 
 
-def told(service: Installed, job: str) -> list[str]:
+def notifications(service: Installed, job: str) -> list[str]:
     path = service.home / "notifications.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     return [entry["kind"] for entry in map(json.loads, lines) if entry["root_job_id"] == job]
@@ -217,10 +217,10 @@ def test_a_question_pauses_the_tree_until_somebody_answers(script: Script) -> No
     assert "`redis: the big one` is not one of the choices of `store`" in outside
     assert f'try: service resume {job} answer "store: <text>"\n' in outside
     assert f"     service resume {job} answer 'store: redis: the big one' --other\n" in outside
-    said = script.service("resume", job, "answer", "store: redis: the big one", "--other").stdout.splitlines()
-    assert said[:2] == ["answer is accepted", "  store: redis: the big one"]
-    assert said[2].startswith(f"round 1 of {job} is over: answered by ")
-    assert said[3] == "the tree goes on"
+    lines = script.service("resume", job, "answer", "store: redis: the big one", "--other").stdout.splitlines()
+    assert lines[:2] == ["answer is accepted", "  store: redis: the big one"]
+    assert lines[2].startswith(f"round 1 of {job} is over: answered by ")
+    assert lines[3] == "the tree goes on"
     tree = script.until_over(job)
     assert tree["task"]["state"] == "done"
     assert states(tree) == {"none": "succeeded", "answered": "succeeded"}
@@ -230,7 +230,7 @@ def test_a_question_pauses_the_tree_until_somebody_answers(script: Script) -> No
     late = script.service("resume", job, "answer", "store: memory", code=3).stderr
     assert f"the tree {job} has ended (done); round 1 of {job} is over: answered by " in late
     assert f"round 1 of {job} is over: answered by " in script.service("resume", job, code=4).stderr
-    script.service.wait_for(lambda: told(script.service, job) == ["round_opened"])
+    script.service.wait_for(lambda: notifications(script.service, job) == ["round_opened"])
     assert not [each for each in script.service.json("attention")["waiting"] if each["root_job_id"] == job]
 
 
@@ -316,8 +316,8 @@ def test_a_pause_survives_everything_and_a_kill_finalizes_it_at_once(script: Scr
     script.service("job", "kill", job)
     tree = script.until_over(job)
     assert tree["task"]["state"] == "cancelled"
-    script.service.wait_for(lambda: "round_opened" in told(script.service, job))
-    assert told(script.service, job).count("round_opened") == 1
+    script.service.wait_for(lambda: "round_opened" in notifications(script.service, job))
+    assert notifications(script.service, job).count("round_opened") == 1
 
 
 @pytest.mark.ruling("N5", "C6")
@@ -336,7 +336,7 @@ def test_a_token_that_may_only_ask_starts_no_implementation_by_way_of_a_lead(scr
     assert [job["delegation_id"] for job in tree["jobs"] if job["delegation_id"]] == ["look"]
     root = tree["task"]["root_job_id"]
     [refused] = [
-        each for each in script.service.json("job", "events", root) if each["kind"] == "delegation_preflight_failed"
+        event for event in script.service.json("job", "events", root) if event["kind"] == "delegation_preflight_failed"
     ]
     assert "token of scope ask" in refused["message"]
     assert "never `implement`" in script.prompt(root)
@@ -346,9 +346,9 @@ def test_a_token_that_may_only_ask_starts_no_implementation_by_way_of_a_lead(scr
 def test_a_tree_that_asked_for_too_many_parts_is_cut_short_and_not_done(script: Script) -> None:
     script.answers(none={"delegations": [leg(f"part-{number}") for number in range(60)]})
     waited = script.service("agent", "ask", "lead", "do it all", "--repo", "acme/shop", "--wait", code=1).stdout
-    said = "cut short: the lead asked for 60 parts, the limit is 16 (`max_delegation_width`)"
-    assert said in " ".join(waited.split())
+    reason = "cut short: the lead asked for 60 parts, the limit is 16 (`max_delegation_width`)"
+    assert reason in " ".join(waited.split())
     [listed] = [row for row in script.service.json("job", "list") if row["tree"]["state"] == "cut_short"]
-    assert listed["tree"]["waits_for"]["what"] == said
+    assert listed["tree"]["waits_for"]["what"] == reason
     assert "write max_delegation_width = 60 below [orchestrate] in config.toml" in listed["tree"]["waits_for"]["next"]
     assert script.tree(listed["job_id"])["task"]["state"] == "done"
