@@ -35,7 +35,7 @@ def typing(monkeypatch: pytest.MonkeyPatch) -> Typing:
             asked.append(text)
             return left.pop(0)
 
-        monkeypatch.setattr(questions, "asked", answer)
+        monkeypatch.setattr(questions, "ask_text", answer)
         return asked
 
     return begin

@@ -369,7 +369,7 @@ def test_questions_that_nobody_can_answer_any_more_are_not_asked(
     from cli.asking import questions
 
     typed = iter(["1", ""])
-    monkeypatch.setattr(questions, "asked", lambda *_: next(typed))
+    monkeypatch.setattr(questions, "ask_text", lambda *_: next(typed))
     said = questions.ask(seeds.round_(verbs=("abort", "extend")))
     assert said == questions.TypedAnswer("abort")
     assert "1) abort" in capsys.readouterr().err

@@ -123,7 +123,7 @@ def test_without_a_box_that_holds_it_asks_once_and_says_the_command(
         return answer if "without a box" in question else default
 
     monkeypatch.setattr(init_questions, "_require_terminal", lambda: None)
-    monkeypatch.setattr(init_questions, "confirmed", answered)
+    monkeypatch.setattr(init_questions, "ask_yes_or_no", answered)
     assert main(["init", "--name", "acme/shop", "--no-start"]) == 0
     assert [each for each in asked if "box" in each] == ["run them all the same, without a box?"]
     said = capsys.readouterr().err
@@ -157,7 +157,7 @@ def test_ctrl_c_at_any_question_leaves_nothing(shop: Path, monkeypatch: pytest.M
         return default
 
     monkeypatch.setattr(init_questions, "_require_terminal", lambda: None)
-    monkeypatch.setattr(init_questions, "confirmed", interrupted)
+    monkeypatch.setattr(init_questions, "ask_yes_or_no", interrupted)
     assert main(["init", "--name", "acme/shop"]) == 1
     assert len(asked) == at + 1
     assert nothing_is_registered()
@@ -287,7 +287,7 @@ def test_a_server_of_ones_own_is_made_ready_once_that_is_agreed(
     shop: Path, cluster: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(init_questions, "_require_terminal", lambda: None)
-    monkeypatch.setattr(init_questions, "confirmed", lambda *_, **__: False)
+    monkeypatch.setattr(init_questions, "ask_yes_or_no", lambda *_, **__: False)
     assert main(["init", "--name", "local/shop"]) == 1
     said = capsys.readouterr().err
     assert f"the Temporal server would be made ready, as by service cluster init:\n  {LACKS}\n" in said
