@@ -179,7 +179,7 @@ async def serve(home: Home) -> None:
         settings,
         open_store(home, settings.store.url, connections=share(settings.store.pool, Member.WORKER)),
     )
-    admission.check_key(admission.Candidate(context.store, home, settings, namespace_of(home, settings)))
+    admission.check_key(admission.JoiningHost(context.store, home, settings, namespace_of(home, settings)))
     own = settings.worker
     all_jobs, each_job = control_group.limits(own.agents_memory), control_group.job_limits(own.job_memory, own.job_pids)
     spawn.keep_within(control_group.make(group_name(home), all_jobs, each_job))

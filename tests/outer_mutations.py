@@ -124,15 +124,15 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "activities/host/disk_space.py": (
         (
             "activities/host/test_disk_space.py::test_below_half_the_floor_who_wrote_most_is_ended_and_nobody_else_unless_more_is_written",
-            "return max((each for each in writers if each.wrote)",
-            "return min((each for each in writers if each.wrote)",
+            "return max((writer for writer in writers if writer.wrote)",
+            "return min((writer for writer in writers if writer.wrote)",
         ),
     ),
     "activities/host/slots.py": (
         (
             "activities/host/test_slots.py::test_places_go_to_the_tree_that_has_the_fewest",
-            'self._taken["tree", each.need.tree]',
-            'self._taken["repo", each.need.repo]',
+            'self._taken["tree", run.need.tree]',
+            'self._taken["repo", run.need.repo]',
         ),
         (
             "activities/host/test_slots.py::test_while_the_host_is_held_nothing_begins",

@@ -15,7 +15,7 @@ from activities.agents.faults import Failed, Fault
 from activities.agents.installed_program import Driver
 from activities.agents.streams import Messages, Record, busiest, chunks, count, file_chunks, model_of, records, text_of
 from activities.boxes.programs import required_files
-from activities.runs.regular_files import created
+from activities.runs.regular_files import create
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from activities.settings import toml
@@ -133,7 +133,7 @@ def _write_prompt(call: ProgramCall) -> Path:
     file = call.run_dir / "prompt.md"
     call.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     file.unlink(missing_ok=True)  # never follow a link
-    with open(created(file), "wb") as made:
+    with open(create(file), "wb") as made:
         made.write(call.prompt)
     return file
 

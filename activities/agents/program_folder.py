@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.agents.adapter import CannotLaunchError
-from activities.runs.regular_files import SAFE, created
+from activities.runs.regular_files import SAFE, create
 from activities.runtimes.programs import Program
 
 MOST_ENTRIES, MOST_BYTES = 5_000, 50 * 1024**2
@@ -148,7 +148,7 @@ def _replace(value: object, values: Mapping[str, object]) -> object:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    with open(created(path), "w", encoding="utf-8") as file:
+    with open(create(path), "w", encoding="utf-8") as file:
         file.write(text)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from activities.runs.regular_files import NotRegularError, opened, size_of
+from activities.runs.regular_files import NotRegularError, open_to_read, size_of
 from workflows.contract.locate import KEY
 from workflows.contract.parse import candidates
 from workflows.contract.size_limits import MOST_TOKENS
@@ -35,7 +35,7 @@ Record = dict[str, Any]
 def chunks(path: Path) -> Iterator[bytes]:
     """Yield a run's output in chunks; nothing if it is missing. Raise NotRegularError unless it is our regular file."""
     try:
-        file = opened(path)
+        file = open_to_read(path)
     except FileNotFoundError:
         return
     yield from _pieces(file)
@@ -44,7 +44,7 @@ def chunks(path: Path) -> Iterator[bytes]:
 def file_chunks(path: Path) -> Iterator[bytes]:
     """Yield a program's own file in chunks; nothing if it is missing, a link or a pipe."""
     try:
-        file = opened(path, ours=False)
+        file = open_to_read(path, ours=False)
     except (FileNotFoundError, NotRegularError):
         return
     yield from _pieces(file)

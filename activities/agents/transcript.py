@@ -16,7 +16,7 @@ from typing import BinaryIO
 from activities.agents.entries import ARGUMENT_LIMIT, Entry, EntryKind, Read
 from activities.redaction.redact import redact_begin, redact_between
 from activities.runs.output import LONGEST_SECRET
-from activities.runs.regular_files import opened, size_of
+from activities.runs.regular_files import open_to_read, size_of
 from activities.runs.supervised_run import Claim
 
 CHUNK = 64 * 1024
@@ -120,7 +120,7 @@ def raw(outputs: Sequence[ProgramOutput], offset: int) -> Iterator[tuple[bytes, 
     for program in outputs:
         if not program.begin <= at < program.end:
             continue
-        with opened(program.file) as file:
+        with open_to_read(program.file) as file:
             while at < program.end:
                 begin = at - program.begin
                 piece = _bytes(file, begin, min(begin + CHUNK, program.end - program.begin))
@@ -205,7 +205,7 @@ def _text_block(lines: Sequence[_Line], longest: int) -> Iterator[Entry]:
     """Yield the entry of a block of plain text; secrets may begin before it or end behind it."""
     first, last = lines[0], lines[-1]
     yield from _beginning(first)
-    with opened(first.program.file) as file:
+    with open_to_read(first.program.file) as file:
         ahead, behind = _around(file, first.at - first.program.begin, last.at + last.size - first.program.begin)
     whole = b"\n".join(line.text or b"" for line in lines).decode("utf-8", "replace")
     text, left_out = _shorten(whole, longest + BLOCK, ahead, behind)
@@ -255,7 +255,7 @@ def _line_begin(outputs: Sequence[ProgramOutput], offset: int) -> int:
     program = next((each for each in outputs if each.begin <= offset < each.end), outputs[-1])
     if offset <= program.begin or (offset == program.end and program.closed):
         return offset
-    with opened(program.file) as file:
+    with open_to_read(program.file) as file:
         return program.begin + next(_begins_before(file, offset - program.begin))
 
 
@@ -278,7 +278,7 @@ def _backwards(outputs: Sequence[ProgramOutput], end: int) -> Iterator[_Line]:
         last = behind = min(end, program.end) - program.begin
         if last <= 0:
             continue
-        with opened(program.file) as file:
+        with open_to_read(program.file) as file:
             for begin in _begins_before(file, last):
                 if begin == last:
                     continue  # nothing is behind the last line's end
@@ -297,7 +297,7 @@ def _forwards(outputs: Sequence[ProgramOutput], offset: int) -> Iterator[_Line]:
         at = max(offset, program.begin) - program.begin
         if program.begin + at >= program.end:
             continue
-        with opened(program.file) as file:
+        with open_to_read(program.file) as file:
             file.seek(at)
             while size := _size_of_line(file):
                 ended = 1 if _ends_line(file, at + size) else 0

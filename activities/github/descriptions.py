@@ -9,7 +9,7 @@ from activities.github import api
 from activities.github.client import Client, GithubError
 from activities.github.credentials import Credentials
 from activities.github.models import Issue, Pull
-from activities.host.base import Bound
+from activities.host.base import BoundWork
 from activities.store.artifacts import Artifacts
 from workflows.model.long_texts import Text
 from workflows.policy import binding_words
@@ -20,7 +20,7 @@ TITLE_LIMIT = 300
 TEXT_LIMIT = 8_000
 
 
-def describe(binding: Bound, store: Engine, artifacts: Artifacts, api_url: str, token: str) -> Bound:
+def describe(binding: BoundWork, store: Engine, artifacts: Artifacts, api_url: str, token: str) -> BoundWork:
     """Ask GitHub for the title and text. Without an answer the work starts too, and its prompt says so.
 
     Every leg of a tree carries the text, so it is stored by digest.
@@ -35,7 +35,7 @@ def describe(binding: Bound, store: Engine, artifacts: Artifacts, api_url: str, 
     return replace(binding, about=Text(digest=artifacts.put(text.encode())), into=into)
 
 
-async def _ask(binding: Bound, store: Engine, api_url: str, token: str) -> Pull | Issue:
+async def _ask(binding: BoundWork, store: Engine, api_url: str, token: str) -> Pull | Issue:
     async with asyncio.timeout(SECONDS), Client(store, Credentials(token=token), api_url) as client:
         if binding.pull_request is not None:
             return await api.pull(client, binding.github, binding.pull_request)

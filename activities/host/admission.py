@@ -28,7 +28,7 @@ class NotAdmittedError(ServiceError):
 
 
 @dataclass(frozen=True)
-class Candidate:
+class JoiningHost:
     """A host as it would join its fleet."""
 
     store: Engine
@@ -44,7 +44,7 @@ class Candidate:
 
 def admit(context: Context, namespace: str, *, started_at: float) -> None:
     """Take the host's name, and write the cluster's row if it is missing, or raise the reason against it."""
-    host = Candidate(context.store, context.home, context.settings, namespace)
+    host = JoiningHost(context.store, context.home, context.settings, namespace)
     check_key(host)
     seal_key.ensure(host.home.ensure().root)
     wanted = Cluster(host.keys[0], namespace, host_rows.release())
@@ -54,16 +54,16 @@ def admit(context: Context, namespace: str, *, started_at: float) -> None:
         host_rows.free(host.store, host.settings.host)
     if not identity.see(context, started_at):
         check_name(host)
-        raise _taken(host, 0.0)
+        raise _name_in_use(host, 0.0)
 
 
-def check(host: Candidate) -> None:
+def check(host: JoiningHost) -> None:
     """Raise the reason why this host would not be admitted; change nothing."""
     check_key(host)
     check_name(host)
 
 
-def check_key(host: Candidate) -> None:
+def check_key(host: JoiningHost) -> None:
     """Raise unless the host has the key of the others of its store, and works in their namespace."""
     known = host_rows.cluster(host.store) if host.settings.store.url else None
     if known is None:
@@ -78,20 +78,20 @@ def check_key(host: Candidate) -> None:
         raise NotAdmittedError(says + known.namespace, fix)
 
 
-def check_name(host: Candidate) -> None:
+def check_name(host: JoiningHost) -> None:
     """Raise if another machine has had the host's name within the last minute, in a store that others may share."""
     row = host_rows.get(host.store, host.settings.host) if host.settings.store.url else None
     if row and row.machine not in ("", identity.machine(host.home.root)) and not lacks_worker(row.seen):
-        raise _taken(host, row.now - row.seen_at)
+        raise _name_in_use(host, row.now - row.seen_at)
 
 
-def _taken(host: Candidate, ago: float) -> NotAdmittedError:
+def _name_in_use(host: JoiningHost, ago: float) -> NotAdmittedError:
     says = f"the host name {host.settings.host} is in use on another machine or in another home, seen {ago:.0f} s ago"
     gone = f"or, if that one is gone for good, wait {max(1.0, UNSEEN_SECONDS - ago):.0f} s"
     return NotAdmittedError(says, f'set host = "ANOTHER_NAME" in [worker] of {host.home.config}  ({gone})')
 
 
-def _copy(host: Candidate, known: Cluster) -> str:
+def _copy(host: JoiningHost, known: Cluster) -> str:
     """Return the command that fetches the key from the host with it that was seen last, or else makes a new one."""
     having = [row for row in host_rows.every(host.store) if row.key == known.key and row.name != host.settings.host]
     if not having:

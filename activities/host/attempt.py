@@ -16,7 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat, beating
-from activities.host.slots import Need, Slots, in_turn
+from activities.host.slots import SlotNeed, Slots, in_turn
 from activities.runs import run_folders
 from activities.runs.supervised_run import Claim, give_up
 from activities.store import attempt_rows, permanent_errors
@@ -39,7 +39,7 @@ class Attempt(Protocol[T]):
     @property
     def offered(self) -> Offered: ...
     @property
-    def need(self) -> Need: ...
+    def need(self) -> SlotNeed: ...
 
     def known_outcome(self, row: AttemptRow) -> T | None:
         """Return the recorded end of the attempt; None if it has not ended."""
@@ -93,7 +93,7 @@ async def _in_a_slot(context: Context, slots: Slots, attempt: Attempt[T], beat: 
         runs_already = row is not None and Claim.read(await in_turn(attempt.run_dir, row)) is not None
     async with slots.taken(attempt.need, runs_already=runs_already):
         beat.begun()
-        with context.stops.heeded(attempt.offered.key) as ordered:
+        with context.stops.listen(attempt.offered.key) as ordered:
             return await _from_begin_to_end(context, attempt, beat, ordered)
 
 
@@ -104,7 +104,7 @@ async def _from_begin_to_end(context: Context, attempt: Attempt[T], beat: Heartb
         over = await asyncio.shield(beginning)
     except asyncio.CancelledError:
         over = await beginning
-        if await still_wanted():
+        if await is_still_wanted():
             raise
         if over is None:
             await attempt.stop()
@@ -122,7 +122,7 @@ def _begin(context: Context, attempt: Attempt[T], beat: Heartbeat) -> T | None:
     known = _row_of(context, attempt)
     if known and (recorded := attempt.known_outcome(known)):
         return recorded
-    row = _opened(context, attempt.offered, known)
+    row = _open_row(context, attempt.offered, known)
     if row is None:
         return attempt.taken_back()
     try:
@@ -132,7 +132,7 @@ def _begin(context: Context, attempt: Attempt[T], beat: Heartbeat) -> T | None:
     return None
 
 
-def _opened(context: Context, offered: Offered, known: AttemptRow | None) -> AttemptRow | None:
+def _open_row(context: Context, offered: Offered, known: AttemptRow | None) -> AttemptRow | None:
     """Return the attempt's row, with a folder made before it (ruling N4).
 
     A missing folder is made again if nothing can have begun in it.
@@ -160,7 +160,7 @@ async def to_its_end(attempt: Attempt[T], ordered: asyncio.Event) -> T:
         ended = await asyncio.shield(playing)
         return await in_turn(attempt.called_off, ended) if ordered.is_set() else ended
     except asyncio.CancelledError:
-        if await still_wanted():
+        if await is_still_wanted():
             if attempt.finishing:
                 return await playing
             playing.cancel()
@@ -180,7 +180,7 @@ async def _stopped_on(ordered: asyncio.Event, attempt: Attempt[T]) -> None:
         await attempt.stop()
 
 
-async def still_wanted() -> bool:
+async def is_still_wanted() -> bool:
     """Return whether the call was cancelled only because the worker stops, or because a later call has taken the run
     over.
     """

@@ -19,7 +19,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundWork:
     """A pull request or an issue, its GitHub repository, and the commit that work on it starts from."""
 
     pull_request: int | None = None
@@ -49,16 +49,16 @@ def bound(
     issue: int | None,
     token: str | None = None,
     web: str = binding_words.WEB,
-) -> Bound:
+) -> BoundWork:
     """Bind work on a repository, seen from the host `here`; refuse if that is impossible.
 
     A token is sent to the GitHub at `web` alone, to fetch the head of a pull request.
     """
     binding_words.check_numbers(pull_request, issue)
     if pull_request is None and issue is None:
-        return Bound()
+        return BoundWork()
     binding_words.check_github(repo.name, repo.path, repo.github)
-    made = Bound(pull_request, issue, repo.github, "" if web == binding_words.WEB else web)
+    made = BoundWork(pull_request, issue, repo.github, "" if web == binding_words.WEB else web)
     if pull_request is None:
         return made
     if repo.host != here:
@@ -67,20 +67,20 @@ def bound(
     return replace(made, base=pull_requests.heads(source, (pull_request,), token)[pull_request])
 
 
-def based(found: Bound, repo: Repo, here: str, ref: str | None = None) -> Bound:
+def resolve_base(binding: BoundWork, repo: Repo, here: str, ref: str | None = None) -> BoundWork:
     """Resolve the commit that the work begins from: `ref`, else a pull request's head, else HEAD (ruling O1).
 
     HEAD of a checkout on another host is resolved there, by the first job.
     """
     if ref is not None:
-        named = _named(repo, here, ref)
-        return replace(found, base=named, head=found.base if found.base != named else "")
-    if found.base:
-        return found
-    return replace(found, base=worktrees.tip(Path(repo.path)) if repo.host == here else UNRESOLVED)
+        named = _commit_of(repo, here, ref)
+        return replace(binding, base=named, head=binding.base if binding.base != named else "")
+    if binding.base:
+        return binding
+    return replace(binding, base=worktrees.tip(Path(repo.path)) if repo.host == here else UNRESOLVED)
 
 
-def _named(repo: Repo, here: str, ref: str) -> str:
+def _commit_of(repo: Repo, here: str, ref: str) -> str:
     if not ref.strip() or len(ref) > LONGEST_REF:
         raise UsageError(f"the base {ref[:LONGEST_REF]!r} names no commit", "--base REF: a branch, a tag or a commit")
     if repo.host == here:

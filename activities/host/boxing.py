@@ -54,9 +54,9 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
     network, hosts = network_of(section, wanted.runtime)
     require(network, wanted.runtime, there)
     users_home, root = Path(environ.get("HOME") or Path.home()), home.root.resolve()
-    read = (*_said(section.read, home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
-    write = (*_said(section.write, home, wanted.runtime, users_home), *map(_made, wanted.launch.write))
-    parts = _needed(wanted.command, wanted.launch.env.get("PATH"), users_home, root, system_files.moment())
+    read = (*_settings_paths(section.read, home, wanted.runtime, users_home), *wanted.launch.read, *wanted.lent)
+    write = (*_settings_paths(section.write, home, wanted.runtime, users_home), *map(_make, wanted.launch.write))
+    parts = _program_files(wanted.command, wanted.launch.env.get("PATH"), users_home, root, system_files.moment())
     return Box(
         network=network,
         cwd=wanted.cwd,
@@ -66,7 +66,7 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
         write=_there(write),
         scratch=wanted.launch.scratch,
         etc=_etc(home, (*read, *write)),
-        hosts=(*hosts, *_addressed(wanted.launch.env)) if network is Network.MODEL else (),
+        hosts=(*hosts, *_providers(wanted.launch.env)) if network is Network.MODEL else (),
         upstream=next((environ[name] for name in WAYS_OUT if environ.get(name)), ""),
         uid=there.uid,
         program=there.program,
@@ -87,7 +87,7 @@ def require(network: Network, runtime: str, there: Machine) -> None:
     )
 
 
-def refused(settings: Settings, runtime: str) -> CannotLaunchError | None:
+def refusal(settings: Settings, runtime: str) -> CannotLaunchError | None:
     """Return the reason why agents of a runtime are not run here; None if they get the box of its settings."""
     section = settings.runtime(runtime)
     try:
@@ -101,7 +101,7 @@ def refused(settings: Settings, runtime: str) -> CannotLaunchError | None:
 def prove(settings: Settings) -> None:
     """Try the boxes of the runtimes before their first jobs, so that these need not wait for the trial."""
     for name in (*settings.configured_runtimes, SHELL):
-        refused(settings, name)
+        refusal(settings, name)
 
 
 def network_of(section: RuntimeSection, runtime: str) -> tuple[Network, tuple[str, ...]]:
@@ -158,12 +158,14 @@ def _etc_copy(folder: Path, moment: int) -> Path:
 
 
 @lru_cache(256)
-def _needed(command: tuple[str, ...], search: str | None, home: Path, root: Path, moment: int) -> tuple[Path, ...]:
+def _program_files(
+    command: tuple[str, ...], search: str | None, home: Path, root: Path, moment: int
+) -> tuple[Path, ...]:
     """List the paths that the command needs, without those that contain the service home `root`, or are inside it."""
     return tuple(path for path in required_files(command, search, home) if not _meets(path, root))
 
 
-def _said(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> list[Path]:
+def _settings_paths(places: Iterable[str], home: Home, runtime: str, users_home: Path) -> list[Path]:
     """Resolve the settings' folders. Refuse a folder that contains the service home, or is inside it."""
     paths = [users_home / place[2:] if place.startswith("~/") else Path(place) for place in places]
     if bad := next((path for path in paths if _meets(path, home.root.resolve())), None):
@@ -180,7 +182,7 @@ def _meets(path: Path, root: Path) -> bool:
     return root.is_relative_to(real) or real.is_relative_to(root)
 
 
-def _made(path: Path) -> Path:
+def _make(path: Path) -> Path:
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600) if path.suffix else path.mkdir(mode=0o700, exist_ok=True)
@@ -191,7 +193,7 @@ def _there(paths: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(path for path in paths if path.exists()))
 
 
-def _addressed(env: Mapping[str, str]) -> list[str]:
+def _providers(env: Mapping[str, str]) -> list[str]:
     """Return the providers that the operator's own variables name, in the form of entries of the setting `hosts`."""
     urls = ((name, value) for name, value in env.items() if name.endswith(BASE_URL) and "://" in value)
     return [entry for name, value in urls if (entry := _provider(name, value))]
@@ -215,15 +217,15 @@ def _provider(name: str, url: str) -> str:
     return entry
 
 
-def may_be_why(box: Box | None, runtime: str, said: str) -> str:
+def may_be_why(box: Box | None, runtime: str, message: str) -> str:
     """Return a note for the message of a failure that the box may have caused; empty if nothing suggests that."""
-    if box is None or not any(word in said.lower() for word in _REFUSALS):
+    if box is None or not any(word in message.lower() for word in _REFUSALS):
         return ""
     return (
         f" (it ran in a box: {box}; what it lacks there, [runtimes.{runtime}] lets it have by read, write or network)"
     )
 
 
-def told(box: Box | None) -> str:
+def name_of(box: Box | None) -> str:
     """Return the name of the box for a run's record."""
     return str(box) if box else "none"

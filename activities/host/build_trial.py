@@ -58,7 +58,7 @@ def build_trial(settings: Settings, environ: Mapping[str, str], runtime: str) ->
     policy = program.builds_with
     try:
         with tempfile.TemporaryDirectory(prefix="service-check-", ignore_cleanup_errors=True) as folder:
-            return _tried(Home(Path(folder)), settings, environ, _run(runtime, policy))
+            return _try(Home(Path(folder)), settings, environ, _run(runtime, policy))
     except (ServiceError, OSError) as error:
         return Trial(policy, problem=str(error), fix=getattr(error, "hint", "") or "service doctor")
 
@@ -69,7 +69,7 @@ def _run(runtime: str, policy: AutonomyPolicy) -> JobRun:
     return JobRun(job_id=_NAME, root_job_id=_NAME, task_id="task-0", repo="check/check", assignment=assignment)
 
 
-def _tried(home: Home, settings: Settings, environ: Mapping[str, str], run: JobRun) -> Trial:
+def _try(home: Home, settings: Settings, environ: Mapping[str, str], run: JobRun) -> Trial:
     """Build in a temporary home and work folder."""
     worker = run.assignment.worker
     cwd, run_dir = home.worktrees / _NAME, run_folders.new(home.runs, _NAME, 1)
@@ -90,6 +90,6 @@ def _tried(home: Home, settings: Settings, environ: Mapping[str, str], run: JobR
     boxing.take_back(cwd, kept=False)
     if end.exit_code == 0 and (cwd / "build").is_dir():
         tools = read_bounded(end.stdout, 0, SAID).text.split()
-        return Trial(worker.autonomy_policy, boxing.told(box), tuple(tool for tool in TOOLS if tool in tools))
-    said = end.error or last_line(end.stderr) or f"exit code {end.exit_code}"
-    return Trial(worker.autonomy_policy, boxing.told(box), problem=said, fix="service doctor")
+        return Trial(worker.autonomy_policy, boxing.name_of(box), tuple(tool for tool in TOOLS if tool in tools))
+    problem = end.error or last_line(end.stderr) or f"exit code {end.exit_code}"
+    return Trial(worker.autonomy_policy, boxing.name_of(box), problem=problem, fix="service doctor")

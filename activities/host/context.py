@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Engine
 
-from activities.host.disk_space import Room
+from activities.host.disk_space import DiskRoom
 from activities.host.stop_orders import StopOrders
 from activities.host.tree_reports import TreeReports
 from activities.redaction.kept_secrets import KeptSecrets
@@ -27,7 +27,7 @@ class Context:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     reports: TreeReports = field(default_factory=TreeReports)
     """Reports to trees about their running jobs."""
-    room: Room = field(default_factory=Room)
+    room: DiskRoom = field(default_factory=DiskRoom)
     stops: StopOrders = field(default_factory=StopOrders)
     load: Callable[[], int] = lambda: 0
     """The number of runs on this host that have a slot or wait for one."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from activities.host.helper_process import TooMuchError, apart
 from activities.runs import supervised_run as runs
-from activities.runs.os_processes import marked
+from activities.runs.os_processes import with_mark
 from activities.runs.supervised_run import Claim, Progress, RunEnd
 from activities.runs.supervisor import EndKind
 from activities.settings.model import WorkerSection
@@ -31,7 +31,7 @@ FIX = "service gc --dry-run; df -h; [worker].free_disk in config.toml"
 
 
 @dataclass(eq=False)
-class Writer:
+class DiskWriter:
     """A running run, and the folders it writes to."""
 
     run_dir: Path
@@ -47,7 +47,7 @@ class Writer:
     def measure(self, used: int) -> None:
         """Measure what the run wrote, in a separate process: it may have made a million files."""
         with contextlib.suppress(TooMuchError):
-            self.wrote = apart(MEASURE_SECONDS, written, self.folders, self.since, runs.mark_of(self.run_dir))
+            self.wrote = apart(MEASURE_SECONDS, bytes_written, self.folders, self.since, runs.mark_of(self.run_dir))
         self.used = used
 
     def end(self, reason: str) -> None:
@@ -56,10 +56,10 @@ class Writer:
 
 
 @dataclass
-class Room:
+class DiskRoom:
     """The disk of one home, and the runs that write to it."""
 
-    writers: set[Writer] = field(default_factory=set)
+    writers: set[DiskWriter] = field(default_factory=set)
     held: str = ""
     """The reason why nothing may start now."""
     heeded_by: list[Callable[[str], None]] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Room:
         def from_a_thread() -> None:
             loop.call_soon_threadsafe(stop)
 
-        writer = Writer(run_dir, (run_dir, cwd), claim.at, from_a_thread, disk(run_dir.parent)[1])
+        writer = DiskWriter(run_dir, (run_dir, cwd), claim.at, from_a_thread, disk(run_dir.parent)[1])
         self.writers.add(writer)
         try:
             end = await runs.follow(run_dir, claim, on_progress)
@@ -111,43 +111,43 @@ class Room:
         if free < (floor // 2 if self._line is None else self._line) and (writer := self._worst(used)):
             self._line = free * 3 // 4
             writer.end(
-                f"it was ended because the disk was nearly full ({shown(free)} free), and it wrote the most: "
-                f"{shown(writer.wrote)} (try: {FIX})"
+                f"it was ended because the disk was nearly full ({size(free)} free), and it wrote the most: "
+                f"{size(writer.wrote)} (try: {FIX})"
             )
-        return f"{shown(free)} are free on the disk of {place}, and nothing starts below {shown(floor)}"
+        return f"{size(free)} are free on the disk of {place}, and nothing starts below {size(floor)}"
 
     def _bound(self, bound: int, used: int) -> None:
         for writer in self._going_on():
             if used - writer.used >= max(bound - writer.wrote, bound // STEPS):
                 writer.measure(used)
                 if writer.wrote > bound:
-                    says = f"it was ended because it wrote {shown(writer.wrote)}, and a job may write {shown(bound)}"
+                    says = f"it was ended because it wrote {size(writer.wrote)}, and a job may write {size(bound)}"
                     writer.end(f"{says} (try: a larger [worker].job_disk, then service job retry <job>)")
 
-    def _worst(self, used: int) -> Writer | None:
+    def _worst(self, used: int) -> DiskWriter | None:
         writers = self._going_on()
         for writer in writers:
             writer.measure(used)
-        return max((each for each in writers if each.wrote), key=lambda each: each.wrote, default=None)
+        return max((writer for writer in writers if writer.wrote), key=lambda writer: writer.wrote, default=None)
 
-    def _going_on(self) -> list[Writer]:
+    def _going_on(self) -> list[DiskWriter]:
         return [each for each in self.writers.copy() if not each.reason]
 
 
 def disk(place: Path) -> tuple[int, int]:
     """Return the bytes free for this account, and the bytes in use."""
-    found = os.statvfs(place)
-    return found.f_bavail * found.f_frsize, (found.f_blocks - found.f_bfree) * found.f_frsize
+    status = os.statvfs(place)
+    return status.f_bavail * status.f_frsize, (status.f_blocks - status.f_bfree) * status.f_frsize
 
 
-def written(folders: tuple[Path, ...], since: float, mark: str) -> int:
+def bytes_written(folders: tuple[Path, ...], since: float, mark: str) -> int:
     """Count the bytes of files in these folders that changed since then, and of deleted files that the run keeps
     open.
     """
     until = time.monotonic() + WALK_SECONDS
-    found = [each for each in _files(folders, until) if each.st_ctime >= since]
-    found += (each for pid in marked(mark) for each in _deleted(pid))
-    return sum({(each.st_dev, each.st_ino): each.st_blocks * 512 for each in found}.values())
+    files = [file for file in _files(folders, until) if file.st_ctime >= since]
+    files += (file for pid in with_mark(mark) for file in _deleted_files(pid))
+    return sum({(file.st_dev, file.st_ino): file.st_blocks * 512 for file in files}.values())
 
 
 def _files(folders: tuple[Path, ...], until: float) -> Iterator[os.stat_result]:
@@ -162,15 +162,15 @@ def _files(folders: tuple[Path, ...], until: float) -> Iterator[os.stat_result]:
                         yield entry.stat(follow_symlinks=False)
 
 
-def _deleted(pid: int) -> Iterator[os.stat_result]:
+def _deleted_files(pid: int) -> Iterator[os.stat_result]:
     with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
-                found = os.stat(entry.path)
-                if stat.S_ISREG(found.st_mode) and not found.st_nlink:
-                    yield found
+                status = os.stat(entry.path)
+                if stat.S_ISREG(status.st_mode) and not status.st_nlink:
+                    yield status
 
 
-def shown(count: int) -> str:
+def size(count: int) -> str:
     """Format a number of bytes for people."""
     return f"{count / GIB:.1f} GiB" if count >= GIB // 10 else f"{count / (1 << 20):.0f} MiB"

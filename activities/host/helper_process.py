@@ -88,7 +88,7 @@ def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.k
         began = time.monotonic()
         helper = _pool.taken(function.__module__)
         try:
-            good, answer, worked = _answered(helper, call, seconds)
+            good, answer, worked = _answer(helper, call, seconds)
         except (EOFError, OSError):
             _pool.gone(helper)
             if time.monotonic() - began >= seconds:
@@ -129,7 +129,7 @@ def close() -> None:
     _pool.close()
 
 
-def _answered(helper: "_Helper", call: bytes, seconds: float) -> tuple[bool, Any, float]:
+def _answer(helper: "_Helper", call: bytes, seconds: float) -> tuple[bool, Any, float]:
     """Send a call. Return if it succeeded, its result or error, and the helper's processor time."""
     line = helper.connection
     line.send_bytes(call)
@@ -176,7 +176,7 @@ class _Helper:
         return True
 
 
-class _Pool:
+class _HelperPool:
     """The idle helpers, and the process that forks them."""
 
     def __init__(self) -> None:
@@ -214,13 +214,13 @@ class _Pool:
         helper.connection.close()
         with self._lock:
             idle, self._idle = self._idle, []
-        for each in idle:
-            each.connection.close()
+        for idle_helper in idle:
+            idle_helper.connection.close()
 
     def close(self) -> None:
         with self._lock:
-            for each in self._idle:
-                each.connection.close()
+            for helper in self._idle:
+                helper.connection.close()
             self._idle.clear()
             if self._process is not None and self._channel is not None:
                 self._channel.close()
@@ -241,15 +241,15 @@ class _Pool:
             )
 
 
-_pool = _Pool()
+_pool = _HelperPool()
 
 
 def _serve(channel: socket.socket) -> None:
     """Fork a helper for each connection, until the other end closes the channel."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     while True:
-        said, descriptors, *_ = socket.recv_fds(channel, 1, 1)
-        if not said:
+        request, descriptors, *_ = socket.recv_fds(channel, 1, 1)
+        if not request:
             return
         with contextlib.suppress(OSError):  # no free process: the closed connection shows it
             if os.fork() == 0:

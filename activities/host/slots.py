@@ -24,7 +24,7 @@ from activities.settings.model import Settings
 
 
 @dataclass(frozen=True)
-class Need:
+class SlotNeed:
     """The slots that a run needs."""
 
     tree: str
@@ -33,8 +33,8 @@ class Need:
 
 
 @dataclass(eq=False)
-class _Waiting:
-    need: Need
+class _WaitingRun:
+    need: SlotNeed
     called: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -44,7 +44,7 @@ class Slots:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._taken: Counter[tuple[str, str]] = Counter()
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_WaitingRun] = []
         self._calls: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
         self.held = ""
         """The reason why no run gets a slot, even a free one."""
@@ -64,7 +64,7 @@ class Slots:
         self._call()
 
     @asynccontextmanager
-    async def taken(self, need: Need, *, runs_already: bool = False) -> AsyncIterator[None]:
+    async def taken(self, need: SlotNeed, *, runs_already: bool = False) -> AsyncIterator[None]:
         """Hold a run's slots during the context, and wait until they are free. A run that is running already gets them
         at once.
         """
@@ -78,8 +78,8 @@ class Slots:
             self._count(need, -1)
             self._call()
 
-    async def _wait(self, need: Need) -> None:
-        waiting = _Waiting(need)
+    async def _wait(self, need: SlotNeed) -> None:
+        waiting = _WaitingRun(need)
         self._waiting.append(waiting)
         self._call()
         try:
@@ -94,13 +94,13 @@ class Slots:
 
     def _call(self) -> None:
         """Let every run begin that has free slots, one after another."""
-        while ready := [each for each in self._waiting if self.free(each.need)]:
-            following = min(ready, key=lambda each: self._taken["tree", each.need.tree])
+        while ready := [run for run in self._waiting if self.free(run.need)]:
+            following = min(ready, key=lambda run: self._taken["tree", run.need.tree])
             self._waiting.remove(following)
             self._count(following.need, 1)
             following.called.set()
 
-    def free(self, need: Need) -> bool:
+    def free(self, need: SlotNeed) -> bool:
         """Return whether the run would get its slots now. A limit of zero for a repository or a runtime means
         no limit.
         """
@@ -112,7 +112,7 @@ class Slots:
         }
         return not self.held and all(not limit or self._taken[place] < limit for place, limit in limits.items())
 
-    def _count(self, need: Need, by: int) -> None:
+    def _count(self, need: SlotNeed, by: int) -> None:
         for place in (("all", ""), ("repo", need.repo), ("runtime", need.runtime), ("tree", need.tree)):
             self._taken[place] += by
 

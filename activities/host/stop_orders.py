@@ -27,7 +27,7 @@ class StopOrders:
         self._running: dict[tuple[str, int], asyncio.Event] = {}
 
     @contextmanager
-    def heeded(self, key: tuple[str, int]) -> Iterator[asyncio.Event]:
+    def listen(self, key: tuple[str, int]) -> Iterator[asyncio.Event]:
         """Yield the event that an order to stop this job's attempt sets."""
         event = self._running[key] = asyncio.Event()
         try:

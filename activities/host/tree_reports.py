@@ -29,7 +29,7 @@ RETRY_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class _Waiting:
+class _QueuedReport:
     report: Begun | HeldUp
     since: float = field(default_factory=time.monotonic)
 
@@ -40,7 +40,7 @@ class TreeReports:
 
     client: Client | None = None
     loop: asyncio.AbstractEventLoop | None = None
-    _queues: dict[str, list[_Waiting]] = field(default_factory=dict)
+    _queues: dict[str, list[_QueuedReport]] = field(default_factory=dict)
     """Queue by tree, oldest reports first."""
     _sending: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -70,7 +70,7 @@ class TreeReports:
 
     def _add(self, root: str, report: Begun | HeldUp) -> None:
         if self.loop is None:
-            self._queues.setdefault(root, []).append(_Waiting(report))
+            self._queues.setdefault(root, []).append(_QueuedReport(report))
         else:
             self.loop.call_soon_threadsafe(self._queue, root, report)
 
@@ -79,7 +79,7 @@ class TreeReports:
             task = loud(asyncio.get_running_loop().create_task(self._send(root)))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
-        self._queues.setdefault(root, []).append(_Waiting(report))
+        self._queues.setdefault(root, []).append(_QueuedReport(report))
 
     async def _send(self, root: str) -> None:
         """Send reports until Temporal has taken them, or the tree has ended."""

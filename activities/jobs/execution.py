@@ -239,7 +239,7 @@ class Execution:
         self._throw_away(call.run_dir / "tmp")
         if rest := self.adapter.only_sessions(call):
             self._throw_away(rest)
-        return replace(executed, report=replace(report, usage=self._own_usage(call, report)), box=boxing.told(box))
+        return replace(executed, report=replace(report, usage=self._own_usage(call, report)), box=boxing.name_of(box))
 
     def _in_words(self, fault: Failed) -> str:
         """Return a failure's message, with what to do about a refused model or a context that is too long."""

@@ -16,7 +16,7 @@ from activities.git.merges.into_worktree import MergeConflict
 from activities.host.attempt import Attempt, run_attempt, with_way_out
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
-from activities.host.slots import Need, Slots, in_turn
+from activities.host.slots import SlotNeed, Slots, in_turn
 from activities.host.until_hub import until_hub
 from activities.jobs import attempt_outcome, deferral, workspace
 from activities.jobs.execution import Executed, Execution, with_secrets
@@ -62,8 +62,8 @@ class JobAttempt:
         return Offered(self.run.job_id, self.run.attempt, self.run.offer)
 
     @property
-    def need(self) -> Need:
-        return Need(self.run.root_job_id, self.run.repo, self.run.assignment.worker.runtime)
+    def need(self) -> SlotNeed:
+        return SlotNeed(self.run.root_job_id, self.run.repo, self.run.assignment.worker.runtime)
 
     def known_outcome(self, row: AttemptRow) -> JobOutcome | None:
         """Return the recorded outcome, and remove the worktree of a run that was killed before it could."""

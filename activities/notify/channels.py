@@ -19,7 +19,7 @@ from typing import Protocol
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
-from activities.runs.regular_files import appended, opened
+from activities.runs.regular_files import open_to_append, open_to_read
 from activities.store.outbox import Notification
 from workflows.text.invisible import in_json, one_line, visible
 
@@ -57,7 +57,7 @@ class LogFile:
         """
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with appended(self._path) as file, opened(self._path) as there:
+            with open_to_append(self._path) as file, open_to_read(self._path) as there:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 size = there.seek(0, os.SEEK_END)
                 there.seek(max(0, size - TAIL))

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from activities.host.base import Bound, based, bound
+from activities.host.base import BoundWork, bound, resolve_base
 from activities.settings.model import Settings
 from activities.store.artifacts import Artifacts
 from activities.store.registry import agent_rows, pipeline_rows, repo_rows
@@ -48,7 +48,7 @@ def plan(
     base: str | None = None,
     timeout: str | None = None,
     token: str | None = None,
-    describe: Callable[[Bound], Bound] = lambda binding: binding,
+    describe: Callable[[BoundWork], BoundWork] = lambda binding: binding,
     here: Callable[[Repo], Repo] = lambda repo: repo,
 ) -> RunInput:
     """Plan a run from the pipeline, its agents and the heads of its pull requests as they are now.
@@ -97,7 +97,7 @@ def _numbers(stage: ShellStage | AgentStage) -> Numbers:
 
 def _bindings(
     repo: Repo, settings: Settings, run: Numbers, definition: Definition, token: str | None
-) -> dict[Numbers, Bound]:
+) -> dict[Numbers, BoundWork]:
     """Resolve the bindings of the run and its stages, each once, so that stages of one pull request see one head."""
     wanted: Iterable[Numbers] = dict.fromkeys((run, *map(_numbers, definition.stages)))
     here, web = settings.host, settings.github.web
@@ -107,11 +107,11 @@ def _bindings(
         raise NotRunnableError(refused.message, refused.hint) from None
 
 
-def _bind(stage: PlannedShell | PlannedAgent, own: Bound, runs: Bound) -> PlannedShell | PlannedAgent:
+def _bind(stage: PlannedShell | PlannedAgent, own: BoundWork, runs: BoundWork) -> PlannedShell | PlannedAgent:
     """Bind an agent's stage to what its file says, else to the run's pull request or issue (ruling L1)."""
     if isinstance(stage, PlannedShell):
         return stage
-    what = runs if own == Bound() else own
+    what = runs if own == BoundWork() else own
     return stage.model_copy(update={"assignment": stage.assignment.model_copy(update=what.fields)})
 
 
@@ -138,13 +138,13 @@ def _repo(store: Engine, pipeline: Pipeline) -> Repo:
     return repo
 
 
-def _with_base(run: Bound, repo: Repo, here: str, ref: str | None) -> Bound:
+def _with_base(run: BoundWork, repo: Repo, here: str, ref: str | None) -> BoundWork:
     """Resolve one base commit for all stages, so that later commits don't matter (ruling O1).
 
     Without a `ref` the stages report what is wrong with the checkout.
     """
     try:
-        return based(run, repo, here, ref)
+        return resolve_base(run, repo, here, ref)
     except ServiceError:
         if ref is None:
             return run

@@ -23,7 +23,7 @@ from activities.host.context import Context
 from activities.host.disk_space import GIB
 from activities.host.heartbeat import Heartbeat
 from activities.host.helper_process import FILL_SECONDS, apart
-from activities.host.slots import Need, Slots, in_turn
+from activities.host.slots import SlotNeed, Slots, in_turn
 from activities.host.until_hub import until_hub
 from activities.redaction.redact import map_texts, redact_text
 from activities.runs import supervised_run
@@ -64,8 +64,8 @@ class StageAttempt:
         return Offered(self.run.job_id, self.run.attempt)
 
     @property
-    def need(self) -> Need:
-        return Need(self.run.run_id, self.run.repo, SHELL)
+    def need(self) -> SlotNeed:
+        return SlotNeed(self.run.run_id, self.run.repo, SHELL)
 
     def known_outcome(self, row: AttemptRow) -> StageOutcome | None:
         return StageOutcome.model_validate(row.outcome) if row.outcome else None
@@ -162,7 +162,7 @@ class StageAttempt:
             "output": storable(last_lines(end.stdout, OUTPUT_LIMIT)),
             "stderr": storable(last_lines(end.stderr, OUTPUT_LIMIT)),
             "end": end.kind.value,
-            "box": boxing.told(self._box),
+            "box": boxing.name_of(self._box),
         }
         run_rows.stage_ends(self.context.store, self.run.row, outcome)
         attempt_rows.close(self.context.store, self._row, outcome, {}, output)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.runs.os_processes import MARK, command_line, environment_of, parent_of, pids, started
+from activities.runs.os_processes import MARK, command_line, environment_of, parent_of, pids, start_time
 from activities.runs.run_folders import key_of
 
 PROGRAMS = ("/activities/runs/supervisor.py", "/activities/runs/fork_server.py")
@@ -25,7 +25,7 @@ TRIES = 100
 
 
 @dataclass(frozen=True)
-class Agent:
+class AgentProcess:
     """A process below a supervisor."""
 
     job_id: str | None = None
@@ -53,7 +53,7 @@ class _MovedError(Exception):
     """A parent has ended while the ancestors were read."""
 
 
-def agent_of(pid: int) -> Agent | None:
+def agent_of(pid: int) -> AgentProcess | None:
     """Return the agent that a living process belongs to; None for people's processes. Raise `UntoldError` if
     unknown.
     """
@@ -62,17 +62,17 @@ def agent_of(pid: int) -> Agent | None:
     for _ in range(TRIES):
         with suppress(_MovedError):
             return _of_line(tuple(_line(pid)))
-    return Agent()
+    return AgentProcess()
 
 
-def _without_proc(pid: int) -> Agent | None:
+def _without_proc(pid: int) -> AgentProcess | None:
     """Return the agent that the environment's mark names. Without a mark raise on Linux: whoever hides /proc can
     have removed the mark as well.
     """
-    found = _by_mark(os.environ) if pid == os.getpid() else None
-    if found is None and sys.platform == "linux":
+    agent = _by_mark(os.environ) if pid == os.getpid() else None
+    if agent is None and sys.platform == "linux":
         raise HiddenError("/proc does not show this process")
-    return found
+    return agent
 
 
 def supervisors() -> Iterator[int]:
@@ -96,7 +96,7 @@ def is_supervisor(pid: int) -> bool:
 
 def _line(pid: int) -> Iterator[int]:
     """Yield the process and its ancestors. A parent that is younger than its child has a reused pid."""
-    since = started(pid)
+    since = start_time(pid)
     if since is None:
         raise GoneError(f"process {pid} has ended")
     while pid:
@@ -104,7 +104,7 @@ def _line(pid: int) -> Iterator[int]:
         above = parent_of(pid)
         if above is None:
             raise _MovedError
-        begun = started(above) if above else 0
+        begun = start_time(above) if above else 0
         if begun is None and parent_of(pid) == above:
             _require_another_account(above)
             return
@@ -129,16 +129,16 @@ def _require_another_account(hidden: int) -> None:
         raise HiddenError(f"/proc does not show process {hidden}")
 
 
-def _of_line(line: tuple[int, ...]) -> Agent | None:
+def _of_line(line: tuple[int, ...]) -> AgentProcess | None:
     with suppress(FileNotFoundError, ProcessLookupError):
         above = [pid for pid in line if is_supervisor(pid)]
         if above:
-            return next((told for pid in above if (told := _told(pid))), Agent())
-        return next((found for pid in line if (found := _by_mark(environment_of(pid)))), None)
+            return next((agent for pid in above if (agent := _agent_above(pid))), AgentProcess())
+        return next((marked for pid in line if (marked := _by_mark(environment_of(pid)))), None)
     raise _MovedError
 
 
-def _told(supervisor: int) -> Agent | None:
+def _agent_above(supervisor: int) -> AgentProcess | None:
     """Return the agent that the supervisor's own run belongs to; None if it has no run, or no trusted record of one."""
     try:
         log = Path(os.readlink(f"/proc/{supervisor}/fd/2"))
@@ -152,15 +152,15 @@ def _told(supervisor: int) -> Agent | None:
     with suppress(Exception):
         claim = Claim.read(log.parent)
         if claim is not None and claim.alive and claim.pid == supervisor:
-            return Agent(key[0], log.parent.parent.parent)
+            return AgentProcess(key[0], log.parent.parent.parent)
     return None
 
 
-def _by_mark(environment: Mapping[str, str]) -> Agent | None:
+def _by_mark(environment: Mapping[str, str]) -> AgentProcess | None:
     """Return the agent that the environment's mark names. Processes of a dead supervisor keep the mark unless they
     removed it.
     """
     if (mark := environment.get(MARK)) is None:
         return None
     key = key_of(mark.rpartition("@")[0])
-    return Agent(key[0] if key else None)
+    return AgentProcess(key[0] if key else None)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 POLL_SECONDS = 0.1
 
 
-async def gone(pid: int, alive: Callable[[], bool], seconds: float) -> bool:
+async def wait_until_gone(pid: int, alive: Callable[[], bool], seconds: float) -> bool:
     """Return whether the process ends within that time. `alive` tells it from another process with a reused pid."""
     try:
         descriptor = os.pidfd_open(pid)

@@ -72,8 +72,8 @@ class _Supervisors:
     def go_on(self) -> bool:
         """Wait for a request or an ended child, and handle it. Return False if the worker is gone."""
         poll = select.poll()
-        for each in (self._channel.fileno(), self._ends):
-            poll.register(each, select.POLLIN)
+        for descriptor in (self._channel.fileno(), self._ends):
+            poll.register(descriptor, select.POLLIN)
         ready = dict(poll.poll())
         if self._ends in ready:
             os.read(self._ends, LONGEST_REQUEST)
@@ -105,7 +105,7 @@ class _Supervisors:
                     report_left_over(run_dir.parents[1] / LEFT_OVER_FILE, run_dir, None, strays)
             kill_all(self._strays)
             self._reap()
-        self._over = [each for each in self._over if not each.remove()]
+        self._over = [group for group in self._over if not group.remove()]
 
     def _reap(self) -> list[Path | None]:
         """Collect ended children. Return the runs whose supervisors were killed, and None for each adopted process."""

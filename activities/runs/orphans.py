@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from activities.runs.os_processes import kill_all, left_over_line, marked, marks, report_left_over
+from activities.runs.os_processes import kill_all, left_over_line, marks, report_left_over, with_mark
 from activities.runs.run_folders import Key, key_of
 from activities.runs.supervised_run import Claim, home_mark, mark_of, stop
 
@@ -47,28 +47,28 @@ def find_orphans(runs: Path, wanted: Collection[Key]) -> tuple[Orphan, ...]:
     claims = {path.parent.name: Claim.read(path.parent) for path in runs.glob("*/claim")}
     alive = {name for name, claim in claims.items() if claim and claim.alive}
     unwanted = {name for name in alive if key_of(name) not in wanted}
-    found = []
+    orphans = []
     for run_dir in (runs / name for name in sorted(unwanted | (left - alive))):
         claim = Claim.read(run_dir)
         supervisor = claim.pid if claim is not None and claim.alive else None
-        found.append(Orphan(run_dir, supervisor, tuple(sorted(marked(mark_of(run_dir))))))
-    return tuple(orphan for orphan in found if orphan.supervisor or orphan.pids)
+        orphans.append(Orphan(run_dir, supervisor, tuple(sorted(with_mark(mark_of(run_dir))))))
+    return tuple(orphan for orphan in orphans if orphan.supervisor or orphan.pids)
 
 
-async def end(orphans: Collection[Orphan], told: Path, grace: float = 10.0) -> None:
+async def end(orphans: Collection[Orphan], report_file: Path, grace: float = 10.0) -> None:
     """Report the orphans, then end them."""
     if not orphans:
         return
-    await asyncio.to_thread(report, orphans, told)
+    await asyncio.to_thread(report, orphans, report_file)
     if left := sum(await asyncio.gather(*(kill_orphan(orphan, grace) for orphan in orphans))):
-        log.error("%d processes could not be ended; look at %s", left, told)
+        log.error("%d processes could not be ended; look at %s", left, report_file)
 
 
-async def end_runs(runs: Path, keys: Collection[Key], told: Path, grace: float) -> int:
+async def end_runs(runs: Path, keys: Collection[Key], report_file: Path, grace: float) -> int:
     """Report and end the agents of these attempts, by job and number. Return how many ran."""
     alive = await asyncio.to_thread(find_orphans, runs, set())
     ended = [orphan for orphan in alive if key_of(orphan.run_dir.name) in keys]
-    await end(ended, told, grace)
+    await end(ended, report_file, grace)
     return len(ended)
 
 
@@ -76,7 +76,7 @@ async def kill_orphan(orphan: Orphan, grace: float = 10.0) -> int:
     """Stop the supervisor if it lives, then kill all processes with the mark. Return how many could not be killed."""
     if orphan.supervisor is not None:
         await stop(orphan.run_dir, grace)
-    return kill_all(lambda: marked(orphan.mark))
+    return kill_all(lambda: with_mark(orphan.mark))
 
 
 def report(orphans: Collection[Orphan], path: Path) -> None:
@@ -91,9 +91,9 @@ def recent(path: Path, seconds: float) -> Iterator[dict[str, Any]]:
     lines = path.read_text(errors="replace").splitlines() if path.exists() else []
     for line in lines:
         with contextlib.suppress(ValueError):
-            said = json.loads(line)
-            if said["at"] > time.time() - seconds:
-                yield said
+            report_ = json.loads(line)
+            if report_["at"] > time.time() - seconds:
+                yield report_
 
 
 def old_runs(runs: Path, is_over: Callable[[Key], bool], before: float = math.inf) -> Iterator[Path]:

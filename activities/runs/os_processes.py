@@ -131,7 +131,7 @@ def is_stopped(pid: int) -> bool:
     return _state(str(pid)) in "Tt"
 
 
-def started(pid: int) -> int | None:
+def start_time(pid: int) -> int | None:
     """Return the start time in ticks since the boot; None if the process is gone or hidden."""
     try:
         return int(_stat(pid)[2])
@@ -171,18 +171,18 @@ def descendants(root: int) -> set[int]:
     children: dict[int, list[int]] = {}
     for pid, parent in _processes():
         children.setdefault(parent, []).append(pid)
-    found: set[int] = set()
+    below_root: set[int] = set()
     pending = [root]
     while pending:
         below = children.get(pending.pop(), [])
-        found.update(below)
+        below_root.update(below)
         pending.extend(below)
-    return found
+    return below_root
 
 
-def marked(mark: str) -> set[int]:
+def with_mark(mark: str) -> set[int]:
     """Return every living process with this mark in its environment."""
-    return {pid for pid, found in marks() if found == mark}
+    return {pid for pid, own in marks() if own == mark}
 
 
 def marks() -> Iterator[tuple[int, str]]:
@@ -192,8 +192,8 @@ def marks() -> Iterator[tuple[int, str]]:
     prefix = f"\0{MARK}=".encode()
     for pid in pids():
         with contextlib.suppress(OSError):  # it has ended by now, or belongs to another account
-            _, found, rest = (b"\0" + _read(f"/proc/{pid}/environ")).partition(prefix)  # empty for a zombie
-            if found:
+            _, has_mark, rest = (b"\0" + _read(f"/proc/{pid}/environ")).partition(prefix)  # empty for a zombie
+            if has_mark:
                 yield pid, os.fsdecode(rest.partition(b"\0")[0])
 
 
@@ -232,7 +232,7 @@ def left_over_line(run_dir: Path, supervisor: int | None, pids: Collection[int])
 def report_left_over(path: Path, run_dir: Path, supervisor: int | None, pids: Collection[int]) -> None:
     """Append a line to the report, which `service doctor` shows."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    said = {"run_dir": str(run_dir), "supervisor": supervisor, "pids": sorted(pids)}
-    line = json.dumps(said | {"at": time.time(), "said": left_over_line(run_dir, supervisor, pids)})
+    fields = {"run_dir": str(run_dir), "supervisor": supervisor, "pids": sorted(pids)}
+    line = json.dumps(fields | {"at": time.time(), "said": left_over_line(run_dir, supervisor, pids)})
     with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "a") as file:
         file.write(line + "\n")

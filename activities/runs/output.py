@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.redaction.redact import redact_text
-from activities.runs.regular_files import NotRegularError, opened
+from activities.runs.regular_files import NotRegularError, open_to_read
 
 LAST_WORDS_WINDOW = 16_384
 """Long enough to see a private key from its beginning: each of its lines alone looks harmless."""
@@ -40,7 +40,7 @@ def read_bounded(path: Path, head: int, tail: int) -> Excerpt:
     Raise NotRegularError if it is not a regular file of this account: a link is not followed, a pipe does not block.
     """
     try:
-        file = opened(path)
+        file = open_to_read(path)
     except FileNotFoundError:
         return Excerpt(b"", b"", 0)
     with file:
@@ -68,8 +68,8 @@ def _end(path: Path, tail: int) -> Excerpt:
     try:
         return read_bounded(path, 0, tail)
     except NotRegularError as error:
-        said = f"[{error}]".encode()
-        return Excerpt(b"", said, len(said))
+        sentence = f"[{error}]".encode()
+        return Excerpt(b"", sentence, len(sentence))
 
 
 def last_line(path: Path) -> str:

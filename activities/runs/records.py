@@ -15,7 +15,7 @@ LONGEST = 64 * 1024 * 1024
 _HEX = 64
 
 
-class Kind(StrEnum):
+class RecordKind(StrEnum):
     """The kinds of records, by their file names."""
 
     SPEC = "spec.json"
@@ -28,12 +28,12 @@ class UnbelievedError(Exception):
     """The record is not one of the service's for this run."""
 
 
-def sealed(key: bytes, run_dir: Path, kind: Kind, content: bytes) -> bytes:
+def with_seal(key: bytes, run_dir: Path, kind: RecordKind, content: bytes) -> bytes:
     """Return the content, which is one line, with its seal."""
     return content + b"\n" + _seal(key, run_dir, kind, content)
 
 
-def read(key: bytes, run_dir: Path, kind: Kind) -> bytes:
+def read(key: bytes, run_dir: Path, kind: RecordKind) -> bytes:
     """Read a record. Raise FileNotFoundError if it is missing, UnbelievedError if its seal is invalid."""
     path = run_dir / kind.value
     try:
@@ -45,6 +45,6 @@ def read(key: bytes, run_dir: Path, kind: Kind) -> bytes:
     return content
 
 
-def _seal(key: bytes, run_dir: Path, kind: Kind, content: bytes) -> bytes:
-    told = b"\0".join((kind.encode(), os.fsencode(run_dir.name), content))
-    return hmac.digest(key, told, "sha256").hex().encode()
+def _seal(key: bytes, run_dir: Path, kind: RecordKind, content: bytes) -> bytes:
+    message = b"\0".join((kind.encode(), os.fsencode(run_dir.name), content))
+    return hmac.digest(key, message, "sha256").hex().encode()

@@ -19,7 +19,7 @@ class NotRegularError(OSError):
     """The path of a service file is not a regular file of this account; it was not read."""
 
 
-def opened(path: Path, *, ours: bool = True) -> BufferedReader:
+def open_to_read(path: Path, *, ours: bool = True) -> BufferedReader:
     """Open a file for reading; with `ours` it must belong to this account. Raise FileNotFoundError if it is missing."""
     return open(_descriptor(path, os.O_RDONLY, ours), "rb")
 
@@ -33,12 +33,12 @@ def content_of(path: Path, most: int) -> bytes:
         os.close(descriptor)
 
 
-def appended(path: Path) -> BinaryIO:
+def open_to_append(path: Path) -> BinaryIO:
     """Open a file for appending; create it if it is missing."""
     return open(_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, True), "ab")
 
 
-def created(path: Path) -> int:
+def create(path: Path) -> int:
     """Create a private file for writing. Raise FileExistsError if the path exists."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
@@ -65,17 +65,17 @@ def private_folder(path: Path) -> None:
 
 def size_of(path: Path) -> int:
     """Return the size of a file; 0 if it is missing."""
-    found = stat_of(path)
-    return found.st_size if found else 0
+    status = stat_of(path)
+    return status.st_size if status else 0
 
 
 def stat_of(path: Path) -> os.stat_result | None:
     """Return the stat data of a regular file; None if it is missing."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return None
-    return found if stat.S_ISREG(found.st_mode) else None
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def _descriptor(path: Path, flags: int, ours: bool) -> int:
@@ -85,10 +85,10 @@ def _descriptor(path: Path, flags: int, ours: bool) -> int:
         if error.errno in _NO_FILE:
             raise NotRegularError(f"{path} is a link or a socket and is not read") from None
         raise
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and (not ours or found.st_uid == os.geteuid()):
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode) and (not ours or status.st_uid == os.geteuid()):
         os.set_blocking(descriptor, True)  # programs that get the descriptor expect it to block
         return descriptor
     os.close(descriptor)
-    what = "belongs to another account" if stat.S_ISREG(found.st_mode) else "is not a regular file"
+    what = "belongs to another account" if stat.S_ISREG(status.st_mode) else "is not a regular file"
     raise NotRegularError(f"{path} {what} and is not read")

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from activities.runs import records
-from activities.runs.records import Kind, UnbelievedError
+from activities.runs.records import RecordKind, UnbelievedError
 from activities.sealing import seal_key
 from workflows.model.errors import ServiceError
 
@@ -37,7 +37,7 @@ def new(runs: Path, job_id: str, attempt: int) -> Path:
     """Make the folder of an attempt under a new, random name; never use a folder that exists."""
     for _ in range(_TRIES):
         run_dir = runs / f"{job_id}.{attempt}-{secrets.token_hex(16)}"
-        if _made(run_dir):
+        if _make(run_dir):
             return run_dir
     raise RunError(f"no folder for a run can be made in {runs}", f"ls -ld {runs}")
 
@@ -45,7 +45,7 @@ def new(runs: Path, job_id: str, attempt: int) -> Path:
 def ready(run_dir: Path) -> Path:
     """Make the folder if it is missing; refuse one that is not the service's own."""
     run_dir = run_dir.absolute()
-    if not _made(run_dir):
+    if not _make(run_dir):
         _check(run_dir)
     return run_dir
 
@@ -63,11 +63,13 @@ def made_run_key(run_dir: Path) -> bytes:
     home = run_dir.absolute().parent.parent
     seal_key.ensure(home)
     derived = [seal_key.derive(key, "run", run_dir.name) for key in seal_key.every(home)]
-    earlier = (key for key in derived[1:] if any(_seals(key, run_dir, kind) for kind in (Kind.SPEC, Kind.CLAIM)))
+    earlier = (
+        key for key in derived[1:] if any(_seals(key, run_dir, kind) for kind in (RecordKind.SPEC, RecordKind.CLAIM))
+    )
     return next(earlier, derived[0])
 
 
-def _seals(key: bytes, run_dir: Path, kind: Kind) -> bool:
+def _seals(key: bytes, run_dir: Path, kind: RecordKind) -> bool:
     try:
         records.read(key, run_dir, kind)
     except (FileNotFoundError, UnbelievedError):
@@ -75,7 +77,7 @@ def _seals(key: bytes, run_dir: Path, kind: Kind) -> bool:
     return True
 
 
-def _made(run_dir: Path) -> bool:
+def _make(run_dir: Path) -> bool:
     _ensure_runs(run_dir.parent)
     try:
         run_dir.mkdir(mode=0o700)
@@ -85,8 +87,8 @@ def _made(run_dir: Path) -> bool:
 
 
 def _check(run_dir: Path) -> None:
-    found = run_dir.lstat()
-    if not (stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077):
+    status = run_dir.lstat()
+    if not (stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077):
         why = "is not a private folder of this account: the service has not made it"
         raise RunError(f"{run_dir} {why}", f"ls -ld {run_dir}; mv {run_dir} {run_dir}.strange")
 
@@ -94,9 +96,9 @@ def _check(run_dir: Path) -> None:
 def _ensure_runs(runs: Path) -> None:
     """Make the folder of all runs. The home itself may be a link, but not the folders in it."""
     try:
-        found = runs.lstat()
+        status = runs.lstat()
     except FileNotFoundError:
         runs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = runs.lstat()
-    if not stat.S_ISDIR(found.st_mode):
+        status = runs.lstat()
+    if not stat.S_ISDIR(status.st_mode):
         raise RunError(f"{runs} is a link or a file: runs are kept in a folder of the service home", f"ls -l {runs}")

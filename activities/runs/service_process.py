@@ -61,8 +61,8 @@ class StoreOutage(logging.Filter):
 def _outage(record: logging.LogRecord) -> BaseException | None:
     """Return the error of a store that is away, if the record is about one."""
     library = sys.modules.get("sqlalchemy.exc")  # without it there is no such error
-    told = record.args if isinstance(record.args, tuple) else ()
-    causes = [each for each in told if isinstance(each, BaseException)]
+    arguments = record.args if isinstance(record.args, tuple) else ()
+    causes = [each for each in arguments if isinstance(each, BaseException)]
     causes += [record.exc_info[1]] if record.exc_info and record.exc_info[1] else []
     while library is not None and causes:
         error = causes.pop()
@@ -132,11 +132,11 @@ def loud(task: "asyncio.Task[T]", *, ends: bool = True) -> "asyncio.Task[T]":
     restarts it. The daemon itself does not end, since its members would end with it.
     """
 
-    def ended(task: "asyncio.Task[T]") -> None:
+    def log_failure(task: "asyncio.Task[T]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a background task has failed%s", ": this process restarts" if ends else "", exc_info=error)
             if ends:
                 signal.raise_signal(signal.SIGTERM)
 
-    task.add_done_callback(ended)
+    task.add_done_callback(log_failure)
     return task

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from activities.boxes.control_group import Group
 from activities.runs import fork_server, supervisor
-from activities.runs.regular_files import appended
+from activities.runs.regular_files import open_to_append
 
 log = logging.getLogger(__name__)
 
@@ -30,8 +30,8 @@ def spawn(run_dir: Path, key: bytes) -> None:
     dead.
     """
     _spawned[:] = [process for process in _spawned if process.poll() is None]  # collect zombies
-    with appended(run_dir / "supervisor.log") as file:
-        if not any(_forked(run_dir, key, file.fileno()) for _ in range(TRIES)):
+    with open_to_append(run_dir / "supervisor.log") as file:
+        if not any(_fork(run_dir, key, file.fileno()) for _ in range(TRIES)):
             directly(run_dir, key, file.fileno())
 
 
@@ -43,7 +43,7 @@ class ForkServer:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.setblocking(False)
         with theirs:
-            self._process = _isolated(Path(fork_server.__file__), stdin=theirs.fileno())
+            self._process = _start_isolated(Path(fork_server.__file__), stdin=theirs.fileno())
         self._outside = list(_groups)
         """The groups that it is not yet known to have entered."""
 
@@ -100,8 +100,8 @@ _groups: list[Group] = []
 def keep_within(group: Group | None) -> None:
     """Put future fork servers and all their children in this control group, and remove its empty subgroups."""
     _groups[:] = [group] if group else []
-    for each in _groups:
-        each.sweep()
+    for kept in _groups:
+        kept.sweep()
 
 
 def group_environment() -> dict[str, str]:
@@ -132,7 +132,7 @@ def current() -> ForkServer:
         return _server[0]
 
 
-def _forked(run_dir: Path, key: bytes, log: int) -> bool:
+def _fork(run_dir: Path, key: bytes, log: int) -> bool:
     try:
         server = current()
     except OSError:  # no fork server on this system, or no free process
@@ -146,19 +146,19 @@ def _forked(run_dir: Path, key: bytes, log: int) -> bool:
 
 def directly(run_dir: Path, key: bytes, log: int) -> None:
     """Start a supervisor like `spawn`, but in a new interpreter: some eight times the work."""
-    process = _isolated(
+    process = _start_isolated(
         Path(supervisor.__file__), str(run_dir), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
     )
     _spawned.append(process)
     assert process.stdin is not None
     assert process.stdout is not None
-    with contextlib.suppress(BrokenPipeError), process.stdin as told:
-        told.write(key)
+    with contextlib.suppress(BrokenPipeError), process.stdin as key_pipe:
+        key_pipe.write(key)
     with process.stdout as settled:
         settled.read()
 
 
-def _isolated(
+def _start_isolated(
     program: Path, *arguments: str, stdin: int, stdout: int = subprocess.DEVNULL, stderr: int = subprocess.DEVNULL
 ) -> "subprocess.Popen[bytes]":
     """Start a program of the service in its own session, without this process's environment and descriptors."""

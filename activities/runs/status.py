@@ -8,7 +8,7 @@ from activities.runs.output import last_line
 from activities.runs.supervised_run import Claim
 
 
-class Stage(StrEnum):
+class RunStage(StrEnum):
     """The progress of a run without an outcome."""
 
     WAITING = "waiting"
@@ -23,7 +23,7 @@ class Stage(StrEnum):
 class RunStatus:
     """A run without an outcome. `last_line` has no secrets (ruling A12)."""
 
-    stage: Stage = Stage.WAITING
+    stage: RunStage = RunStage.WAITING
     output_bytes: int = 0
     last_line: str = ""
     last_output_at: float | None = None
@@ -34,7 +34,7 @@ def look(run_dir: Path) -> RunStatus:
     newest = newest_program(run_dir)
     if newest is None:
         return RunStatus()
-    stage = Stage.RUNNING if _runs(newest) else Stage.ENDED
+    stage = RunStage.RUNNING if _runs(newest) else RunStage.ENDED
     stdout = newest / "stdout.log"
     try:
         seen = stdout.lstat()

@@ -21,10 +21,10 @@ from typing import Any
 from activities.boxes.box import Box
 from activities.boxes.enter import describe
 from activities.runs import records, supervisor
-from activities.runs.await_process import gone
-from activities.runs.os_processes import identity, kill_all, marked, send
+from activities.runs.await_process import wait_until_gone
+from activities.runs.os_processes import identity, kill_all, send, with_mark
 from activities.runs.output import last_line, last_lines
-from activities.runs.records import Kind, UnbelievedError
+from activities.runs.records import RecordKind, UnbelievedError
 from activities.runs.regular_files import NotRegularError, size_of
 from activities.runs.run_folders import RunError, made_run_key, ready, run_key
 from activities.runs.spawn import spawn
@@ -112,7 +112,7 @@ class Claim:
         With the run's `key`, the claim can be read even if the home's key is unusable by now.
         """
         try:
-            content = _read(run_dir, Kind.CLAIM, key)
+            content = _read(run_dir, RecordKind.CLAIM, key)
         except UnbelievedError as error:
             return cls(0.0, problem=str(error))
         if content is None:
@@ -164,9 +164,13 @@ async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
         claim = await asyncio.to_thread(_claim_as_cancelled, run_dir)
     if claim.alive and claim.pid is not None:
         with contextlib.suppress(OSError):  # on a full disk the run's own grace applies
-            _publish(run_dir, Kind.STOP, records.sealed(made_run_key(run_dir), run_dir, Kind.STOP, str(grace).encode()))
+            _publish(
+                run_dir,
+                RecordKind.STOP,
+                records.with_seal(made_run_key(run_dir), run_dir, RecordKind.STOP, str(grace).encode()),
+            )
         send(claim.pid, signal.SIGTERM)
-        if not await gone(claim.pid, lambda: claim.alive, grace + STOP_MARGIN_SECONDS):
+        if not await wait_until_gone(claim.pid, lambda: claim.alive, grace + STOP_MARGIN_SECONDS):
             send(claim.pid, signal.SIGKILL)
     return await follow(run_dir, claim, None)
 
@@ -174,7 +178,7 @@ async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
 def read_end(run_dir: Path, key: bytes | None = None) -> RunEnd | None:
     """Return the recorded end of a run; None without a trusted record."""
     with contextlib.suppress(UnbelievedError):
-        if (end := _read(run_dir, Kind.EXIT, key)) is not None:
+        if (end := _read(run_dir, RecordKind.EXIT, key)) is not None:
             return RunEnd(**{**end, "kind": EndKind(end["kind"]), "run_dir": run_dir})
     claim = Claim.read(run_dir, key)
     if claim is not None and claim.pid is None and not claim.problem:
@@ -188,7 +192,7 @@ def give_up(run_dir: Path, why: str) -> None:
     supervisor.claim(run_dir, made_run_key(run_dir), {"at": time.time(), "problem": why})
 
 
-def prepared(request: RunRequest) -> bytes:
+def prepare(request: RunRequest) -> bytes:
     """Write the run's folder for its supervisor, and return the run's key."""
     run_dir = ready(request.run_dir)
     key = made_run_key(run_dir)
@@ -205,7 +209,7 @@ def prepared(request: RunRequest) -> bytes:
         "box": describe(request.box, request.argv) if request.box else None,
         "most_bytes": request.most_bytes,
     }
-    _publish(run_dir, Kind.SPEC, records.sealed(key, run_dir, Kind.SPEC, json.dumps(spec).encode()))
+    _publish(run_dir, RecordKind.SPEC, records.with_seal(key, run_dir, RecordKind.SPEC, json.dumps(spec).encode()))
     return key
 
 
@@ -214,15 +218,15 @@ def _start(request: RunRequest) -> Claim:
     run_dir = request.run_dir.absolute()
     if (claim := _lost_claim(run_dir)) is not None:
         return claim
-    key = prepared(request)
+    key = prepare(request)
     try:
         spawn(run_dir, key)
     except NotRegularError as error:
         raise RunError(f"the run could not be started: {error}", f"ls -l {run_dir}") from None
     claim = Claim.read(run_dir, key)
     if claim is None:
-        said = _said(run_dir)
-        raise RunError(f"the run in {run_dir} could not be started: {said}", "df -h; service job retry <job>")
+        reason = _last_words(run_dir)
+        raise RunError(f"the run in {run_dir} could not be started: {reason}", "df -h; service job retry <job>")
     return claim
 
 
@@ -230,7 +234,7 @@ def _lost_claim(run_dir: Path) -> Claim | None:
     """Return the claim of a run that was prepared before and has living processes; give the run up if its claim is
     missing.
     """
-    if not (run_dir / Kind.SPEC.value).exists() or not marked(mark_of(run_dir)):
+    if not (run_dir / RecordKind.SPEC.value).exists() or not with_mark(mark_of(run_dir)):
         return None
     if (claim := Claim.read(run_dir)) is None:
         give_up(run_dir, f"processes started in {run_dir} are still running, and its claim is missing")
@@ -254,7 +258,7 @@ async def follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress], 
         if on_progress is not None:
             progress = _look(run_dir / "stdout.log", claim.pid, progress)
             on_progress(progress)
-        await gone(claim.pid, lambda: claim.alive, PROGRESS_SECONDS)
+        await wait_until_gone(claim.pid, lambda: claim.alive, PROGRESS_SECONDS)
     end = read_end(run_dir, key)
     return end if end is not None else await asyncio.to_thread(_unknown, run_dir, claim, key)
 
@@ -267,21 +271,21 @@ def _look(stdout: Path, pid: int, known: Progress | None) -> Progress:
 
 def _unknown(run_dir: Path, claim: Claim, key: bytes) -> RunEnd:
     """Kill the remaining processes of a dead supervisor that left no trusted record, and return the end as unknown."""
-    survivors = kill_all(lambda: marked(mark_of(run_dir)))
+    survivors = kill_all(lambda: with_mark(mark_of(run_dir)))
     problem = claim.problem or _forged_end(run_dir, key)
-    error = problem or f"the supervisor {claim.pid} died without recording an end. {_said(run_dir)}".strip()
+    error = problem or f"the supervisor {claim.pid} died without recording an end. {_last_words(run_dir)}".strip()
     return RunEnd(EndKind.UNKNOWN, run_dir, error=error, problem=problem, started_at=claim.at, survivors=survivors)
 
 
 def _forged_end(run_dir: Path, key: bytes) -> str:
     try:
-        _read(run_dir, Kind.EXIT, key)
+        _read(run_dir, RecordKind.EXIT, key)
     except UnbelievedError as error:
         return str(error)
     return ""
 
 
-def _said(run_dir: Path) -> str:
+def _last_words(run_dir: Path) -> str:
     """Return the last lines that the supervisor logged."""
     return last_lines(run_dir / "supervisor.log", SAID_LIMIT).strip()
 
@@ -293,7 +297,7 @@ def _publish(run_dir: Path, name: str, data: bytes) -> None:
     os.replace(file.name, run_dir / name)
 
 
-def _read(run_dir: Path, kind: Kind, key: bytes | None) -> dict[str, Any] | None:
+def _read(run_dir: Path, kind: RecordKind, key: bytes | None) -> dict[str, Any] | None:
     """Read a record; None if it is missing. Raise UnbelievedError if it is not the service's."""
     path = run_dir / kind.value
     if not os.path.lexists(path):

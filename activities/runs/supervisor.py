@@ -34,9 +34,9 @@ from activities.boxes.enter import prepare
 from activities.boxes.proxy import WaitingProxy
 from activities.boxes.start import start as started
 from activities.runs import records
-from activities.runs.os_processes import MARK, children, descendants, identity, kill_all, marked, send
-from activities.runs.records import Kind, UnbelievedError
-from activities.runs.regular_files import created, opened
+from activities.runs.os_processes import MARK, children, descendants, identity, kill_all, send, with_mark
+from activities.runs.records import RecordKind, UnbelievedError
+from activities.runs.regular_files import create, open_to_read
 
 RESERVED_BYTES = 4096
 ERROR_BYTES = 3000
@@ -69,9 +69,9 @@ def claim(run_dir: Path, key: bytes, content: dict[str, Any], *, kept: bool = Tr
     content is not trusted, and nothing is started because of it.
     """
     draft = run_dir / f"claim.{os.getpid()}.{time.monotonic_ns()}"
-    _write(created(draft), records.sealed(key, run_dir, Kind.CLAIM, json.dumps(content).encode()), kept=kept)
+    _write(create(draft), records.with_seal(key, run_dir, RecordKind.CLAIM, json.dumps(content).encode()), kept=kept)
     try:
-        os.link(draft, run_dir / Kind.CLAIM.value)
+        os.link(draft, run_dir / RecordKind.CLAIM.value)
     except FileExistsError:
         return False
     finally:
@@ -83,7 +83,7 @@ def claim(run_dir: Path, key: bytes, content: dict[str, Any], *, kept: bool = Tr
 def reserve(run_dir: Path) -> Path:
     """Reserve the disk space of the exit record: a full disk must not lose the outcome."""
     path = run_dir / f"exit.{os.getpid()}.{time.monotonic_ns()}"
-    descriptor = created(path)
+    descriptor = create(path)
     try:
         os.posix_fallocate(descriptor, 0, RESERVED_BYTES)
     except (AttributeError, OSError):  # a system or disk without it: write the bytes
@@ -96,9 +96,9 @@ def reserve(run_dir: Path) -> Path:
 
 def record_exit(reserved: Path, key: bytes, end: dict[str, Any]) -> None:
     """Publish the outcome atomically, in the space reserved for it."""
-    data = records.sealed(key, reserved.parent, Kind.EXIT, json.dumps(end).encode())
+    data = records.with_seal(key, reserved.parent, RecordKind.EXIT, json.dumps(end).encode())
     _write(os.open(reserved, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC), data, kept=True)
-    os.rename(reserved, reserved.parent / Kind.EXIT.value)
+    os.rename(reserved, reserved.parent / RecordKind.EXIT.value)
     _sync_directory(reserved.parent)
 
 
@@ -150,7 +150,7 @@ class Signals:
 
 
 @dataclass
-class Command:
+class RunningCommand:
     """The command and all its descendants."""
 
     pid: int
@@ -205,9 +205,9 @@ class Command:
     def send(self, number: int) -> None:
         """Signal the command's process group. Wake a stopped group, or it would not receive the signal."""
         leaders = (children(self.pid) if self.in_bwrap else None) or {self.pid}
-        for each in (number, signal.SIGCONT):
+        for signal_number in (number, signal.SIGCONT):
             for leader in leaders:
-                send(-leader, each)
+                send(-leader, signal_number)
 
     @property
     def exit(self) -> int | None:
@@ -224,36 +224,36 @@ class Command:
             return set()
         if os.path.exists("/proc/self/stat"):
             below = set() if self.childless else descendants(os.getpid())
-            return (below | marked(self.mark)) - {os.getpid()}
+            return (below | with_mark(self.mark)) - {os.getpid()}
         with contextlib.suppress(OSError):  # without /proc only the process group can be found
             os.kill(-self.pid, 0)
             return {-self.pid}
         return set()
 
 
-def start(run_dir: Path, spec: dict[str, Any]) -> Command:
+def start(run_dir: Path, spec: dict[str, Any]) -> RunningCommand:
     """Start the command in its own session, with its streams on files."""
     if not os.path.isdir(spec["cwd"]):
         raise NotADirectoryError(f"the working directory {spec['cwd']} is missing")
     env = {**spec["env"], MARK: spec["mark"]}
     streams = [_prompt(run_dir, spec["prompt"])]
     try:
-        streams.append(created(run_dir / "stdout.log"))
-        streams.append(created(run_dir / "stderr.log"))
+        streams.append(create(run_dir / "stdout.log"))
+        streams.append(create(run_dir / "stderr.log"))
         with prepare(spec.get("box"), spec["argv"], env) as held:
             pid = started(held.argv, spec["cwd"], held.env, streams, held.enter)
             waiting = held.waiting()
     finally:
-        for each in streams:
-            os.close(each)
-    return Command(pid, spec["mark"], in_bwrap=spec.get("box") is not None, waiting=waiting)
+        for stream in streams:
+            os.close(stream)
+    return RunningCommand(pid, spec["mark"], in_bwrap=spec.get("box") is not None, waiting=waiting)
 
 
 def _prompt(run_dir: Path, digest: str | None) -> int:
     """Open the command's input. Refuse a prompt whose digest is not that of the specification."""
     if digest is None:
         return os.open(os.devnull, os.O_RDONLY)
-    with opened(run_dir / "prompt") as file:
+    with open_to_read(run_dir / "prompt") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != digest:
             raise ValueError(f"{run_dir / 'prompt'} is not what the service wrote")
         os.lseek(file.fileno(), 0, os.SEEK_SET)
@@ -261,7 +261,7 @@ def _prompt(run_dir: Path, digest: str | None) -> int:
 
 
 def watch(
-    command: Command, spec: dict[str, Any], signals: Signals, stop_grace: Callable[[], float], group: JobGroup
+    command: RunningCommand, spec: dict[str, Any], signals: Signals, stop_grace: Callable[[], float], group: JobGroup
 ) -> EndKind:
     """Wait for the command's end; ask it to end on a stop request or at the deadline.
 
@@ -284,7 +284,7 @@ def watch(
     return kind
 
 
-def ask_to_end(command: Command, signals: Signals, grace: float) -> None:
+def ask_to_end(command: RunningCommand, signals: Signals, grace: float) -> None:
     """Send SIGINT, on which agents also end their tools, and later SIGTERM. Both together take no longer than the
     grace.
     """
@@ -331,7 +331,7 @@ def _short(error: Exception) -> str:
 def _stop_grace(run_dir: Path, key: bytes, default: float) -> float:
     """Return the grace of the stop request, from the file `stop`."""
     try:
-        return float(records.read(key, run_dir, Kind.STOP))
+        return float(records.read(key, run_dir, RecordKind.STOP))
     except (OSError, ValueError, UnbelievedError):
         return default
 
@@ -349,7 +349,7 @@ def main(run_dir: Path, key: bytes, group: JobGroup) -> None:
     This process is in the job's control group, and leaves it.
     """
     signals = Signals()
-    spec = json.loads(records.read(key, run_dir, Kind.SPEC))
+    spec = json.loads(records.read(key, run_dir, RecordKind.SPEC))
     reserved = reserve(run_dir)
     pid = os.getpid()
     ours = {"pid": pid, "start": identity(pid), "at": time.time(), "mark": spec["mark"]}

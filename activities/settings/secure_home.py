@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from activities.runs.regular_files import appended, content_of, write_private
+from activities.runs.regular_files import content_of, open_to_append, write_private
 
 log = logging.getLogger("service.home")
 
@@ -103,5 +103,5 @@ def _replace_secrets(home: Path, mode: int, modes: dict[str, int], exposed: set[
 def _tell(home: Path, sentences: list[str]) -> None:
     line = "; ".join(sentences)
     log.warning("%s", line)
-    with appended(home / RECORD) as file:
+    with open_to_append(home / RECORD) as file:
         file.write(json.dumps({"at": time.time(), "said": line}).encode() + b"\n")

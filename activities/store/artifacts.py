@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from activities.redaction.kept_secrets import KeptSecrets, SecretRecord
-from activities.runs.regular_files import appended, private_folder
+from activities.runs.regular_files import open_to_append, private_folder
 from workflows.model.errors import NotFoundError
 from workflows.model.long_texts import Text
 from workflows.model.workers import Worker
@@ -215,7 +215,7 @@ class Artifacts:
         """Add a stored body with its title to the job's brief and manifest. Idempotent."""
         folder = self.brief(job_id).parent
         private_folder(folder)
-        with appended(folder / "lock") as lock:
+        with open_to_append(folder / "lock") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             manifest = {title: digest}
             with contextlib.suppress(FileNotFoundError):

@@ -17,7 +17,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 
 from activities.redaction.redact import redact_all
-from activities.runs.regular_files import appended
+from activities.runs.regular_files import open_to_append
 from activities.runs.service_process import STORE_OUTAGE
 from activities.settings.home import Home
 from activities.store.queries import Database
@@ -292,7 +292,7 @@ def _one_at_a_time(home: Home, engine: Engine) -> Iterator[Connection]:
             connection.execute(text("SELECT pg_advisory_xact_lock(7233)"))
             yield connection
         return
-    with appended(home.ensure().root / "store.lock") as lock:
+    with open_to_append(home.ensure().root / "store.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not _writes_ahead(engine):
             _write_ahead(engine)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from activities.runs.regular_files import appended, created, opened, size_of
+from activities.runs.regular_files import create, open_to_append, open_to_read, size_of
 from activities.settings.home import Home
 from workflows.model.errors import NotFoundError, with_nearest
 
@@ -26,7 +26,7 @@ _EXPLAIN_BYTES = 64 * 1024
 def open_log(path: Path) -> BinaryIO:
     """Open a regular file to append to it; refuse anything else at its path."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return appended(path)
+    return open_to_append(path)
 
 
 async def keep_small(folder: Path) -> None:
@@ -56,7 +56,7 @@ def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
     copy = path.with_name(f"{path.name}.1")
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
-    with open(path, "rb+", buffering=0) as grown, open(created(draft), "wb", buffering=0) as kept:
+    with open(path, "rb+", buffering=0) as grown, open(create(draft), "wb", buffering=0) as kept:
         whole = True
         for _ in range(LOOKS):
             if whole:
@@ -126,7 +126,7 @@ def _path(home: Home, name: str) -> Path:
 
 
 def _from(path: Path, start: int) -> tuple[str, int]:
-    with opened(path) as file:
+    with open_to_read(path) as file:
         file.seek(start)
         content = file.read(READ)
         return content.decode(errors="replace"), start + len(content)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from activities.runs.ancestry import Agent, GoneError, UntoldError, agent_of, supervisors
-from activities.runs.os_processes import pids, started
+from activities.runs.ancestry import AgentProcess, GoneError, UntoldError, agent_of, supervisors
+from activities.runs.os_processes import pids, start_time
 
 SocketAddress = tuple[str, int]
 
@@ -83,7 +83,7 @@ class _Socket:
     inode: int
 
 
-def agent_at(caller: SocketAddress | None, here: SocketAddress | None) -> Agent | None:
+def agent_at(caller: SocketAddress | None, here: SocketAddress | None) -> AgentProcess | None:
     """Return the agent that calls from the address; None for people, and if the caller cannot be identified."""
     if caller is None or here is None or not Path(TABLES[0]).exists():
         return None
@@ -113,16 +113,16 @@ def is_known(caller: SocketAddress | None, here: SocketAddress | None) -> bool:
     with suppress(OSError):
         end = lookup(caller, here)
         holder = next((pid for pid in _lately() if end and _holds(pid, f"socket:[{end[1]}]")), None)
-        return holder is not None and (holder, started(holder)) in _PEOPLE_S
+        return holder is not None and (holder, start_time(holder)) in _PEOPLE_S
     return False
 
 
-def _whose(pid: int) -> Agent | None:
+def _whose(pid: int) -> AgentProcess | None:
     """Return the agent of a process, or None for a person's process, which is cached."""
-    begun = started(pid)
+    begun = start_time(pid)
     if begun is not None and (pid, begun) in _PEOPLE_S:
         return None
-    if (agent := agent_of(pid)) is None and begun is not None and started(pid) == begun:
+    if (agent := agent_of(pid)) is None and begun is not None and start_time(pid) == begun:
         _PEOPLE_S.appendleft((pid, begun))
     return agent
 

@@ -5,7 +5,7 @@ import os
 import secrets
 from pathlib import Path
 
-from activities.runs.regular_files import NotRegularError, opened, write_private
+from activities.runs.regular_files import NotRegularError, open_to_read, write_private
 from activities.settings.home import Home
 from activities.settings.secure_home import TOKEN_BYTES
 from bridge.machine.watched_file import WatchedFile
@@ -29,7 +29,7 @@ def ensure(home: Home) -> Path:
 def _close(path: Path) -> None:
     """Restrict the existing file to its owner. Refuse a link or another account's file."""
     try:
-        with opened(path) as file:
+        with open_to_read(path) as file:
             os.fchmod(file.fileno(), 0o600)
     except NotRegularError as error:
         raise RefusedError(f"{error}", f"rm {path}; then: service bridge token --rotate") from None

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from activities.runs.regular_files import opened
+from activities.runs.regular_files import open_to_read
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class WatchedFile(Generic[T]):
             now = os.stat(self._path)
             seen = (now.st_ino, now.st_mtime_ns, now.st_size)
             if seen != self._seen:
-                with opened(self._path) as file:
+                with open_to_read(self._path) as file:
                     self._value, self._seen = self._read(file.read()), seen
         except OSError:
             self._value = self._seen = None

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from activities.runs.ancestry import Agent
+from activities.runs.ancestry import AgentProcess
 from activities.settings.home import Home
 from activities.store import event_rows, job_rows
 from bridge.operations.service import Service
@@ -31,7 +31,7 @@ class UnknownCallerError(RefusedError):
     status = 403
 
 
-def refuse(agent: Agent, what: str, instead: str, home: Service) -> NoReturn:
+def refuse(agent: AgentProcess, what: str, instead: str, home: Service) -> NoReturn:
     """Refuse an agent's order, and say what it can do instead; record the event once per job and order.
 
     It is recorded in the home of the agent's job, whatever home its environment names.

@@ -16,7 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities import ended_outside
 from activities.cluster import refusal_of
-from activities.host.admission import Candidate, check_key
+from activities.host.admission import JoiningHost, check_key
 from activities.settings import ready
 from activities.temporal import connect, namespace_of
 from bridge.operations.service import Service
@@ -65,10 +65,10 @@ async def client_of(service: Service) -> Client:
     return await connect(service.home, service.settings)
 
 
-def candidate(service: Service) -> Candidate:
+def candidate(service: Service) -> JoiningHost:
     """Return this host as it would join the fleet of its store."""
     namespace = namespace_of(service.home, service.settings)
-    return Candidate(service.store, service.home, service.settings, namespace)
+    return JoiningHost(service.store, service.home, service.settings, namespace)
 
 
 @contextmanager

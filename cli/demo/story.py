@@ -54,7 +54,7 @@ def _name_a_box(stage: DemoStage) -> None:
     from activities.settings.model import Settings
 
     default = Settings()
-    if boxing.refused(default, SHELL):
+    if boxing.refusal(default, SHELL):
         there = try_boxes.look(default.worker.agents_uid)
         why = "No box of this machine holds agents, so the demo's own scripts run with box none."
         stage.tell(f"{INDENT}{why} To have one: {there.remedy}")

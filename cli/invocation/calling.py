@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from activities.runs.ancestry import Agent
+    from activities.runs.ancestry import AgentProcess
 
 
 class Other(Protocol):
@@ -34,7 +34,7 @@ def handed_over_by(peer: Other) -> None:
     _typed_by = peer
 
 
-def agent() -> "Agent | None":
+def agent() -> "AgentProcess | None":
     """Return the agent that typed the command, and None for people. Raise `UnknownCallerError` if that is unknown."""
     from activities.runs.ancestry import UntoldError, agent_of
     from activities.runs.os_processes import this_process

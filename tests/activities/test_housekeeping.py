@@ -25,7 +25,7 @@ from activities.host import identity
 from activities.host.context import Context
 from activities.runs import orphans as sweep
 from activities.runs.orphans import Orphan
-from activities.runs.os_processes import marked
+from activities.runs.os_processes import with_mark
 from activities.runs.supervised_run import RunRequest, mark_of, run, stop
 from activities.settings.home import Home
 from activities.settings.model import Fleet, Settings
@@ -94,8 +94,8 @@ async def test_the_start_ends_what_nobody_waits_for_and_says_so_first(
     monkeypatch.setattr(sweep, "kill_orphan", watched)
     assert await housekeeping.end_orphans(context) == 1
     assert recorded == [True]
-    assert marked(mark_of(going_on["job-done"])) == set()
-    assert marked(mark_of(going_on["job-open"]))
+    assert with_mark(mark_of(going_on["job-done"])) == set()
+    assert with_mark(mark_of(going_on["job-open"]))
     (line,) = context.home.orphans.read_text().splitlines()
     assert json.loads(line)["run_dir"] == str(going_on["job-done"])
     assert await housekeeping.end_orphans(context) == 0
@@ -263,8 +263,8 @@ async def test_the_agent_of_a_job_that_ended_without_it_is_ended_and_its_run_clo
 ) -> None:
     tell(context, "job-open", ended=ended_outside.STOPPING + 30)
     assert await ended_outside.end_abandoned(context) == 1
-    assert marked(mark_of(going_on["job-open"])) == set()
-    assert marked(mark_of(going_on["job-done"])), "it is recorded: the start of a worker looks after it"
+    assert with_mark(mark_of(going_on["job-open"])) == set()
+    assert with_mark(mark_of(going_on["job-done"])), "it is recorded: the start of a worker looks after it"
     (line,) = context.home.orphans.read_text().splitlines()
     assert json.loads(line)["run_dir"] == str(going_on["job-open"])
     closed = attempt_rows.get(context.store, "job-open", 1)
@@ -283,7 +283,7 @@ async def test_an_agent_that_somebody_may_still_come_back_to_is_left(
     """The job goes on, or has ended only just, or an earlier attempt has ended."""
     tell(context, "job-open", ended=ended, attempt=attempt)
     assert await ended_outside.end_abandoned(context) == 0
-    assert marked(mark_of(going_on["job-open"]))
+    assert with_mark(mark_of(going_on["job-open"]))
     left = attempt_rows.get(context.store, "job-open", 1)
     assert left is not None
     assert left.ended_at is None
@@ -295,7 +295,7 @@ async def test_the_agents_of_another_host_are_its_own_affair(context: Context, g
     with context.store.begin() as connection:
         connection.execute(update(schema.attempts).values(host="elsewhere"))
     assert await ended_outside.end_abandoned(context) == 0
-    assert marked(mark_of(going_on["job-open"]))
+    assert with_mark(mark_of(going_on["job-open"]))
 
 
 def test_what_a_killed_worker_was_about_to_delete_is_deleted_by_the_next(context: Context) -> None:

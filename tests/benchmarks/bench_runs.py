@@ -18,7 +18,7 @@ from pathlib import Path
 
 from activities.runs import spawn
 from activities.runs.run_folders import made_run_key
-from activities.runs.supervised_run import Claim, RunRequest, prepared, run, stop
+from activities.runs.supervised_run import Claim, RunRequest, prepare, run, stop
 from tests.waiting import until
 
 ROUNDS = 30
@@ -83,7 +83,7 @@ WAYS: dict[str, Way] = {"direct": directly, "fork server": forked}
 def about_to_start(folder: Path) -> Path:
     """Return the folder of a run that is about to be started."""
     run_dir = folder / "runs" / f"job-{time.monotonic_ns()}.1"
-    prepared(RunRequest(run_dir, STAYS, folder, ENV, grace_seconds=1.0))
+    prepare(RunRequest(run_dir, STAYS, folder, ENV, grace_seconds=1.0))
     return run_dir
 
 

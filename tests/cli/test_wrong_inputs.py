@@ -62,9 +62,9 @@ def test_every_noun_is_among_them() -> None:
 def test_a_refusal_to_an_agent_is_json_too(
     home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from activities.runs.ancestry import Agent
+    from activities.runs.ancestry import AgentProcess
 
-    monkeypatch.setattr(calling, "agent", lambda: Agent(f"{seeds.ROOT}.1", home.root))
+    monkeypatch.setattr(calling, "agent", lambda: AgentProcess(f"{seeds.ROOT}.1", home.root))
     assert main(["job", "kill", seeds.ROOT, "--json"]) == REFUSED
     told = json.loads(capsys.readouterr().err)
     assert told["code"] == "for_people"

@@ -48,7 +48,7 @@ def account() -> Iterator[dict[str, str]]:
         commit = f"git init -q -b main && git add . && git {who} commit -q -m first"
         subprocess.run(["sh", "-c", commit], cwd=home / "shop", check=True)
         search = f"{programs}{os.pathsep}{os.environ['PATH']}"
-        if boxing.refused(Settings(), "runtime_a"):  # where `init` would ask whether to run without one
+        if boxing.refusal(Settings(), "runtime_a"):  # where `init` would ask whether to run without one
             (home / ".service").mkdir(mode=0o700)
             (home / ".service/config.toml").write_text(f"[runtimes.codex]\n{NO_BOX}\n")
         environment: dict[str, str] = {"HOME": str(home), "PATH": search, "TMPDIR": folder, "LANG": "C.UTF-8", **lane()}

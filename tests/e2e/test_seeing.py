@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from activities.runs.os_processes import marked
+from activities.runs.os_processes import with_mark
 from activities.runs.supervised_run import mark_of
 from tests.e2e.conftest import Installed
 
@@ -73,12 +73,12 @@ def test_what_runs_for_nobody_is_ended_at_the_start_and_shown(installed: Install
     )
     start += "asyncio.run(run(RunRequest(Path(sys.argv[1]), ('sleep', '600'), Path('/'), {'PATH': '/usr/bin:/bin'})))"
     caller = subprocess.Popen([sys.executable, "-c", start, str(run_dir)], env=installed.environment)
-    installed.wait_for(lambda: marked(mark_of(run_dir)) != set())
+    installed.wait_for(lambda: with_mark(mark_of(run_dir)) != set())
     caller.kill()
     caller.wait()
-    assert marked(mark_of(run_dir))
+    assert with_mark(mark_of(run_dir))
     installed("daemon", "start")
-    assert marked(mark_of(run_dir)) == set()
+    assert with_mark(mark_of(run_dir)) == set()
     output = installed("doctor").stdout
     assert "left over" in output
     assert "job-0123456789ab.1" in output

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from activities.runs.ancestry import Agent
+from activities.runs.ancestry import AgentProcess
 from bridge.http.wire.call import Call, Scope, call_of
 from bridge.http.wire.errors import ForbiddenScopeError
 from bridge.http.wire.thread_pools import read
@@ -15,7 +15,7 @@ from bridge.operations.service import Service
 FREE: dict[str, Any] = {"security": []}
 """`openapi_extra` of an endpoint without a token."""
 
-AgentAt = Callable[[SocketAddress | None, SocketAddress | None], Agent | None]
+AgentAt = Callable[[SocketAddress | None, SocketAddress | None], AgentProcess | None]
 """Finds the agent that calls, from the client's and the server's address."""
 
 INSTEAD = "say in its result what is to be done, or ask by `human_questions`; then: service result check"
@@ -42,7 +42,7 @@ def check_scope(call: Call, needed: TokenScope) -> None:
         raise ForbiddenScopeError(f"this takes a token of scope {needed}, and {whose}", add)
 
 
-def no_agent(caller: SocketAddress | None, here: SocketAddress | None) -> Agent | None:
+def no_agent(caller: SocketAddress | None, here: SocketAddress | None) -> AgentProcess | None:
     """Return no agent, for calls that do not come over a local connection."""
     del caller, here
     return None

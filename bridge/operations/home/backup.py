@@ -18,7 +18,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from activities.redaction.kept_secrets import KeptSecrets
-from activities.runs.regular_files import created, opened, private_folder
+from activities.runs.regular_files import create, open_to_read, private_folder
 from activities.sealing import seal_key
 from activities.settings.home import Home
 from activities.store.registry.host_rows import release
@@ -95,7 +95,7 @@ def make(service: Service, folder: Path, step: Step = unheard) -> Backup:
         manifest = Manifest(
             made_at=datetime.now(UTC), version=release(), host=host, home=str(home.root), files=dict(_digests(part))
         )
-        with open(created(part / MANIFEST), "w") as made:
+        with open(create(part / MANIFEST), "w") as made:
             made.write(manifest.model_dump_json(indent=2))
         part.replace(folder)
     finally:
@@ -244,7 +244,7 @@ def _others(service: Service) -> Iterator[Path]:
 
 def _copy(path: Path, target: Path) -> None:
     private_folder(target.parent)
-    with opened(path.resolve(), ours=False) as source, open(created(target), "wb") as made:
+    with open_to_read(path.resolve(), ours=False) as source, open(create(target), "wb") as made:
         shutil.copyfileobj(source, made, 1024 * 1024)
         made.flush()
         os.fsync(made.fileno())

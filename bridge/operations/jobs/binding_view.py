@@ -13,7 +13,7 @@ from workflows.model.workers import UNRESOLVED
 from workflows.policy import binding_words
 
 if TYPE_CHECKING:
-    from activities.host.base import Bound
+    from activities.host.base import BoundWork
     from workflows.model.rows import JobRecord
     from workflows.pipeline.rows import RunRecord
 
@@ -25,18 +25,18 @@ async def bind(
     issue: int | None,
     token: str | None = None,
     base: str | None = None,
-) -> "Bound":
+) -> "BoundWork":
     """Return the binding of new work, with its base commit; a pull request's head and text are fetched from GitHub.
 
     While the remote does not answer, the base of other work is left to its first job, which waits for the remote.
     """
     from activities.git.hub import HubAwayError
     from activities.host import checkouts
-    from activities.host.base import based, bound
+    from activities.host.base import bound, resolve_base
 
     settings = service.settings
 
-    def look() -> "Bound":
+    def look() -> "BoundWork":
         try:
             here = checkouts.fresh(service, repo)
         except HubAwayError:
@@ -45,7 +45,7 @@ async def bind(
             bare = bound(repo, settings.host, None, issue, token, settings.github.web)
             return replace(describing(service, token)(bare), base=UNRESOLVED)
         bare = bound(here, settings.host, pull_request, issue, token, settings.github.web)
-        binding = based(describing(service, token)(bare), here, settings.host, base)
+        binding = resolve_base(describing(service, token)(bare), here, settings.host, base)
         if here.host == settings.host:
             try:
                 checkouts.share(service, here, binding.base)
@@ -57,10 +57,10 @@ async def bind(
     return await asyncio.to_thread(look)
 
 
-def describing(service: Service, token: str | None) -> "Callable[[Bound], Bound]":
+def describing(service: Service, token: str | None) -> "Callable[[BoundWork], BoundWork]":
     """Return a function that reads title and text of a pull request or an issue from GitHub; without a token, none."""
 
-    def describe(binding: "Bound") -> "Bound":
+    def describe(binding: "BoundWork") -> "BoundWork":
         if not token or not binding.github:
             return binding
         from activities.github import descriptions  # its libraries are slow to import

@@ -226,7 +226,7 @@ def live(service: Service, job: JobRecord) -> "RunStatus | None":
     """Return the progress of a running job's agent; None when it does not run, or its host can't be asked."""
     if job.state is not JobState.RUNNING:
         return None
-    from activities.runs.status import RunStatus, Stage, look
+    from activities.runs.status import RunStage, RunStatus, look
 
     run = attempt_rows.get(service.store, job.job_id, job.attempt)
     if run is None:
@@ -238,8 +238,8 @@ def live(service: Service, job: JobRecord) -> "RunStatus | None":
         return None
     seen = look(Path(run.run_dir))
     put_off = attempt_rows.deferrals_of_run(service.store, job.job_id, job.attempt)[-1:]
-    waits = seen.stage is Stage.ENDED and any(each.until > time.time() for each in put_off)
-    return replace(seen, stage=Stage.PUT_OFF) if waits else seen
+    waits = seen.stage is RunStage.ENDED and any(each.until > time.time() for each in put_off)
+    return replace(seen, stage=RunStage.PUT_OFF) if waits else seen
 
 
 def edges_of_tree(service: Service, tree: Tree) -> tuple[tuple[str, str], ...]:

@@ -25,7 +25,7 @@ from workflows.text.inert import visible
 from workflows.tree.state import TreeInput
 
 if TYPE_CHECKING:
-    from activities.host.base import Bound
+    from activities.host.base import BoundWork
 
 TITLE_LENGTH = 80
 MESSAGE_LIMIT = 1024 * 1024
@@ -123,7 +123,7 @@ def options(new: NewJob | NewRecipe) -> str:
     return " ".join(f"--{name} {shlex.quote(value)}" for name, value in typed.items() if value)
 
 
-async def _bind(service: Service, repo: Repo, new: NewWork, token: str | None) -> "Bound":
+async def _bind(service: Service, repo: Repo, new: NewWork, token: str | None) -> "BoundWork":
     with argument("base" if new.base else "pull_request" if new.pull_request else "issue" if new.issue else ""):
         return await binding_view.bind(service, repo, new.pull_request, new.issue, token, new.base)
 

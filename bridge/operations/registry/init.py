@@ -200,7 +200,7 @@ def unheld(service: Service, plan: InitPlan) -> dict[str, CannotLaunchError]:
     """Return the team's runtimes for which this machine has no secure box, each with the reason and the remedy."""
     used = {each.runtime for each in plan.members}
     named = {name for name in used if service.settings.runtime(name).box != "auto"}
-    refusals = {name: boxing.refused(service.settings, name) for name in sorted(used - named)}
+    refusals = {name: boxing.refusal(service.settings, name) for name in sorted(used - named)}
     return {name: why for name, why in refusals.items() if why}
 
 
@@ -257,7 +257,7 @@ def may_be_tried(
     It must be allowed here, its program must work, and it must have a box that holds or need none.
     """
     lead = next(each for each in plan.members if each.new.name == LEAD)
-    if lead.runtime not in unboxed and boxing.refused(service.settings, lead.runtime):
+    if lead.runtime not in unboxed and boxing.refusal(service.settings, lead.runtime):
         return False
     ours = lead.standing in (Standing.NEW, Standing.ALLOWED)
     return lead.runtime in {SHELL, *(each.name for each in usable if each.works)} and (

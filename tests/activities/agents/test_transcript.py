@@ -290,7 +290,7 @@ def test_a_transcript_of_fifty_megabytes_opens_by_its_end_and_follows(
         counted.append(_Counting(path.open("rb")))
         return cast("BinaryIO", counted[-1])
 
-    monkeypatch.setattr(transcript, "opened", counting)
+    monkeypatch.setattr(transcript, "open_to_read", counting)
     page = before(programs(file.parent, over=False), kimi.entries, LAST, limit=200, longest=1000)
     assert len(page.entries) == 200
     assert sum(each.bytes for each in counted) < 3 * 200 * len(line) + 2 * transcript.CHUNK

@@ -18,7 +18,7 @@ from activities.boxes.box import Box, Network
 from activities.boxes.enter import describe
 from activities.boxes.try_boxes import Machine
 from activities.runs import records, supervisor
-from activities.runs.records import Kind
+from activities.runs.records import RecordKind
 from activities.runs.supervised_run import mark_of
 from tests.activities.boxes.attacks import (
     ATTACKS,
@@ -77,7 +77,7 @@ def play(world: World, box: Box | None, script: str) -> tuple[str, dict[str, Any
     spec = {"mark": mark_of(run_dir), "argv": argv, "cwd": str(world.work), "env": env}
     more = {"timeout_seconds": 60, "grace_seconds": 1, "box": describe(box, argv) if box else None}
     key, content = secrets.token_bytes(32), json.dumps(spec | more | {"prompt": None}).encode()
-    (run_dir / "spec.json").write_bytes(records.sealed(key, run_dir, Kind.SPEC, content))
+    (run_dir / "spec.json").write_bytes(records.with_seal(key, run_dir, RecordKind.SPEC, content))
     for path in (run_dir, run_dir / "spec.json"):
         os.chown(path, SOMEBODY, SOMEBODY)
     done = as_somebody(PYTHON, "-I", "-S", supervisor.__file__, str(run_dir), given=key)

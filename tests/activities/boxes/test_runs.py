@@ -12,7 +12,7 @@ import pytest
 from activities.boxes.box import Box, Network
 from activities.boxes.bwrap import INSIDE_UID
 from activities.boxes.programs import required_files
-from activities.runs.os_processes import children, marked
+from activities.runs.os_processes import children, with_mark
 from activities.runs.supervised_run import Claim, mark_of, run, stop
 from activities.runs.supervisor import EndKind
 from tests.activities.boxes.world import World, begun
@@ -56,7 +56,7 @@ async def test_a_program_that_ignores_signals_is_killed_with_its_children(world:
     await stop(request.run_dir, 0.3)
     end = await task
     assert (end.kind, end.survivors) == (EndKind.CANCELLED, 0)
-    assert not marked(mark_of(request.run_dir))
+    assert not with_mark(mark_of(request.run_dir))
 
 
 SEEN = """

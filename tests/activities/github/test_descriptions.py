@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from activities.github import descriptions as reading
 from activities.github.descriptions import TEXT_LIMIT, TITLE_LIMIT, describe
-from activities.host.base import Bound
+from activities.host.base import BoundWork
 from activities.store.artifacts import Artifacts
 from tests.github.hub import Hub
 from tests.secrets.redaction_table import TOKENS
@@ -22,12 +22,12 @@ def artifacts(tmp_path: Path) -> Artifacts:
     return Artifacts(tmp_path / "home" / "artifacts")
 
 
-def asked(hub: Hub, store: Engine, artifacts: Artifacts, token: str = "", **what: Any) -> Bound:
+def asked(hub: Hub, store: Engine, artifacts: Artifacts, token: str = "", **what: Any) -> BoundWork:
     token = token or hub.user("helper", role="write")
-    return describe(Bound(github="acme/tool", base="c0ffee", **what), store, artifacts, hub.address, token)
+    return describe(BoundWork(github="acme/tool", base="c0ffee", **what), store, artifacts, hub.address, token)
 
 
-def said(artifacts: Artifacts, binding: Bound) -> str:
+def said(artifacts: Artifacts, binding: BoundWork) -> str:
     assert binding.about is not None
     assert binding.about.inline is None, "every leg of a tree carries it"
     return artifacts.read(binding.about)
@@ -66,7 +66,7 @@ def test_without_an_answer_work_starts_all_the_same(
     monkeypatch.setattr(reading, "SECONDS", 0.2)
     hub.delay("GET /repos/*/pulls/*", 60)
     begun = time.monotonic()
-    assert asked(hub, store, artifacts, pull_request=number) == Bound(
+    assert asked(hub, store, artifacts, pull_request=number) == BoundWork(
         pull_request=number, github="acme/tool", base="c0ffee"
     )
     assert time.monotonic() - begun < 30

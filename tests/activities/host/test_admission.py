@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import update
 
 from activities.host import admission, identity
-from activities.host.admission import Candidate, NotAdmittedError
+from activities.host.admission import JoiningHost, NotAdmittedError
 from activities.host.context import Context
 from activities.sealing import seal_key
 from activities.settings.home import Home
@@ -37,7 +37,7 @@ def admit(context: Context, namespace: str = "team") -> None:
 def refusal(context: Context, namespace: str = "team") -> NotAdmittedError:
     """Return why a host is refused, the same before and at its start; it records nothing of it."""
     before = (host_rows.every(context.store), host_rows.cluster(context.store))
-    candidate = Candidate(context.store, context.home, context.settings, namespace)
+    candidate = JoiningHost(context.store, context.home, context.settings, namespace)
     with pytest.raises(NotAdmittedError) as looked:
         admission.check(candidate)
     with pytest.raises(NotAdmittedError) as tried:
@@ -116,7 +116,7 @@ def test_a_name_that_another_machine_has_is_free_after_a_minute_or_a_stop(
             f"(or, if that one is gone for good, wait {60 - seen} s)"
         )
         return
-    admission.check(Candidate(two.store, two.home, two.settings, "team"))
+    admission.check(JoiningHost(two.store, two.home, two.settings, "team"))
     admit(two)
     assert not identity.see(one, 1.0), "it has lost its name"
     assert host_rows.every(one.store)[0].machine == identity.machine(two.home.root)
@@ -134,7 +134,7 @@ def test_a_home_with_a_database_of_its_own_may_move_and_change_its_key_and_names
     admit(alone)
     with alone.store.begin() as connection:
         connection.execute(update(schema.hosts).values(machine="another"))
-    admission.check(Candidate(alone.store, alone.home, alone.settings, "team"))
+    admission.check(JoiningHost(alone.store, alone.home, alone.settings, "team"))
     admit(alone)
     alone.home.seal_key.unlink()
     admit(alone, "another")

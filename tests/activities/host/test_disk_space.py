@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from activities.host import disk_space
-from activities.host.disk_space import GIB, Room, Writer, written
+from activities.host.disk_space import GIB, DiskRoom, DiskWriter, bytes_written
 from activities.runs.os_processes import MARK
 from activities.settings.model import WorkerSection
 
@@ -36,19 +36,19 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 
 @pytest.fixture
-def writer(tmp_path: Path) -> Callable[[str, int], Writer]:
-    def made(name: str, mib: int) -> Writer:
+def writer(tmp_path: Path) -> Callable[[str, int], DiskWriter]:
+    def made(name: str, mib: int) -> DiskWriter:
         folder = tmp_path / name
         (folder / "deep/er").mkdir(parents=True)
         since = time.time() - 1
         (folder / "deep/er/file").write_bytes(bytes(mib * MIB))
-        return Writer(folder, (folder,), since, lambda: None, 50 * GIB)
+        return DiskWriter(folder, (folder,), since, lambda: None, 50 * GIB)
 
     return made
 
 
 def test_below_the_floor_nothing_starts_and_above_it_again(disk: Disk, tmp_path: Path) -> None:
-    held = Room()
+    held = DiskRoom()
     told: list[str] = []
     held.heeded_by.append(told.append)
     settings = WorkerSection(free_disk=2.0)
@@ -61,10 +61,10 @@ def test_below_the_floor_nothing_starts_and_above_it_again(disk: Disk, tmp_path:
 
 
 def test_below_half_the_floor_who_wrote_most_is_ended_and_nobody_else_unless_more_is_written(
-    disk: Disk, writer: Callable[[str, int], Writer], tmp_path: Path
+    disk: Disk, writer: Callable[[str, int], DiskWriter], tmp_path: Path
 ) -> None:
     small, large, idle = writer("small", 1), writer("large", 4), writer("idle", 0)
-    held = Room({small, large, idle})
+    held = DiskRoom({small, large, idle})
     settings = WorkerSection(free_disk=2.0)
     disk.free = GIB + 1
     held.look(tmp_path, settings)
@@ -86,11 +86,11 @@ def test_below_half_the_floor_who_wrote_most_is_ended_and_nobody_else_unless_mor
 
 
 def test_a_job_that_writes_more_than_its_bound_is_ended_and_looked_at_only_when_it_may_have(
-    disk: Disk, writer: Callable[[str, int], Writer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    disk: Disk, writer: Callable[[str, int], DiskWriter], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk_space, "GIB", MIB)
     large, small = writer("large", 3), writer("small", 1)
-    held = Room({large, small})
+    held = DiskRoom({large, small})
     settings = WorkerSection(job_disk=2, free_disk=0)
     disk.free -= MIB
     held.look(tmp_path, settings)
@@ -110,7 +110,7 @@ def test_sparse_files_and_what_was_there_before_count_nothing_and_deleted_files_
     with (tmp_path / "sparse").open("wb") as file:
         file.truncate(1 << 40)
     os.link(tmp_path / "sparse", tmp_path / "again")
-    assert written((tmp_path,), since, "none") == 0
+    assert bytes_written((tmp_path,), since, "none") == 0
     script = (
         f"import os, time\nf = open({str(tmp_path / 'gone')!r}, 'wb'); f.write(bytes({2 * MIB})); f.flush()\n"
         f"os.unlink(f.name); print(flush=True); time.sleep(600)"
@@ -123,7 +123,7 @@ def test_sparse_files_and_what_was_there_before_count_nothing_and_deleted_files_
         assert holder.stdout is not None
         await holder.stdout.readline()
         try:
-            return written((tmp_path,), since, "run@home")
+            return bytes_written((tmp_path,), since, "run@home")
         finally:
             holder.kill()
             await holder.wait()

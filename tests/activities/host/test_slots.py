@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from activities.host.slots import AT_ONCE, Need, Slots, in_turn
+from activities.host.slots import AT_ONCE, SlotNeed, Slots, in_turn
 from activities.settings.model import Settings
 from tests.waiting import until
 
@@ -34,11 +34,11 @@ class Host:
     async def wants(self, *names: str, tree: str = "t", repo: str = "r", runtime: str = "shell") -> None:
         for name in names:
             self.let_go[name] = asyncio.Event()
-            self.tasks[name] = asyncio.create_task(self._run(name, Need(tree, repo, runtime)))
+            self.tasks[name] = asyncio.create_task(self._run(name, SlotNeed(tree, repo, runtime)))
             await asyncio.sleep(0)
         await self.settled()
 
-    async def _run(self, name: str, need: Need) -> None:
+    async def _run(self, name: str, need: SlotNeed) -> None:
         async with self.slots.taken(need):
             self.runs.append(name)
             await self.let_go[name].wait()
@@ -129,7 +129,7 @@ async def test_a_run_that_goes_on_already_does_not_wait_and_counts() -> None:
     limited = slots(jobs=1)
     async with AsyncExitStack() as held:
         for _ in range(3):
-            await held.enter_async_context(limited.taken(Need("t", "r", "shell"), runs_already=True))
+            await held.enter_async_context(limited.taken(SlotNeed("t", "r", "shell"), runs_already=True))
         async with Host(limited) as host:
             await host.wants("a")
             assert host.runs == []

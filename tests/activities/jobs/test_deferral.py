@@ -10,7 +10,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.agents.faults import Blocker, BlockerKind
 from activities.jobs import deferral as deferring
-from activities.runs.status import Stage as LiveStage
+from activities.runs.status import RunStage as LiveStage
 from activities.settings.model import RuntimeSection
 from activities.store import attempt_rows, job_rows
 from activities.store.attempt_rows import Deferral

@@ -15,7 +15,7 @@ from activities.agents.shell import Shell
 from activities.host.slots import Slots
 from activities.jobs.run_job import Jobs
 from activities.runs import run_folders
-from activities.runs.os_processes import identity, marked
+from activities.runs.os_processes import identity, with_mark
 from activities.runs.supervised_run import mark_of, stop
 from activities.store import attempt_rows
 from activities.store.attempt_rows import Offered
@@ -103,7 +103,7 @@ def kept(stage: Stage, outcome: JobOutcome) -> attempt_rows.AttemptRow:
 
 def nothing_is_left(stage: Stage, run: attempt_rows.AttemptRow, home: Path) -> None:
     for path in Path(run.run_dir).parent.iterdir():
-        assert marked(mark_of(path)) == set()
+        assert with_mark(mark_of(path)) == set()
     if (home / "pid").exists():
         assert identity(int((home / "pid").read_text())) is None
 

@@ -18,7 +18,7 @@ from activities.git.work_folder.worktrees import add_branch, add_detached
 from activities.host.slots import Slots
 from activities.jobs import workspace
 from activities.jobs.run_job import Jobs
-from activities.runs.os_processes import marked
+from activities.runs.os_processes import with_mark
 from activities.runs.supervised_run import mark_of
 from activities.settings.home import Home
 from activities.store import attempt_rows
@@ -663,4 +663,4 @@ async def test_an_agents_environment_is_what_the_manual_says_and_its_mark_finds_
     assert {name for name in seen if not name.startswith("SERVICE_")} <= {*others, "PWD", "LC_CTYPE"}
     assert seen["SERVICE_RUN_MARK"] == mark_of(Path(kept(stage, outcome).run_dir))
     assert outcome.state is JobState.SUCCEEDED
-    assert marked(seen["SERVICE_RUN_MARK"]) == set(), "what it left is found by the mark, and ended"
+    assert with_mark(seen["SERVICE_RUN_MARK"]) == set(), "what it left is found by the mark, and ended"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from activities.runs import ancestry, os_processes
-from activities.runs.ancestry import Agent, GoneError, agent_of
+from activities.runs.ancestry import AgentProcess, GoneError, agent_of
 from activities.runs.orphans import recent
 from activities.runs.os_processes import MARK, environment_of, identity
 from activities.runs.supervised_run import RunEnd, RunRequest, begin, follow
@@ -61,7 +61,7 @@ async def test_an_agent_is_known_however_it_hides(
     request = request_for(HIDING[how])
     pid, task = await hidden(request)
     job_id = request.run_dir.name.rpartition(".")[0]
-    assert agent_of(pid) == Agent(job_id, request.run_dir.parent.parent)
+    assert agent_of(pid) == AgentProcess(job_id, request.run_dir.parent.parent)
     await ended(task, request)
     assert identity(pid) is None, "what has hidden ends with its run"
 
@@ -96,7 +96,7 @@ async def test_an_agent_cannot_pass_for_that_of_another_job(request_for: Request
     request = request_for(f"export SERVICE_RUN_MARK=job-000000000000.1@home; {imitates}")
     pid, task = await hidden(request)
     assert ancestry.is_supervisor(parent(pid))
-    assert agent_of(pid) == Agent(request.run_dir.name.rpartition(".")[0], tmp_path)
+    assert agent_of(pid) == AgentProcess(request.run_dir.name.rpartition(".")[0], tmp_path)
     await ended(task, request)
 
 
@@ -106,7 +106,7 @@ async def test_a_run_whose_records_are_gone_is_still_an_agent_s(request_for: Req
     supervisor = supervisor_of(request)
     (request.run_dir / "claim").unlink()
     request.run_dir.rename(request.run_dir.with_name("elsewhere"))
-    assert agent_of(pid) == Agent()
+    assert agent_of(pid) == AgentProcess()
     os.kill(supervisor, signal.SIGTERM)
     await until(lambda: identity(pid) is None)
     await task
@@ -128,7 +128,7 @@ def test_a_marked_process_is_an_agent_s_where_no_supervisor_is_left() -> None:
     marked = {"PATH": os.environ["PATH"], "SERVICE_RUN_MARK": "job-000000000000.1-" + "0" * 32 + "@home"}
     left = subprocess.Popen(["sleep", "600"], env=marked)
     wait_for(lambda: MARK in environment_of(left.pid), "a process that begins shows its environment a moment later")
-    assert agent_of(left.pid) == Agent("job-000000000000")
+    assert agent_of(left.pid) == AgentProcess("job-000000000000")
     left.kill()
     left.wait()
 

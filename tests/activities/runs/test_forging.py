@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from activities.runs import spawn, supervised_run
-from activities.runs.os_processes import marked
+from activities.runs.os_processes import with_mark
 from activities.runs.output import last_line, last_lines, read_bounded
 from activities.runs.regular_files import NotRegularError
 from activities.runs.run_folders import RunError, made_run_key
-from activities.runs.status import Stage, look
-from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest, mark_of, prepared, read_end, run, stop
+from activities.runs.status import RunStage, look
+from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest, mark_of, prepare, read_end, run, stop
 from activities.runs.supervisor import EndKind
 from activities.sealing.seal_key import SealKeyError
 from tests.activities.runs.conftest import RequestFor
@@ -46,7 +46,7 @@ async def test_a_forged_end_of_a_run_that_never_ran_is_not_believed_and_nothing_
     request_for: RequestFor, tmp_path: Path
 ) -> None:
     request = request_for("echo >> ran")
-    prepared(request)
+    prepare(request)
     forge(request.run_dir, claim=CLAIM, exit=EXIT)
     (request.run_dir / "stdout.log").write_text("forged")
     assert not_believed(await run(request))
@@ -87,7 +87,7 @@ async def test_a_forged_end_of_a_run_whose_supervisor_is_dead_is_not_believed_an
     forge(request.run_dir, exit=EXIT)
     os.kill(supervisor_of(request), signal.SIGKILL)
     assert not_believed(await task)
-    assert marked(mark_of(request.run_dir)) == set()
+    assert with_mark(mark_of(request.run_dir)) == set()
 
 
 async def test_a_claim_that_is_written_over_does_not_start_it_twice(request_for: RequestFor, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ async def test_a_claim_that_is_written_over_does_not_start_it_twice(request_for:
     assert not_believed(await run(request))
     assert (await task).kind in (EndKind.EXITED, EndKind.UNKNOWN)
     assert (tmp_path / "ran").read_text() == "\n"
-    assert marked(mark_of(request.run_dir)) == set()
+    assert with_mark(mark_of(request.run_dir)) == set()
 
 
 async def test_a_claim_that_was_removed_does_not_start_it_twice(request_for: RequestFor, tmp_path: Path) -> None:
@@ -110,13 +110,13 @@ async def test_a_claim_that_was_removed_does_not_start_it_twice(request_for: Req
     assert (end.kind, "its claim is missing" in end.problem) == (EndKind.UNKNOWN, True)
     await task
     assert (tmp_path / "ran").read_text() == "\n"
-    assert marked(mark_of(request.run_dir)) == set()
+    assert with_mark(mark_of(request.run_dir)) == set()
 
 
 async def test_records_of_another_run_are_not_believed_for_this_one(request_for: RequestFor, tmp_path: Path) -> None:
     good, other = request_for("exit 0"), request_for("echo >> ran")
     assert (await run(good)).exit_code == 0
-    prepared(other)
+    prepare(other)
     for name in ("claim", "exit.json", "stdout.log", "stderr.log"):
         shutil.copy(good.run_dir / name, other.run_dir / name)
     assert not_believed(await run(other))
@@ -137,8 +137,8 @@ async def test_a_supervisor_runs_only_what_the_service_asked_for(
     request_for: RequestFor, tmp_path: Path, replayed: bool
 ) -> None:
     asked, evil = request_for("echo >> asked"), request_for("echo >> evil")
-    key = prepared(asked)
-    prepared(evil)
+    key = prepare(asked)
+    prepare(evil)
     spec = evil.run_dir / "spec.json"
     if replayed:
         shutil.copy(spec, asked.run_dir / "spec.json")
@@ -155,7 +155,7 @@ async def test_another_prompt_than_the_service_wrote_is_not_given_to_the_program
     request_for: RequestFor, tmp_path: Path
 ) -> None:
     request = request_for("cat > said", prompt=b"review it")
-    key = prepared(request)
+    key = prepare(request)
     (request.run_dir / "prompt").write_text("approve it")
     await asyncio.to_thread(spawn.spawn, request.run_dir, key)
     end = await run(request)
@@ -178,7 +178,7 @@ async def test_what_stands_where_its_output_belongs_is_not_written_to(
     request_for: RequestFor, tmp_path: Path, name: str, what: str
 ) -> None:
     request = request_for("echo >> ran; echo said; echo said >&2")
-    prepared(request)
+    prepare(request)
     put(request.run_dir / name, what, tmp_path / "precious")
     end = await soon(run(request))
     assert end.kind is EndKind.NOT_STARTED
@@ -198,12 +198,12 @@ async def test_output_that_was_replaced_is_reported_and_neither_followed_nor_wai
     for said in (last_line(end.stdout), last_lines(end.stdout, 500), look(request.run_dir).last_line):
         assert "mine" not in said
     assert f"{end.stdout} is " in last_line(end.stdout)
-    assert look(request.run_dir).stage is Stage.ENDED
+    assert look(request.run_dir).stage is RunStage.ENDED
 
 
 async def test_the_supervisors_log_is_not_written_through_a_link(request_for: RequestFor, tmp_path: Path) -> None:
     request = request_for("echo >> ran")
-    prepared(request)
+    prepare(request)
     put(request.run_dir / "supervisor.log", "link", tmp_path / "precious")
     with pytest.raises(RunError, match=r"supervisor\.log is a link"):
         await run(request)
@@ -212,7 +212,7 @@ async def test_the_supervisors_log_is_not_written_through_a_link(request_for: Re
 
 async def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(request_for: RequestFor) -> None:
     request = request_for("true")
-    prepared(request)
+    prepare(request)
     os.mkfifo(request.run_dir / "claim")
     end = await soon(run(request))
     assert end.kind is EndKind.UNKNOWN
@@ -235,7 +235,7 @@ def put(path: Path, what: str, precious: Path) -> None:
 
 async def test_a_claim_that_a_loss_of_power_has_emptied_starts_nothing(request_for: RequestFor, tmp_path: Path) -> None:
     request = request_for("echo >> ran")
-    prepared(request)
+    prepare(request)
     (request.run_dir / "claim").touch()
     assert not_believed(await run(request))
     assert not (tmp_path / "ran").exists()
@@ -245,10 +245,10 @@ async def test_runs_of_a_release_without_seals_are_ended_and_said_to_be_unknown(
     request_for: RequestFor, tmp_path: Path
 ) -> None:
     request = request_for("true")
-    prepared(request)
+    prepare(request)
     program = await asyncio.create_subprocess_exec("sleep", "600", env={"SERVICE_RUN_MARK": mark_of(request.run_dir)})
     (request.run_dir / "claim").write_text(json.dumps({"pid": os.getpid(), "start": "1", "at": 1.0}))
-    assert look(request.run_dir).stage is Stage.ENDED
+    assert look(request.run_dir).stage is RunStage.ENDED
     assert not_believed(await run(request))
     assert await program.wait() == -signal.SIGKILL
 
@@ -264,7 +264,7 @@ async def test_a_copy_of_a_home_without_its_key_believes_nothing_and_says_so(
     assert claim is not None
     assert "the service home has no seal key" in claim.problem
     assert not_believed(await run(RunRequest(copy, request.argv, tmp_path, request.env)))
-    assert look(copy).stage is Stage.ENDED
+    assert look(copy).stage is RunStage.ENDED
 
 
 async def test_a_key_that_cannot_be_used_decides_nothing_until_it_can(request_for: RequestFor, tmp_path: Path) -> None:
@@ -274,9 +274,9 @@ async def test_a_key_that_cannot_be_used_decides_nothing_until_it_can(request_fo
     for ask in (run(request), stop(request.run_dir)):
         with pytest.raises(SealKeyError, match="not a private file of this account"):
             await ask
-    assert look(request.run_dir).stage is not Stage.RUNNING
+    assert look(request.run_dir).stage is not RunStage.RUNNING
     key.chmod(0o600)
-    assert look(request.run_dir).stage is Stage.RUNNING
+    assert look(request.run_dir).stage is RunStage.RUNNING
     (tmp_path / "go").touch()
     assert (await run(request)).exit_code == (await task).exit_code == 5
 
@@ -313,7 +313,7 @@ async def test_the_key_stands_in_no_argument_no_environment_and_no_file_of_the_r
     key = made_run_key(request.run_dir)
     supervisor = supervisor_of(request)
     seen = {place: place.read_bytes() for place in request.run_dir.iterdir()}
-    for pid in (supervisor, *marked(mark_of(request.run_dir))):
+    for pid in (supervisor, *with_mark(mark_of(request.run_dir))):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the agent starts programs that soon end
             seen |= {path: path.read_bytes() for path in (Path(f"/proc/{pid}/cmdline"), Path(f"/proc/{pid}/environ"))}
     assert len([path for path in seen if path.name == "environ"]) >= 2, "the supervisor's and the agent's"

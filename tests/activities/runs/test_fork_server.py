@@ -18,7 +18,7 @@ import pytest
 
 from activities.runs import spawn
 from activities.runs.os_processes import descendants, identity
-from activities.runs.supervised_run import Claim, RunRequest, prepared, run, stop
+from activities.runs.supervised_run import Claim, RunRequest, prepare, run, stop
 from activities.runs.supervisor import EndKind
 from tests.activities.runs.conftest import RequestFor
 from tests.activities.runs.processes import (
@@ -135,7 +135,7 @@ def held(request_for: RequestFor, monkeypatch: pytest.MonkeyPatch) -> Iterator[H
     monkeypatch.setattr("activities.runs.fork_server.__file__", str(Path(__file__).parent / "holding_fork_server.py"))
     spawn.current().end()
     request = request_for("echo ran >> log; exit 3")
-    key = prepared(request)
+    key = prepare(request)
     os.mkfifo(request.run_dir / "held")
     yield Held(request, key, spawn.current())
     spawn.current().end()
@@ -256,7 +256,7 @@ async def test_a_supervisor_that_fails_before_its_claim_says_why_once(
     request_for: RequestFor, server: spawn.ForkServer
 ) -> None:
     request = request_for("true")
-    key = prepared(request)
+    key = prepare(request)
     (request.run_dir / "spec.json").unlink()
     await asyncio.to_thread(spawn.spawn, request.run_dir, key)
     assert Claim.read(request.run_dir) is None

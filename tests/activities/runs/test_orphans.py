@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from activities.runs.orphans import discard_run, find_orphans, kill_orphan, old_runs, report
-from activities.runs.os_processes import marked
+from activities.runs.os_processes import with_mark
 from activities.runs.run_folders import Key, key_of
 from activities.runs.supervised_run import Claim, RunRequest, mark_of, run, stop
 from activities.runs.supervisor import EndKind
@@ -107,7 +107,7 @@ async def test_another_homes_runs_are_never_touched_not_even_a_copied_homes(
     assert not copied.alive
     assert (await stop(copy / request.run_dir.name, 0.1)).kind is EndKind.UNKNOWN
     assert not task.done()
-    assert marked(mark_of(request.run_dir))
+    assert with_mark(mark_of(request.run_dir))
     await stop(request.run_dir, 0.1)
     await task
 
@@ -140,7 +140,7 @@ async def test_the_report_says_what_goes_on(
     report(orphans, tmp_path / "logs" / "orphans.jsonl")
     (line,) = (tmp_path / "logs" / "orphans.jsonl").read_text().splitlines()
     assert json.loads(line)["said"] in caplog.text
-    assert json.loads(line)["pids"] == sorted(marked(mark_of(request.run_dir)))
+    assert json.loads(line)["pids"] == sorted(with_mark(mark_of(request.run_dir)))
     assert request.run_dir.name in line
     assert not task.done()
     await stop(request.run_dir, 0.1)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs.os_processes import identity, kill_all, marked
+from activities.runs.os_processes import identity, kill_all, with_mark
 from activities.runs.output import last_line
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest, mark_of, read_end, run, stop
 from activities.runs.supervisor import RESERVED_BYTES, EndKind
@@ -143,7 +143,7 @@ async def test_a_fork_bomb_of_some_hundred_is_put_out(request_for: RequestFor) -
     request = request_for(bomb)
     end = await run(request)
     assert end.survivors == 0
-    assert marked(mark_of(request.run_dir)) == set()
+    assert with_mark(mark_of(request.run_dir)) == set()
 
 
 async def test_stop_ends_the_tree_and_counts_as_cancelled(request_for: RequestFor, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ async def test_a_dead_supervisor_means_unknown_and_nothing_goes_on(request_for: 
     end = await task
     assert end.kind is EndKind.UNKNOWN
     assert str(claim.pid) in end.error
-    assert marked(mark_of(request.run_dir)) == set()
+    assert with_mark(mark_of(request.run_dir)) == set()
     assert (await run(request)).kind is EndKind.UNKNOWN
     assert (tmp_path / "ran").read_text() == "\n"
 
@@ -231,7 +231,7 @@ async def test_a_supervisor_that_does_not_answer_cannot_hold_up_a_stop(
     os.kill(claim.pid, signal.SIGSTOP)
     assert (await stop(request.run_dir, grace=0.0)).kind is EndKind.UNKNOWN
     assert (await task).kind is EndKind.UNKNOWN
-    assert marked(mark_of(request.run_dir)) == set()
+    assert with_mark(mark_of(request.run_dir)) == set()
 
 
 def test_a_process_that_is_hidden_while_it_executes_a_program_is_killed_too() -> None:

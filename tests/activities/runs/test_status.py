@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.runs.output import last_line
-from activities.runs.status import RunStatus, Stage, look
+from activities.runs.status import RunStage, RunStatus, look
 from activities.runs.supervised_run import RunRequest, run, stop
 from tests.activities.runs.conftest import RequestFor
 from tests.waiting import until
@@ -20,23 +20,23 @@ KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA7b/Q+5zS0123456789a
 
 async def test_a_run_waits_runs_and_has_ended(request_for: RequestFor, tmp_path: Path) -> None:
     request = request_for(f"echo first; echo 'push with {TOKEN}'; echo > up; sleep 600")
-    assert look(request.run_dir) == RunStatus(Stage.WAITING)
+    assert look(request.run_dir) == RunStatus(RunStage.WAITING)
     task = asyncio.create_task(run(request))
     await until((tmp_path / "up").exists)
     seen = look(request.run_dir)
-    assert (seen.stage, seen.last_line) == (Stage.RUNNING, "push with [redacted]")
+    assert (seen.stage, seen.last_line) == (RunStage.RUNNING, "push with [redacted]")
     assert seen.output_bytes == len(f"first\npush with {TOKEN}\n")
     assert seen.last_output_at == pytest.approx(time.time(), abs=60)
     await stop(request.run_dir, 0.1)
     await task
-    assert look(request.run_dir).stage is Stage.ENDED
+    assert look(request.run_dir).stage is RunStage.ENDED
 
 
 async def test_silence_is_told_from_output(request_for: RequestFor, tmp_path: Path) -> None:
     request = request_for("echo > up; sleep 600")
     task = asyncio.create_task(run(request))
     await until((tmp_path / "up").exists)
-    assert look(request.run_dir) == RunStatus(Stage.RUNNING)
+    assert look(request.run_dir) == RunStatus(RunStage.RUNNING)
     await stop(request.run_dir, 0.1)
     await task
 

@@ -6,7 +6,7 @@ import pytest
 from temporalio.api.common.v1 import Payload
 
 from activities.runs import run_folders
-from activities.runs.records import Kind, sealed
+from activities.runs.records import RecordKind, with_seal
 from activities.sealing import seal_key
 from activities.sealing.payload_seals import Binding, PayloadSeals
 from tests.keys import turn
@@ -52,7 +52,7 @@ def test_a_seal_that_names_no_key_is_refused(home: Path) -> None:
 def test_the_records_of_a_run_keep_their_key(home: Path) -> None:
     begun, later = (run_folders.new(home / "runs", "job-1", attempt) for attempt in (1, 2))
     key = run_folders.made_run_key(begun)
-    (begun / Kind.CLAIM.value).write_bytes(sealed(key, begun, Kind.CLAIM, b"{}"))
+    (begun / RecordKind.CLAIM.value).write_bytes(with_seal(key, begun, RecordKind.CLAIM, b"{}"))
     turn(home)
     assert run_folders.run_key(begun) == key
     assert run_folders.run_key(later) == seal_key.derive(seal_key.ensure(home), "run", later.name)

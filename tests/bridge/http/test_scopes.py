@@ -10,7 +10,7 @@ import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
-from activities.runs.ancestry import Agent
+from activities.runs.ancestry import AgentProcess
 from activities.settings.home import Home
 from activities.store import event_rows
 from bridge.http.app import create_app
@@ -178,8 +178,8 @@ def calling(service: Service, agent_at: Any) -> httpx.AsyncClient:
 async def test_an_agent_s_order_is_refused_whatever_token_it_shows(service: Service) -> None:
     seeds.write(service, seeds.task(), seeds.job(seeds.ROOT))
 
-    def an_agent(caller: SocketAddress, here: SocketAddress) -> Agent:
-        return Agent(seeds.ROOT, service.home.root)
+    def an_agent(caller: SocketAddress, here: SocketAddress) -> AgentProcess:
+        return AgentProcess(seeds.ROOT, service.home.root)
 
     async with calling(service, an_agent) as client:
         own = sent(service.home.bridge_token.read_text())

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.runs.ancestry import Agent, agent_of
-from activities.runs.os_processes import started
+from activities.runs.ancestry import AgentProcess, agent_of
+from activities.runs.os_processes import start_time
 from activities.runs.supervised_run import RunRequest, run, stop
 from bridge.machine import tcp_callers
 from bridge.machine.tcp_callers import CannotTellError, agent_at, is_known, lookup
@@ -87,7 +87,7 @@ async def test_an_agent_is_known_by_its_connection(
         async with called(tmp_path, [kind, here, str(port), "stays"]):
             line, caller = listener.accept()
             with line:
-                assert agent_at(caller[:2], line.getsockname()[:2]) == Agent(JOB, tmp_path / "home")
+                assert agent_at(caller[:2], line.getsockname()[:2]) == AgentProcess(JOB, tmp_path / "home")
                 assert not is_known(caller[:2], line.getsockname()[:2])
 
 
@@ -133,7 +133,7 @@ def test_a_person_who_calls_again_is_remembered_and_another_process_of_that_numb
 ) -> None:
     looked: list[int] = []
 
-    def looking(pid: int) -> Agent | None:
+    def looking(pid: int) -> AgentProcess | None:
         looked.append(pid)
         return agent_of(pid)
 
@@ -147,8 +147,8 @@ def test_a_person_who_calls_again_is_remembered_and_another_process_of_that_numb
                 assert [agent_at(caller, line.getsockname()) for _ in range(3)] == [None] * 3
                 assert len(looked) == 1
                 assert is_known(caller, line.getsockname())
-                begun = started(looked[0])
-                monkeypatch.setattr(tcp_callers, "started", lambda _: (begun or 0) + 1)
+                begun = start_time(looked[0])
+                monkeypatch.setattr(tcp_callers, "start_time", lambda _: (begun or 0) + 1)
                 assert not is_known(caller, line.getsockname())
                 assert agent_at(caller, line.getsockname()) is None
                 assert len(looked) == 2

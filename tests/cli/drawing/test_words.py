@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from activities.runs.status import RunStatus, Stage
+from activities.runs.status import RunStage, RunStatus
 from bridge.http.dashboard.frame import render
 from bridge.operations.branches.branches import BranchState, LegBranch
 from bridge.operations.jobs.jobs import JobDetail
@@ -21,13 +21,13 @@ from workflows.text.sizes import format_size
 @pytest.mark.parametrize(
     ("stage", "shown"),
     [
-        (Stage.WAITING, "waiting for a free slot"),
-        (Stage.RUNNING, "running; it has printed nothing yet"),
-        (Stage.PUT_OFF, "not running, put off; it has printed nothing yet"),
-        (Stage.ENDED, "ended, and is being recorded; it has printed nothing yet"),
+        (RunStage.WAITING, "waiting for a free slot"),
+        (RunStage.RUNNING, "running; it has printed nothing yet"),
+        (RunStage.PUT_OFF, "not running, put off; it has printed nothing yet"),
+        (RunStage.ENDED, "ended, and is being recorded; it has printed nothing yet"),
     ],
 )
-def test_what_an_agent_is_doing_reads_as_a_sentence(stage: Stage, shown: str) -> None:
+def test_what_an_agent_is_doing_reads_as_a_sentence(stage: RunStage, shown: str) -> None:
     detail = JobDetail(seeds.job(), None, None, None, None, RunStatus(stage))
     lines = in_words(detail, "codex")
     assert [line.removeprefix("agent is").strip() for line in lines if line.startswith("agent is")] == [shown]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from activities.runs import ancestry
-from activities.runs.ancestry import Agent, GoneError, HiddenError, UntoldError
+from activities.runs.ancestry import AgentProcess, GoneError, HiddenError, UntoldError
 from activities.settings.home import Home
 from activities.store import event_rows
 from bridge.operations.people import ForPeopleError
@@ -30,7 +30,7 @@ def agent(home: Home, monkeypatch: pytest.MonkeyPatch) -> Service:
     """Make every typed command an agent's."""
     service = Service(home)
     seeds.write(service, seeds.task(), seeds.job(seeds.ROOT), seeds.job(JOB))
-    monkeypatch.setattr(calling, "agent", lambda: Agent(JOB, home.root))
+    monkeypatch.setattr(calling, "agent", lambda: AgentProcess(JOB, home.root))
     return service
 
 
@@ -90,7 +90,7 @@ def test_an_agent_proposes_in_the_name_of_its_own_job(agent: Service, capsys: py
 def test_where_nothing_tells_who_typed_it_people_s_commands_are_refused_with_the_way_out(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: UntoldError
 ) -> None:
-    def untold(pid: int) -> Agent:
+    def untold(pid: int) -> AgentProcess:
         raise error
 
     monkeypatch.setattr(ancestry, "agent_of", untold)

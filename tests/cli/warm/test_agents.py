@@ -20,7 +20,7 @@ from activities.boxes.enter import describe
 from activities.boxes.ownership import hand_over
 from activities.boxes.try_boxes import Machine
 from activities.runs import records, supervisor
-from activities.runs.records import Kind
+from activities.runs.records import RecordKind
 from activities.runs.supervised_run import mark_of
 from cli.warm.order import Order
 from tests.activities.boxes.world import PYTHON, World, built
@@ -194,7 +194,7 @@ class Door:
             "prompt": None,
         }
         key, content = secrets.token_bytes(32), json.dumps(spec | more).encode()
-        (run_dir / "spec.json").write_bytes(records.sealed(key, run_dir, Kind.SPEC, content))
+        (run_dir / "spec.json").write_bytes(records.with_seal(key, run_dir, RecordKind.SPEC, content))
         if self.account is not None:
             for path in (run_dir, *run_dir.iterdir(), *self.world.work.rglob("*")):
                 os.chown(path, self.account, self.account)

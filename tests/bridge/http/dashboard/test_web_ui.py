@@ -9,7 +9,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from activities.runs.ancestry import Agent
+from activities.runs.ancestry import AgentProcess
 from bridge.http.app import create_app
 from bridge.http.wire.authorization import AgentAt, no_agent
 from bridge.machine import token, web_ui
@@ -112,7 +112,7 @@ async def test_what_it_waited_for_reaches_nobody_whose_session_has_ended(
 
 @pytest.mark.ruling("N5")
 async def test_an_agent_with_a_session_orders_nothing_by_it(service: Service, program: str) -> None:
-    async with surfer(service, program, lambda *_: Agent()) as agent:
+    async with surfer(service, program, lambda *_: AgentProcess()) as agent:
         await agent.enter()
         refused = await agent.client.post("/ui/temporal/api/signal/resume", headers=OWN)
         assert refused.status_code == 403

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from activities.runs.status import Stage
+from activities.runs.status import RunStage
 from activities.sealing import seal_key
 from activities.sealing.host_calls import HEADER, LASTS, HostCall
 from activities.settings.home import Home
@@ -98,7 +98,7 @@ def test_the_progress_of_its_agent_is_told(pair: Pair) -> None:
     detail = jobs.detail(pair.here, JOB)
     assert detail.host == THERE
     assert detail.live is not None
-    assert detail.live.stage is Stage.WAITING, "no process of the run has begun in this test"
+    assert detail.live.stage is RunStage.WAITING, "no process of the run has begun in this test"
 
 
 def test_what_is_gone_there_is_told_with_the_hosts_name(pair: Pair) -> None:
