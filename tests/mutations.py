@@ -37,7 +37,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("A3", "(False, True) if after_repair else (False,)", "(False, True)"),
         ("P6", "not marks(text).isdisjoint(marks(prompt))", "marks(text) >= marks(prompt)"),
     ),
-    "contract/repair.py": (
+    "contract/result_repair.py": (
         ("A12", "redact(raw[-_MARGIN:].decode", "redact(raw[-PREVIOUS_CAP:].decode"),
         ("A5", "_bytes(previous) != _bytes(repaired)", "_bytes(previous).strip() != _bytes(repaired).strip()"),
     ),
@@ -159,7 +159,9 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     ),
     "policy/backoff.py": (("D3", "5.0, 300.0", "5.0, 600.0"),),
     "secrets/redact.py": (("N7", "if layers > 0:", "if layers > 1:"),),
-    "text/fences.py": (("N6", "text.count(self._mark) == self._written", "text.count(self._mark) >= self._written"),),
+    "text/quoted_data.py": (
+        ("N6", "text.count(self._mark) == self._written", "text.count(self._mark) >= self._written"),
+    ),
     "text/inert.py": (("L11", "@(?=\\\\?[A-Za-z0-9_-])", "@(?=[A-Za-z0-9_-])"),),
     "tree/chains.py": (
         ("C7", "ENDED_JOBS - {JobState.SUCCEEDED}", "ENDED_JOBS - {JobState.SUCCEEDED, JobState.SKIPPED}"),

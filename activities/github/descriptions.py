@@ -13,7 +13,7 @@ from activities.host.base import BoundWork
 from activities.store.artifacts import Artifacts
 from workflows.model.long_texts import Text
 from workflows.policy import binding_words
-from workflows.text.fences import excerpt
+from workflows.text.markdown import excerpt
 
 SECONDS = 10.0
 TITLE_LIMIT = 300

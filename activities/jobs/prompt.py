@@ -21,7 +21,7 @@ from workflows.policy.prompts.short_prompts import restore
 from workflows.policy.prompts.surroundings import Surroundings
 from workflows.policy.prompts.task import Artifact, render_task
 from workflows.policy.prompts.team import Installed, render_team
-from workflows.text.fences import inline
+from workflows.text.quoted_data import inline
 
 
 def prompt_of(context: Context, run: JobRun, workspace: Workspace, *, cut_short: bool = False) -> str:

@@ -20,7 +20,7 @@ from workflows.model.workers import Worker
 from workflows.policy.binding_words import WEB
 from workflows.policy.prompts.surroundings import Allowed, LeftOut, Surroundings
 from workflows.policy.reference_names import LINE, leg_reference
-from workflows.text.fences import inline
+from workflows.text.quoted_data import inline
 
 _ORDER = list(AutonomyPolicy)
 _OWN_TMP = "`/tmp` is yours alone, and gone afterwards"

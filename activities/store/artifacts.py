@@ -25,7 +25,7 @@ from activities.runs.regular_files import open_to_append, private_folder
 from workflows.model.errors import NotFoundError
 from workflows.model.long_texts import Text
 from workflows.model.workers import Worker
-from workflows.text.fences import Fences, write_fenced
+from workflows.text.quoted_data import Fences, write_fenced
 
 LOCK = "lock"
 YOUNG_SECONDS = 3600.0

@@ -10,7 +10,7 @@ from tests.depth import cases
 from tests.fenced import frame, said_in, unmarked
 from workflows.github.comment import Comment, reason_to_ignore, task_from_comment
 from workflows.github.facts import fact_in, holds_mark, marker
-from workflows.text.fences import Fences
+from workflows.text.quoted_data import Fences
 
 COMMENT = Comment(
     id=7,

@@ -8,7 +8,7 @@ from tests.tree.simulator import READER, delegation
 from workflows.model.jobs import JobRun
 from workflows.policy.prompts.render import UNREAD, belonging
 from workflows.policy.prompts.surroundings import Allowed, Surroundings
-from workflows.text.fences import write_fenced
+from workflows.text.quoted_data import write_fenced
 
 pytestmark = pytest.mark.ruling("P3")
 ALLOWED = Allowed(edits=False, commands=True, commits=False, network="none", temporary="/tmp")

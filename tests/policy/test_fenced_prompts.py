@@ -15,7 +15,7 @@ from tests.fenced import blocks, frame
 from workflows.contract.faults import Fault
 from workflows.contract.models import Action, Delegation
 from workflows.contract.prompt_contract import Form, explain_contract
-from workflows.contract.repair import repair_prompt
+from workflows.contract.result_repair import repair_prompt
 from workflows.github.comment import Comment, task_from_comment
 from workflows.model.briefs import Answer, BriefLeg, BudgetLine, ContinuationBrief, Correction
 from workflows.model.jobs import JobRun
@@ -27,8 +27,8 @@ from workflows.policy.memory import MemoryState, Recalled, render_memory
 from workflows.policy.prompts.render import answer_to, render_continuation, said_block
 from workflows.policy.prompts.task import Artifact, render_task
 from workflows.policy.recipes import Recipe, expand
-from workflows.text.fences import Fences, write_fenced
 from workflows.text.invisible import visible
+from workflows.text.quoted_data import Fences, write_fenced
 
 pytestmark = pytest.mark.ruling("N6", "E6")
 

@@ -7,8 +7,9 @@ from tests.tree.prompted import BODIES, answered_leg, normal, start, told
 from tests.tree.simulator import delegation
 from workflows.contract.models import Notice
 from workflows.policy.prompts.render import BODIES_LIMIT, BODY_LIMIT, render_continuation, wanted_digests
-from workflows.text.fences import excerpt, inline, write_fenced
 from workflows.text.invisible import visible
+from workflows.text.markdown import excerpt
+from workflows.text.quoted_data import inline, write_fenced
 
 ORDER = ("Human answers", "Goal", "Budget", "Outcomes", "Skipped or refused, and why", "What to do now")
 

@@ -12,7 +12,7 @@ from workflows.contract.faults import Fault
 from workflows.contract.locate import KEY, Broken, Candidate, locate, near, slip
 from workflows.contract.models import Notice, ServiceResult
 from workflows.contract.validate import Validation, validate
-from workflows.text.fences import marks
+from workflows.text.quoted_data import marks
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from workflows.github.facts import holds_mark
-from workflows.text.fences import Fences, inline, write_fenced
 from workflows.text.inert import visible
+from workflows.text.quoted_data import Fences, inline, write_fenced
 
 _MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _NUMBER = "\ue000"

@@ -8,7 +8,7 @@ from workflows.model.states import TaskState
 from workflows.model.wire import Wire
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.rows import StageRecord
-from workflows.text.fences import Fences, inline, write_fenced
+from workflows.text.quoted_data import Fences, inline, write_fenced
 from workflows.tree.commands import CloseTree
 
 _INTRODUCTION = """\

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from workflows.text.fences import Fences, inline, write_fenced
+from workflows.text.quoted_data import Fences, inline, write_fenced
 
 KEY_LIMIT = 200
 CONTENT_LIMIT = 16_000

@@ -18,7 +18,7 @@ from workflows.contract.models import (
     SynthesisRule,
 )
 from workflows.model.errors import UsageError
-from workflows.text.fences import Fences, write_fenced
+from workflows.text.quoted_data import Fences, write_fenced
 
 
 class Recipe(StrEnum):

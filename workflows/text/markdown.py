@@ -36,6 +36,12 @@ def cut(text: str, limit: int, note: str = "…") -> str:
     return text if len(text) <= limit else text[:limit] + note
 
 
+def excerpt(text: str, limit: int, whole: str) -> str:
+    """Cut a text to `limit` characters, and say where the whole text is."""
+    note = f"\n[cut: {limit:,} of {len(text):,} characters shown; the whole text is in {whole}]"
+    return cut(text, limit, note)
+
+
 def summary_line(*parts: str) -> str:
     """Join the parts that are not empty into one line for Temporal's web UI: `sub / design · dev implement · title`."""
     line = " · ".join(one_line(word(part)) for part in parts if part)

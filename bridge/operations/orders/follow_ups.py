@@ -33,7 +33,7 @@ from workflows.model.jobs import Work
 from workflows.model.states import JobState
 from workflows.model.workers import Worker
 from workflows.policy.reference_names import leg_reference
-from workflows.text.fences import inline
+from workflows.text.quoted_data import inline
 from workflows.tree.state import TreeInput
 
 LISTED = 40

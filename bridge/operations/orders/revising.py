@@ -34,7 +34,7 @@ from workflows.model.rows import EventRecord, JobRecord, RoundRecord
 from workflows.model.workers import Worker
 from workflows.policy.answers import Verb
 from workflows.policy.assignments import ephemeral_worker
-from workflows.text.fences import inline
+from workflows.text.quoted_data import inline
 
 READ_BYTES = 64 << 20
 """Bytes of a diff in which the lines of comments are looked for."""

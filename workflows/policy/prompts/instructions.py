@@ -5,7 +5,7 @@ from collections.abc import Collection
 from workflows.contract.models import Action, SynthesisRule
 from workflows.model.briefs import ContinuationBrief, Correction
 from workflows.model.states import Continuation
-from workflows.text.fences import inline
+from workflows.text.quoted_data import inline
 
 TITLES = {
     Continuation.NONE: "Continuation",

@@ -15,8 +15,9 @@ from workflows.policy.prompts.instructions import TITLES, ask, decisions
 from workflows.policy.prompts.short_prompts import shorten
 from workflows.policy.prompts.surroundings import HASH, Surroundings, render_surroundings
 from workflows.policy.reference_names import BASE
-from workflows.text.fences import Fences, excerpt, inline, write_fenced
 from workflows.text.invisible import one_line
+from workflows.text.markdown import excerpt
+from workflows.text.quoted_data import Fences, inline, write_fenced
 
 BODY_LIMIT = 8_000
 BODIES_LIMIT = 32_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from workflows.contract.worktree_names import MERGE
 from workflows.policy.reference_names import BASE, LINE
 from workflows.text.durations import format_duration
-from workflows.text.fences import inline
+from workflows.text.quoted_data import inline
 
 MOST_NAMES = 20
 HASH = 12

@@ -11,7 +11,8 @@ from workflows.policy.prompts.instructions import decisions
 from workflows.policy.prompts.render import STARTER, belonging, leg_outcome, rule, said_block, standing, who
 from workflows.policy.prompts.surroundings import Surroundings, render_surroundings
 from workflows.policy.reference_names import BASE, LINE, leg_reference
-from workflows.text.fences import Fences, excerpt, inline, write_fenced
+from workflows.text.markdown import excerpt
+from workflows.text.quoted_data import Fences, inline, write_fenced
 
 ARTIFACT_LIMIT = 32_000
 GOAL_LIMIT = 16_000

@@ -7,7 +7,7 @@ from workflows.contract.models import Action, AutonomyPolicy, Tier
 from workflows.contract.wording import TIERS
 from workflows.model.briefs import BudgetLine
 from workflows.model.workers import Worker
-from workflows.text.fences import inline
+from workflows.text.quoted_data import inline
 
 _ORDER = list(AutonomyPolicy)
 _OWN = {

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from workflows.contract.faults import Fault
 from workflows.contract.prompt_contract import explain_shape
 from workflows.secrets.redact import redact
-from workflows.text.fences import Fences, write_fenced
 from workflows.text.invisible import one_line
+from workflows.text.quoted_data import Fences, write_fenced
 
 PREVIOUS_CAP = 12_000
 _MARGIN = 64_000

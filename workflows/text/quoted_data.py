@@ -1,6 +1,6 @@
-"""Fences around foreign text in prompts: marker lines that the foreign text cannot forge (rulings E6, N6).
+"""Foreign text quoted in prompts as data: code spans, and fences that it cannot forge (rulings E6, N6).
 
-Such a line holds a mark that is chosen for one prompt and occurs nowhere else in it, so no text can open or close a
+A fence's lines hold a mark that is chosen for one prompt and occurs nowhere else in it, so no text can open or close a
 block, and our headings are outside of blocks only. The mark is derived from a seed: rewriting a prompt gives an equal
 one, and nobody without the seed can predict it.
 """
@@ -11,7 +11,6 @@ from collections.abc import Callable
 from itertools import count
 
 from workflows.text.invisible import one_line, visible
-from workflows.text.markdown import cut
 
 _MARK_LENGTH = 12
 _MARK = re.compile(rf"data-([0-9a-f]{{{_MARK_LENGTH}}})")
@@ -70,9 +69,3 @@ def inline(text: str) -> str:
     """Quote a short value in running text: on one line, escaped so that it can't end its code span."""
     line = one_line(" ".join(text.split())).replace("`", "'")
     return f"`{line if len(line) <= _INLINE_LIMIT else line[:_INLINE_LIMIT] + '...'}`"
-
-
-def excerpt(text: str, limit: int, whole: str) -> str:
-    """Cut a text to `limit` characters, and say where the whole text is."""
-    note = f"\n[cut: {limit:,} of {len(text):,} characters shown; the whole text is in {whole}]"
-    return cut(text, limit, note)
