@@ -33,7 +33,7 @@ from activities.store.github.account import Account
 from activities.store.github.facts import FactRow
 from activities.store.github.threads import Thread
 from activities.store.leader import Chore, Leader
-from bridge.github import checks, publishing, reading, writing
+from bridge.github import checks, comments, publishing, writing
 from bridge.github.session import APART, GithubSession
 from bridge.operations.github.desk import ring
 from bridge.operations.github.polling import of_interest
@@ -170,8 +170,8 @@ class Desk:
         try:
             await asyncio.to_thread(_declare, self._session)  # also while GitHub is unreachable
             await _refresh_login(self._session)
-            did += await reading.read(self._session)
-            did += await reading.act(self._session)
+            did += await comments.read(self._session)
+            did += await comments.act(self._session)
             did += await writing.write_one(self._session)
         except LimitedError as error:
             await asyncio.to_thread(_block, store, known, str(error), error.until)
@@ -186,7 +186,7 @@ class Desk:
         store, now = self._session.store, time.time()
         known = account.read(store)
         pushes = [] if known.blocked_until else publishing.to_push(store, now)
-        due = [facts.waiting_until(store), *(each.next_at for each in reading.of_interest(self._session))]
+        due = [facts.waiting_until(store), *(each.next_at for each in comments.repositories_to_read(self._session))]
         at = min((each for each in due if each is not None), default=None)
         if known.blocked_until:
             at = known.blocked_until

@@ -47,7 +47,7 @@ LATE_SECONDS = 60.0
 HOUR = 3600.0
 
 
-def of_interest(session: GithubSession) -> list[Polling]:
+def repositories_to_read(session: GithubSession) -> list[Polling]:
     """Return the repositories to read: those with an unfinished tree, or that may be given commands."""
     wanted = polling.of_interest(session.service)
     return [each for each in account.readings(session.store) if each.github in wanted]
@@ -58,7 +58,7 @@ async def read(session: GithubSession) -> list[str]:
     await asyncio.to_thread(_begin_new, session)
     did, now = [], time.time()
     failed: list[AwayError] = []
-    looked = [each for each in await asyncio.to_thread(of_interest, session) if each.due(now)]
+    looked = [each for each in await asyncio.to_thread(repositories_to_read, session) if each.due(now)]
     for reading in looked:
         try:
             did += await _read_one(session, reading)
