@@ -210,7 +210,7 @@ def _agent_and_message(service: "Service", action: str, repo: str, first: str, m
     """Return the agent and the message. One argument is the message, unless it is the name of an agent or a runtime,
     or nearly so.
     """
-    from activities.runtimes.table import PROGRAMS, RUNTIMES
+    from activities.runtimes.known_runtimes import PROGRAMS, RUNTIMES
     from bridge.operations.registry import agents
     from workflows.contract.faults import nearest
     from workflows.contract.models import Action

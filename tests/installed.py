@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.runtimes.table import PROGRAMS
+from activities.runtimes.known_runtimes import PROGRAMS
 
 LOGINS = {"codex": ".codex/auth.json", "claude": ".claude/.credentials.json", "kimi": ".kimi-code/credentials/own"}
 

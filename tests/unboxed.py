@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from activities.runtimes.table import RUNTIMES
+from activities.runtimes.known_runtimes import RUNTIMES
 from activities.settings.model import Settings
 from tests.guard import MARK
 

@@ -10,7 +10,7 @@ from activities.agents.entries import Read
 from activities.agents.installed_program import InstalledProgram
 from activities.agents.kimi import Kimi
 from activities.agents.shell import Shell
-from activities.runtimes.table import CLAUDE, CODEX, KIMI, RUNTIMES, program_of
+from activities.runtimes.known_runtimes import CLAUDE, CODEX, KIMI, RUNTIMES, program_of
 from activities.settings.model import Settings
 
 ADAPTERS: Mapping[str, Callable[[InstalledProgram], Adapter]] = {

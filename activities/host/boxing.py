@@ -15,7 +15,7 @@ from activities.boxes.network import LOOPBACK
 from activities.boxes.ownership import LinkError
 from activities.boxes.programs import required_files
 from activities.boxes.try_boxes import Machine
-from activities.runtimes.table import SHELL, program_of
+from activities.runtimes.known_runtimes import SHELL, program_of
 from activities.settings.home import Home
 from activities.settings.model import RuntimeSection, Settings
 

@@ -17,7 +17,7 @@ from activities.host.boxing import Wanted
 from activities.runs import run_folders, supervised_run
 from activities.runs.output import last_line, read_bounded
 from activities.runs.supervised_run import RunRequest
-from activities.runtimes.table import program_of
+from activities.runtimes.known_runtimes import program_of
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from workflows.contract.models import Action, AutonomyPolicy

@@ -13,7 +13,7 @@ from sqlalchemy.engine import make_url
 
 from activities.host.context import Context
 from activities.runtimes import programs
-from activities.runtimes.table import RUNTIMES, SHELL, program_of
+from activities.runtimes.known_runtimes import RUNTIMES, SHELL, program_of
 from activities.sealing import seal_key
 from activities.settings import ready
 from activities.settings.home import Home

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from activities.host.context import Context
 from activities.jobs.surroundings import surroundings_of
 from activities.jobs.workspace import Workspace
-from activities.runtimes.table import program_of
+from activities.runtimes.known_runtimes import program_of
 from activities.sealing import seal_key
 from activities.store.registry import agent_rows
 from workflows.contract.models import Action, ServiceResult

@@ -12,7 +12,7 @@ from temporalio import activity
 
 from activities.agents.adapter import Adapter
 from activities.agents.faults import Blocker
-from activities.git.merges.into_worktree import MergeConflict
+from activities.git.merges.into_work_folder import MergeConflict
 from activities.host.attempt import Attempt, run_attempt, with_way_out
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat

@@ -12,7 +12,7 @@ from activities.git.pull_requests import Source
 from activities.host import boxing
 from activities.host.context import Context
 from activities.jobs.workspace import Workspace
-from activities.runtimes.table import program_of
+from activities.runtimes.known_runtimes import program_of
 from activities.settings.model import RuntimeSection, Settings
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.jobs import JobRun

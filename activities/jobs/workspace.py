@@ -8,7 +8,7 @@ from activities.git import git_branches, hub
 from activities.git.command import all_printable
 from activities.git.library import keep_open
 from activities.git.merges import begun_merge
-from activities.git.merges.into_worktree import MergeConflict, merge
+from activities.git.merges.into_work_folder import MergeConflict, merge
 from activities.git.merges.task_line import LeftOutBranch, TaskLine, draw
 from activities.git.registered_repository import readable_folders
 from activities.git.work_folder import service_git_dir, worktrees

@@ -13,7 +13,7 @@ from temporalio import activity
 
 from activities.agents.adapter import Launch, allowed_variables
 from activities.boxes.box import Box
-from activities.git.merges.into_worktree import MergeConflict, merge
+from activities.git.merges.into_work_folder import MergeConflict, merge
 from activities.git.registered_repository import readable_folders
 from activities.git.work_folder import worktrees
 from activities.host import boxing, checkouts
@@ -30,7 +30,7 @@ from activities.runs import supervised_run
 from activities.runs.output import last_line, last_lines
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
-from activities.runtimes.table import SHELL
+from activities.runtimes.known_runtimes import SHELL
 from activities.store import attempt_rows, run_rows
 from activities.store.attempt_rows import AttemptRow, Offered
 from activities.store.registry import repo_rows

@@ -1,6 +1,6 @@
 """Facts about an agent program, and its state on this machine: whether it is installed, new enough and logged in.
 
-`table` lists the programs. Nothing here runs a program: `find` and `logged_in` look at files and variables.
+`known_runtimes` lists the programs. Nothing here runs a program: `find` and `logged_in` look at files and variables.
 """
 
 import base64

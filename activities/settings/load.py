@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from activities.redaction.known_values import process
 from activities.redaction.redact import learn
-from activities.runtimes.table import runtime_of
+from activities.runtimes.known_runtimes import runtime_of
 from activities.sealing import seal_key
 from activities.settings import toml
 from activities.settings.home import Home

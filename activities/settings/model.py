@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from activities.runtimes import programs
-from activities.runtimes.table import DRIVEN, RUNTIMES, SCRIPT, SHELL, program_of, runtime_of
+from activities.runtimes.known_runtimes import DRIVEN, RUNTIMES, SCRIPT, SHELL, program_of, runtime_of
 from activities.settings.values import (
     AdapterName,
     AllowedHost,

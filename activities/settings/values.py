@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from activities.boxes.allowed_hosts import HostEntry
 from activities.git.remotes import without_credentials
-from activities.runtimes.table import PROGRAMS, SCRIPT
+from activities.runtimes.known_runtimes import PROGRAMS, SCRIPT
 from workflows.policy.placement import OWN_LABEL
 from workflows.text.durations import format_duration, parse_duration
 

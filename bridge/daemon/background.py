@@ -14,7 +14,7 @@ from bridge.daemon.logs import excerpt, log_end, open_log
 from bridge.daemon.options import DaemonOptions
 from bridge.machine.daemon_state import RESTART, ChildPhase, DaemonState, DaemonStatus, GroupPhase, silence, status
 from bridge.machine.locks import FileLock, holder
-from bridge.machine.progress import Step, unheard
+from bridge.machine.step_messages import Step, unheard
 from bridge.machine.writable import require_writable
 from workflows.model.errors import ServiceError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from activities.store import job_rows
 from bridge.machine import address, daemon_state
 from bridge.machine.daemon_state import DaemonStatus
-from bridge.machine.progress import Step, unheard
+from bridge.machine.step_messages import Step, unheard
 from bridge.operations.service import Service
 from bridge.operations.settings import DAEMON_READS
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from activities.redaction.redact import redact_text
-from activities.runtimes.table import DRIVEN
+from activities.runtimes.known_runtimes import DRIVEN
 from activities.settings import ready, toml
 from activities.settings.in_use import Change, SettingsInUse, changes
 from activities.settings.load import SettingsError

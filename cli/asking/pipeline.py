@@ -10,7 +10,7 @@ from cli.drawing.pipeline import goes_on, lines, stage_line, view
 from cli.invocation.faults import left_alone
 
 if TYPE_CHECKING:
-    from bridge.machine.progress import Step
+    from bridge.machine.step_messages import Step
     from bridge.operations.pipelines.runs import RunView
     from bridge.operations.service import Service
 

@@ -50,7 +50,7 @@ def _name_a_box(stage: DemoStage) -> None:
     """Have the demo's own scripts run without a box where none of this machine holds."""
     from activities.boxes import try_boxes
     from activities.host import boxing
-    from activities.runtimes.table import SHELL
+    from activities.runtimes.known_runtimes import SHELL
     from activities.settings.model import Settings
 
     default = Settings()

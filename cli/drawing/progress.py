@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from bridge.machine.progress import Step, unheard
+from bridge.machine.step_messages import Step, unheard
 from cli.drawing.output import draw, is_for_programs, stand_below, tell
 from cli.drawing.screens import can_move, screen_of
 from cli.drawing.widths import cut

@@ -19,7 +19,7 @@ from typing import NoReturn
 from activities.git import remotes
 from activities.redaction import known_values
 from activities.redaction.redact import learn
-from activities.runtimes.table import PROGRAMS
+from activities.runtimes.known_runtimes import PROGRAMS
 from activities.settings.home import Home
 from activities.settings.load import load_settings
 from cli.drawing import output

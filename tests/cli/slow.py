@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bridge.machine.progress import unheard
+from bridge.machine.step_messages import unheard
 from bridge.operations.orders import new_jobs
 from tests.rows import ROOT
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.runtimes.table import PROGRAMS, RUNTIMES
+from activities.runtimes.known_runtimes import PROGRAMS, RUNTIMES
 from activities.settings.home import Home
 from bridge.machine.named_tokens import TokenScope
 from bridge.operations.service import Service

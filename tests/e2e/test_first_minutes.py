@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from activities.host import boxing
-from activities.runtimes.table import CODEX
+from activities.runtimes.known_runtimes import CODEX
 from activities.settings.model import Settings
 from tests.e2e.conftest import lane
 from tests.unboxed import NO_BOX

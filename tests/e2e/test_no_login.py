@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from activities.runtimes.table import PROGRAMS as TABLE
+from activities.runtimes.known_runtimes import PROGRAMS as TABLE
 from tests.e2e.conftest import Installed, set_up
 from tests.e2e.programs import PROGRAMS, available, need
 from tests.scripted_model import ScriptedModel

@@ -19,7 +19,7 @@ import pytest
 
 from activities.boxes import try_boxes
 from activities.host.build_trial import build_trial
-from activities.runtimes.table import PROGRAMS as PROGRAMS_OF_TABLE
+from activities.runtimes.known_runtimes import PROGRAMS as PROGRAMS_OF_TABLE
 from activities.settings.model import Settings, WorkerSection
 from tests.e2e.program_jobs import KINDS, Job, Place, account_of
 from tests.e2e.programs import PROGRAMS, ROOT, available, need, sections, variables

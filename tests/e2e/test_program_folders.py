@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from activities.boxes import try_boxes
-from activities.runtimes.table import PROGRAMS as PROGRAMS_OF_TABLE
+from activities.runtimes.known_runtimes import PROGRAMS as PROGRAMS_OF_TABLE
 from activities.settings.model import WorkerSection
 from tests.activities.jobs.programs import PRELUDE
 from tests.e2e.program_jobs import KINDS, Job, Place, account_of

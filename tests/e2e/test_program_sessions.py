@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from activities.boxes import try_boxes
-from activities.runtimes.table import PROGRAMS as PROGRAMS_OF_TABLE
+from activities.runtimes.known_runtimes import PROGRAMS as PROGRAMS_OF_TABLE
 from activities.settings.model import WorkerSection
 from tests.e2e.program_jobs import KINDS, Job, Place, account_of
 from tests.e2e.programs import PROGRAMS, ROOT, available, need, sections, variables

@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 import pytest
 
 from activities.agents import login_renewal
+from activities.runtimes.known_runtimes import PROGRAMS
 from activities.runtimes.programs import login_expires
-from activities.runtimes.table import PROGRAMS
 from tests.activities.agents.recorded import adapter
 from tests.e2e.programs import available, need
 

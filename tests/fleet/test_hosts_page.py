@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from activities.runtimes.table import CODEX
+from activities.runtimes.known_runtimes import CODEX
 from cli import manual
 from tests import postgres
 from tests.fleet.machines import Fleet, Machine

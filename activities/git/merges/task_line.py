@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.git.git_branches import commit, contains
-from activities.git.merges.into_worktree import MergeConflict, merge_one
+from activities.git.merges.into_work_folder import MergeConflict, merge_one
 from workflows.policy.reference_names import BASE, LINE, leg_reference
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from activities.host.base import LONGEST_REF
-from activities.runtimes.table import PROGRAMS, RUNTIMES
+from activities.runtimes.known_runtimes import PROGRAMS, RUNTIMES
 from bridge.http.wire.parameters import DURATION_PATTERN, JOB_PATTERN, LARGEST
 from bridge.operations.jobs.views import Event, JobSummary, ListedTree, Round
 from bridge.operations.registry.reviews import ReviewView

@@ -16,7 +16,7 @@ from activities.host import checkouts
 from activities.store import branch_rows, job_rows
 from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Repo
-from bridge.machine.progress import Step, unheard
+from bridge.machine.step_messages import Step, unheard
 from bridge.operations.branches import branches, hub_work, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.merges import writer

@@ -14,7 +14,7 @@ from activities.store.github.facts import FactRow
 from activities.store.github.threads import CommentRow, Thread
 from activities.store.registry import repo_rows
 from activities.store.waiting_rows import ACCOUNT
-from bridge.machine.progress import Step, unheard
+from bridge.machine.step_messages import Step, unheard
 from bridge.operations.github.polling import of_interest
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError

@@ -10,7 +10,7 @@ from activities.boxes import control_group, probes, try_boxes
 from activities.boxes.box import Network
 from activities.host import boxing
 from activities.host.boxing import Wanted
-from activities.runtimes.table import SHELL
+from activities.runtimes.known_runtimes import SHELL
 from activities.settings import ready
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.service import Service

@@ -22,7 +22,7 @@ from activities.settings.load import SettingsError
 from activities.store.database import StoreOlderError
 from bridge.machine import daemon_state
 from bridge.machine.locks import holder
-from bridge.machine.progress import Step, unheard
+from bridge.machine.step_messages import Step, unheard
 from bridge.machine.writable import require_writable
 from bridge.operations.health.boxes import box_findings, limit_findings
 from bridge.operations.health.findings import Finding, Level

@@ -12,8 +12,8 @@ from activities.agents.adapter import allowed_variables
 from activities.host.build_trial import Trial, build_trial
 from activities.redaction.redact import redact_text
 from activities.runtimes import programs
+from activities.runtimes.known_runtimes import KNOWN, PROGRAMS, RUNTIMES, SHELL, program_of
 from activities.runtimes.programs import Program
-from activities.runtimes.table import KNOWN, PROGRAMS, RUNTIMES, SHELL, program_of
 from activities.settings.model import RuntimeSection
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, with_nearest

@@ -24,7 +24,7 @@ from activities.settings.home import Home
 from activities.store.registry.host_rows import release
 from activities.temporal import external_config
 from bridge.machine.locks import holder
-from bridge.machine.progress import Step, megabytes, unheard
+from bridge.machine.step_messages import Step, megabytes, unheard
 from bridge.operations.home.home_lock import by_itself
 from bridge.operations.service import Service
 from workflows.contract.faults import first

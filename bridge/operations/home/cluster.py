@@ -7,7 +7,7 @@ from activities import cluster
 from activities.cluster import Made, NotPreparedError
 from activities.temporal import connect, connect_config, connect_to_look, external_config
 from bridge.machine import daemon_state
-from bridge.machine.progress import Step, unheard
+from bridge.machine.step_messages import Step, unheard
 from bridge.operations.health import doctor
 from bridge.operations.service import Service
 from workflows.model.errors import Commands, RefusedError, UsageError

@@ -28,7 +28,7 @@ from activities.store import attempt_rows, job_rows, tree_rows
 from activities.store.queries import now
 from activities.store.registry.repo_rows import Repo
 from activities.store.run_rows import Over, over
-from bridge.machine.progress import Step, unheard
+from bridge.machine.step_messages import Step, unheard
 from bridge.operations.branches import drops, hub_work
 from bridge.operations.branches.drops import UnmergedWork
 from bridge.operations.home.home_lock import by_itself

@@ -25,7 +25,7 @@ from activities.store.registry import host_rows, invite_rows
 from activities.temporal import connect_config, external_config
 from bridge.machine.address import choose_address
 from bridge.machine.locks import holder
-from bridge.machine.progress import Step, unheard
+from bridge.machine.step_messages import Step, unheard
 from bridge.operations import settings
 from bridge.operations.health import doctor
 from bridge.operations.service import Service

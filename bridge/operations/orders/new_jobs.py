@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from activities.runtimes.table import DRIVEN, PROGRAMS
+from activities.runtimes.known_runtimes import DRIVEN, PROGRAMS
 from activities.store import job_rows, tree_rows
 from activities.store.registry.repo_rows import Repo
 from bridge.operations.jobs import binding_view

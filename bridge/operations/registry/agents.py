@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from activities.redaction.redact import map_texts
-from activities.runtimes.table import KNOWN, PROGRAMS, RUNTIMES
+from activities.runtimes.known_runtimes import KNOWN, PROGRAMS, RUNTIMES
 from activities.store import job_rows
 from activities.store.job_rows import JobFilter
 from activities.store.registry import agent_rows

@@ -16,7 +16,7 @@ from activities.git.hub import HubAwayError, HubRefusesError
 from activities.git.remotes import remotes, without_credentials
 from activities.git.work_folder.worktrees import commit_of
 from activities.host import boxing
-from activities.runtimes.table import SHELL
+from activities.runtimes.known_runtimes import SHELL
 from activities.store.registry.agent_rows import Agent
 from activities.store.registry.repo_rows import Repo
 from bridge.machine import daemon_state

@@ -7,7 +7,7 @@ from activities.agents.adapter import Adapter, ProgramCall, ProgramReport
 from activities.agents.registry import adapters_of
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
-from activities.runtimes.table import DRIVEN
+from activities.runtimes.known_runtimes import DRIVEN
 from activities.settings.model import Settings
 from tests.assigned import changed
 from workflows.contract.models import Action, AutonomyPolicy

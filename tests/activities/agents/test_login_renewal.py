@@ -17,8 +17,8 @@ import pytest
 
 from activities.agents import login_renewal
 from activities.agents.adapter import Adapter
+from activities.runtimes.known_runtimes import PROGRAMS
 from activities.runtimes.programs import login_expires
-from activities.runtimes.table import PROGRAMS
 from tests.activities.agents.recorded import a_call, a_run, adapter
 from tests.waiting import wait_for
 

@@ -12,7 +12,7 @@ import pytest
 
 from activities.agents import program_folder
 from activities.agents.adapter import Adapter, CannotLaunchError, ProgramCall
-from activities.runtimes.table import PROGRAMS
+from activities.runtimes.known_runtimes import PROGRAMS
 from tests.activities.agents.recorded import a_call, a_run, adapter
 
 pytestmark = pytest.mark.ruling("N2")

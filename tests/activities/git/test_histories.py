@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from activities.git.command import all_printable
-from activities.git.merges.into_worktree import MergeConflict, merge
+from activities.git.merges.into_work_folder import MergeConflict, merge
 from activities.git.work_folder.commit import commit_all
 from activities.git.work_folder.worktree_changes import touched_files
 from activities.git.work_folder.worktrees import Worktree, add_branch, add_detached, dispose

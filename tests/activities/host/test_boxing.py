@@ -15,7 +15,7 @@ from activities.boxes.probes import Proof
 from activities.boxes.try_boxes import Machine
 from activities.host import boxing
 from activities.host.boxing import Wanted
-from activities.runtimes.table import PROGRAMS
+from activities.runtimes.known_runtimes import PROGRAMS
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from tests.activities.agents.recorded import RUNTIMES, a_call, a_run

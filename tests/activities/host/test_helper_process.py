@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.merges.into_worktree import MergeConflict
+from activities.git.merges.into_work_folder import MergeConflict
 from activities.host import helper_process as helpers
 from activities.host import slots
 from activities.host.helper_process import TooMuchError, apart

@@ -11,7 +11,7 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.testing import ActivityEnvironment
 
 from activities.agents.installed_program import InstalledProgram
-from activities.runtimes.table import CLAUDE, CODEX, PROGRAMS
+from activities.runtimes.known_runtimes import CLAUDE, CODEX, PROGRAMS
 from activities.store import attempt_rows, job_rows
 from tests import rows
 from tests.activities.jobs.conftest import Stage

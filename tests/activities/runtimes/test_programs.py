@@ -9,8 +9,8 @@ from activities.agents.codex import Codex
 from activities.agents.kimi import Kimi
 from activities.agents.registry import ADAPTERS, adapters_of
 from activities.agents.shell import Shell
+from activities.runtimes.known_runtimes import CLAUDE, CODEX, KIMI, PROGRAMS, RUNTIMES, runtime_of
 from activities.runtimes.programs import Program, find, is_logged_in, version_in
-from activities.runtimes.table import CLAUDE, CODEX, KIMI, PROGRAMS, RUNTIMES, runtime_of
 from activities.settings.model import Settings
 from workflows.contract.models import Runtime
 from workflows.policy.preflight import PROGRAM_NAMES, RUNTIME_NAMES

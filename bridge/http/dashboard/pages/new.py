@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from activities.runtimes.table import RUNTIMES
+from activities.runtimes.known_runtimes import RUNTIMES
 from bridge.http.dashboard.frame.page import Done, FormAction, PageRequest, PageView, SubmittedForm, success
 from bridge.http.dashboard.parts import lists
 from bridge.operations.health import runtimes

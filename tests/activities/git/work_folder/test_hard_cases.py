@@ -10,7 +10,7 @@ import pytest
 
 from activities.git.library import ObjectsError, RepositoryError, open_repository
 from activities.git.locks import hold_lock
-from activities.git.merges.into_worktree import merge
+from activities.git.merges.into_work_folder import merge
 from activities.git.work_folder.commit import commit_all
 from activities.git.work_folder.worktree_changes import touched_files
 from activities.git.work_folder.worktrees import (

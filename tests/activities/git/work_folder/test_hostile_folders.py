@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.merges.into_worktree import merge
+from activities.git.merges.into_work_folder import merge
 from activities.git.work_folder import snapshot, walk, worktree_changes
 from activities.git.work_folder.commit import commit_all
 from activities.git.work_folder.leftovers import worth_keeping

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.merges.into_worktree import merge
+from activities.git.merges.into_work_folder import merge
 from activities.git.work_folder.commit import commit_all
 from activities.git.work_folder.worktrees import Worktree, add_branch, add_detached, dispose
 from tests.activities.git.conftest import commit_file, run_git

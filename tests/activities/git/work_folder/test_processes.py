@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from activities.git import command
-from activities.git.merges.into_worktree import merge
+from activities.git.merges.into_work_folder import merge
 from activities.git.merges.task_branch import Contribution, merge_all
 from activities.git.work_folder.commit import commit_all
 from activities.git.work_folder.worktree_changes import capture_diff, look, touched_files

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.runtimes.table import CLAUDE
+from activities.runtimes.known_runtimes import CLAUDE
 from activities.settings.home import Home
 from bridge.operations.health import doctor, runtimes
 from bridge.operations.health.findings import Level

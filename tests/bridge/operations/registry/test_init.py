@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from activities.runtimes.table import CODEX
+from activities.runtimes.known_runtimes import CODEX
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store.registry import host_rows

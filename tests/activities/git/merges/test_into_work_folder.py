@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.merges.into_worktree import MergeConflict, merge
+from activities.git.merges.into_work_folder import MergeConflict, merge
 from activities.git.work_folder.commit import commit_all
 from activities.git.work_folder.worktrees import add_branch, add_detached, dispose, find
 from tests.activities.git.conftest import commit_file, run_git

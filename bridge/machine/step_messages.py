@@ -1,4 +1,4 @@
-"""Progress callbacks for long operations."""
+"""Messages on the current step of a long operation, for the person who waits for it."""
 
 from collections.abc import Callable
 
