@@ -54,8 +54,6 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "github/commands.py": (
         ("L4", '"Cc", "Cf", "Co"', '"Cc", "Co"'),
         ("L4", "return kind(job) if _plain(job) else None", "return kind(job)"),
-        ("L5", '{"admin", "maintain", "write"}', '{"admin", "maintain", "triage", "write"}'),
-        ("L6", "refused_in_last_hour >= MOST_REFUSALS", "refused_in_last_hour > MOST_REFUSALS"),
     ),
     "github/facts.py": (("L3", 'body.rstrip("\\r\\n").rpartition("\\n")[2]', 'body.partition("\\n")[0]'),),
     "github/merge_gate.py": (
@@ -63,6 +61,10 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("L10", "{Decision.CHANGES_REQUESTED, Decision.BLOCKED,", "{Decision.BLOCKED,"),
         ("L10", "(later.head == seen.head.sha and not later.over)", "not later.over"),
         ("O1", "if head.foreign:", "if head.foreign and head.sha is None:"),
+    ),
+    "github/who_may_command.py": (
+        ("L5", '{"admin", "maintain", "write"}', '{"admin", "maintain", "triage", "write"}'),
+        ("L6", "refused_in_last_hour >= MOST_REFUSALS", "refused_in_last_hour > MOST_REFUSALS"),
     ),
     "model/settings.py": (
         (

@@ -25,10 +25,11 @@ from bridge.github.orders import CommandSource, NotOursError
 from bridge.github.session import GithubSession
 from bridge.operations.github import polling
 from bridge.operations.github.polling import STARTING
-from workflows.github.commands import MAY_COMMAND, Refused, commands_in, refusal_reason, silent, spoken_in
+from workflows.github.commands import commands_in, spoken_in
 from workflows.github.comment import Comment, reason_to_ignore
 from workflows.github.facts import FactKind, comment_fact_id
 from workflows.github.texts.comments import as_comment
+from workflows.github.who_may_command import MAY_COMMAND, Refused, refusal_reason, silent
 from workflows.model.errors import ServiceError, UnreachableError
 
 log = logging.getLogger(__name__)

@@ -19,9 +19,9 @@ from bridge.github import checks, publishing
 from bridge.github.session import APART, CommentDeleted, GithubSession, Later, Needless, Never, Wrote
 from bridge.operations.github.tree import bound_tree
 from workflows.github.bound_tree import BoundTree
-from workflows.github.commands import Refused
 from workflows.github.facts import FactKind, due, fact_in, fact_of
 from workflows.github.texts.comments import body, refusal, report
+from workflows.github.who_may_command import Refused
 from workflows.policy.backoff import backoff
 from workflows.text.digests import digest
 

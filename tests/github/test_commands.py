@@ -1,5 +1,4 @@
-"""Commands in comments: a table of bodies, the rule that text of ours or of agents never commands, and who may
-command."""
+"""Commands in comments: a table of bodies, and the rule that text of ours or of agents never commands."""
 
 import re
 import time
@@ -11,8 +10,6 @@ from hypothesis import strategies as st
 from tests.depth import cases
 from workflows.contract.models import Action
 from workflows.github.commands import (
-    ALLOWED,
-    COMMANDS,
     LONGEST,
     MOST,
     CommentCommand,
@@ -23,8 +20,6 @@ from workflows.github.commands import (
     StatusCommand,
     UnknownCommand,
     commands_in,
-    refusal_reason,
-    silent,
     spoken_in,
 )
 from workflows.text.inert import inert
@@ -257,75 +252,10 @@ def test_a_command_on_a_comment_of_its_own_always_counts(text: str) -> None:
         assert commands == (ResumeCommand(JOB, "retry", f"now {text}".strip()),)
 
 
-ALL: tuple[CommentCommand, ...] = (
-    ResumeCommand("", "retry"),
-    StartCommand(Action.ASK, "scout", "why?"),
-    StartCommand(Action.REVIEW, "scout", "it"),
-    StartCommand(Action.IMPLEMENT, "scout", "it"),
-    KillCommand(),
-    RetryCommand("job-x"),
-    StatusCommand(),
-)
-
-
-class TestPermitted:
-    @pytest.mark.ruling("L5")
-    @pytest.mark.parametrize("command", [*ALL, UnknownCommand("x")])
-    @pytest.mark.parametrize("permission", ["read", "none", "triage", "", "Write", "owner"])
-    def test_only_who_may_write_commands(self, command: CommentCommand, permission: str) -> None:
-        assert refusal_reason(command, permission, COMMANDS).startswith("only people who may write to this repository")
-
-    @pytest.mark.ruling("L4", "L5")
-    @pytest.mark.parametrize("permission", ["write", "maintain", "admin"])
-    def test_what_is_allowed_is_carried_out(self, permission: str) -> None:
-        assert [refusal_reason(each, permission, COMMANDS) for each in ALL] == [""] * len(ALL)
-
-    @pytest.mark.ruling("L4")
-    def test_by_default_only_resume_and_status_are(self) -> None:
-        assert [each.word for each in ALL if not refusal_reason(each, "admin", ALLOWED)] == ["resume", "status"]
-
-    @pytest.mark.ruling("L6")
-    def test_a_refusal_says_what_to_do_instead(self) -> None:
-        assert refusal_reason(KillCommand("job-x"), "write", ALLOWED) == (
-            "`/service kill` is not allowed in comments here: type `service job kill JOB` on the command line, or have"
-            " `kill` added to `commands` under `[github]` in the service's settings"
-        )
-        assert refusal_reason(UnknownCommand("resme", "resume"), "write", ALLOWED) == (
-            "`/service` knows no such command: write `/service resume`, if that is meant"
-        )
-        assert refusal_reason(UnknownCommand("x"), "write", ALLOWED) == (
-            "`/service` knows no such command: here it takes `/service resume`, `/service status`"
-        )
-        assert refusal_reason(ResumeCommand("", ""), "write", ALLOWED) == (
-            "the verb is missing: write `/service resume` and one of `answer`, `retry`, `continue`, `abort`, `extend`"
-        )
-        assert refusal_reason(RetryCommand("job-x"), "write", ALLOWED).startswith(
-            "`/service retry` is not allowed in comments here: type `service job retry JOB` on the command line"
-        )
-        assert refusal_reason(RetryCommand(""), "write", COMMANDS) == "the job is missing: write `/service retry JOB`"
-        missing = refusal_reason(StartCommand(Action.ASK, "scout", ""), "write", COMMANDS)
-        assert missing.endswith("write `/service ask AGENT` and the text behind")
-
-    @pytest.mark.ruling("L11")
-    def test_nothing_that_was_written_is_repeated(self) -> None:
-        strange = (
-            UnknownCommand("@everyone"),
-            KillCommand("@everyone"),
-            RetryCommand("@everyone"),
-            StartCommand(Action.ASK, "@everyone", ""),
-        )
-        for command in strange:
-            for permission in ("write", "@everyone"):
-                assert "everyone" not in refusal_reason(command, permission, ALLOWED)
-
-    @pytest.mark.ruling("L6")
-    def test_after_five_refusals_an_hour_it_falls_silent(self) -> None:
-        assert [silent(count) for count in (0, 4, 5, 6)] == [False, False, True, True]
-
-    @pytest.mark.ruling("L6")
-    def test_one_command_is_read_with_its_line(self) -> None:
-        body = "hello\n/service status  please\nand more\n/service kill"
-        assert [(spoken.line, spoken.command) for spoken in spoken_in(body)] == [
-            ("/service status  please", StatusCommand()),
-            ("/service kill", KillCommand()),
-        ]
+@pytest.mark.ruling("L6")
+def test_one_command_is_read_with_its_line() -> None:
+    body = "hello\n/service status  please\nand more\n/service kill"
+    assert [(spoken.line, spoken.command) for spoken in spoken_in(body)] == [
+        ("/service status  please", StatusCommand()),
+        ("/service kill", KillCommand()),
+    ]

@@ -1,5 +1,4 @@
-"""Commands in a comment: lines that begin with `/service` and are the person's own words (rulings F7, L4), and who may
-give them (ruling L5).
+"""Commands in a comment: lines that begin with `/service` and are the person's own words (rulings F7, L4).
 
 A line counts only if `/service` is its very first text and a blank or the line's end follows, and only outside code,
 quotes, HTML and HTML comments (see `comment`). The lines below it belong to it, up to the next command.
@@ -13,26 +12,16 @@ never gives a command that they could not see.
 import re
 import shlex
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workflows.contract.faults import nearest
 from workflows.contract.models import Action
 from workflows.github.comment import read_lines
-from workflows.model.wire import Wire
 from workflows.policy.answers import Verb
 
 COMMANDS = ("resume", "ask", "review", "implement", "kill", "retry", "status")
 """The words allowed after `/service`, which `[github].commands` can permit."""
-
-ALLOWED = ("resume", "status")
-"""The default of `[github].commands`."""
-
-MAY_COMMAND = frozenset({"admin", "maintain", "write"})
-"""The collaborator's `permission` on GitHub; a custom role reports that of the role it is based on."""
-
-MOST_REFUSALS = 5
-"""Refusals posted on one thread in an hour (ruling L6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +99,6 @@ class UnknownCommand:
 
 
 CommentCommand = ResumeCommand | StartCommand | KillCommand | RetryCommand | StatusCommand | UnknownCommand
-
-
-class Refused(Wire):
-    """Refused commands of a comment: a sentence for each, and corrected command lines that the service suggests."""
-
-    why: tuple[str, ...] = ()
-    lines: tuple[str, ...] = ()
-    """The line each sentence is about; empty for strangers."""
-    stranger: bool = False
-    """True if the author may command nothing."""
-    instead: tuple[str, ...] = ()
 
 
 MOST = 10
@@ -253,63 +231,3 @@ def _plain(word: str) -> bool:
 
 def _text(rest: str, below: Sequence[str]) -> str:
     return "\n".join([rest, *below]).strip()
-
-
-def refusal_reason(command: CommentCommand, permission: str, allowed: Collection[str]) -> str:
-    """Return the reason for a refusal and an alternative; empty if the command is allowed. `allowed` is
-    `[github].commands`.
-    """
-    if permission not in MAY_COMMAND:
-        return (
-            "only people who may write to this repository command the service, and your permission is"
-            f" `{permission if permission.isalpha() else 'none'}`: ask one of them to write the comment"
-        )
-    if isinstance(command, UnknownCommand):
-        return _why_unknown(command, allowed)
-    if command.word not in allowed:
-        return (
-            f"`/service {command.word}` is not allowed in comments here: type `{_elsewhere(command)}` on the command"
-            f" line, or have `{command.word}` added to `commands` under `[github]` in the service's settings"
-        )
-    return _why_incomplete(command)
-
-
-def silent(refused_in_last_hour: int) -> bool:
-    """Return whether to skip this refusal's reply: the thread's limit of refusals per hour is used up."""
-    return refused_in_last_hour >= MOST_REFUSALS
-
-
-def _why_unknown(command: UnknownCommand, allowed: Collection[str]) -> str:
-    if command.nearest:
-        return f"`/service` knows no such command: write `/service {command.nearest}`, if that is meant"
-    known = ", ".join(f"`/service {word}`" for word in sorted(allowed))
-    return f"`/service` knows no such command: here it takes {known or 'none'}"
-
-
-def _elsewhere(command: ResumeCommand | StartCommand | KillCommand | RetryCommand | StatusCommand) -> str:
-    """Return the equivalent command line, without repeating anything from the comment."""
-    match command:
-        case ResumeCommand():
-            return "service resume JOB"
-        case StartCommand():
-            return f"service agent {command.word} AGENT"
-        case KillCommand():
-            return "service job kill JOB"
-        case RetryCommand():
-            return "service job retry JOB"
-        case StatusCommand():
-            return "service job list"
-
-
-def _why_incomplete(command: ResumeCommand | StartCommand | KillCommand | RetryCommand | StatusCommand) -> str:
-    match command:
-        case ResumeCommand(verb=""):
-            return f"the verb is missing: write `/service resume` and one of {', '.join(f'`{verb}`' for verb in Verb)}"
-        case StartCommand(agent="") | StartCommand(text=""):
-            return (
-                f"the agent or what it should do is missing: write `/service {command.word} AGENT` and the text behind"
-            )
-        case RetryCommand(job=""):
-            return "the job is missing: write `/service retry JOB`"
-        case _:
-            return ""
