@@ -351,12 +351,12 @@ def reviews(
     from bridge.operations.registry import reviews
     from cli.drawing.words import review_row
 
-    found = [reviews.view(each) for each in reviews.find(service_here(), ReviewFilter(repo, pr, limit))]
+    listed = [reviews.view(each) for each in reviews.find(service_here(), ReviewFilter(repo, pr, limit))]
     if json:
-        say_json(found)
+        say_json(listed)
         return
     nothing = "no in-session reviews; record one: service job open --type review --pr N --head-sha SHA --workflow LABEL"
-    say_table(REVIEW_HEADINGS, [review_row(each) for each in found], nothing)
+    say_table(REVIEW_HEADINGS, [review_row(each) for each in listed], nothing)
 
 
 @app.command()

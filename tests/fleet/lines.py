@@ -41,8 +41,8 @@ class Line:
 
     def mend(self) -> None:
         """Let new connections through; those of before the cut are reset."""
-        for each in list(self._sockets):
-            _shut(each)
+        for socket_ in list(self._sockets):
+            _shut(socket_)
         self._open.set()
 
     def close(self) -> None:
@@ -79,9 +79,9 @@ class Line:
                 if self.delay:
                     pause.wait(self.delay)
                 sink.sendall(chunk)
-        for each in (source, sink):
-            self._sockets.discard(each)
-            _shut(each)
+        for socket_ in (source, sink):
+            self._sockets.discard(socket_)
+            _shut(socket_)
 
 
 def _shut(line: socket.socket) -> None:

@@ -161,7 +161,7 @@ def _kill_all_of(home: Path) -> None:
 
 def _of_home(home: Path) -> list[int]:
     """Return the processes that work for a home, agents included."""
-    marks, found = {f"SERVICE_HOME={home}".encode(), f"PROOF={home.parent / 'proof'}".encode()}, []
+    marks, pids = {f"SERVICE_HOME={home}".encode(), f"PROOF={home.parent / 'proof'}".encode()}, []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             environment, command = (path / "environ").read_bytes(), (path / "cmdline").read_bytes()
@@ -169,5 +169,5 @@ def _of_home(home: Path) -> list[int]:
             continue
         ours = marks.intersection(environment.split(b"\0")) or str(home).encode() in command
         if ours and int(path.name) != os.getpid() and b"typist" not in command:
-            found.append(int(path.name))
-    return found
+            pids.append(int(path.name))
+    return pids

@@ -68,8 +68,8 @@ def test_the_work_of_legs_on_two_hosts_is_seen_and_merged_from_each(fleet: Fleet
     ended_well(play, one, [root], jobs=4)
     one("job", "merge", f"{root}.1")
     two("job", "merge", f"{root}.2")
-    said = [machine("job", "diff", root, "--tree").stdout for machine in hosts]
-    assert said[0] == said[1]
+    diffs = [machine("job", "diff", root, "--tree").stdout for machine in hosts]
+    assert diffs[0] == diffs[1]
     assert "fast-forwarded in main at" in one("job", "merge", root, "--into-mine").stdout
     shown = subprocess.check_output(["git", "-C", str(fleet.folder / "hub.git"), "ls-tree", "--name-only", "main"])
     assert shown.split() == [b"a.txt", b"b.txt"]

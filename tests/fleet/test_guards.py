@@ -27,9 +27,9 @@ def test_a_host_with_another_key_polls_nothing_and_says_what_to_type(fleet: Flee
     one, two = fleet.host("one"), fleet.host("two")
     one("daemon", "start")
     (two.home / "seal.key").write_bytes(b"x" * 32)
-    for said in (two("daemon", "start", code=5).stderr, worker(two), two("doctor", code=1).stdout):
-        assert "this home's seal.key is " in said
-        assert f"scp one:.service/seal.key {two.home}/seal.key" in said
+    for message in (two("daemon", "start", code=5).stderr, worker(two), two("doctor", code=1).stdout):
+        assert "this home's seal.key is " in message
+        assert f"scp one:.service/seal.key {two.home}/seal.key" in message
     assert names(one) == ["one"]
     (two.home / "seal.key").write_bytes((one.home / "seal.key").read_bytes())
     two("daemon", "start")
@@ -40,9 +40,9 @@ def test_a_host_with_another_key_polls_nothing_and_says_what_to_type(fleet: Flee
 def test_the_name_of_a_host_that_works_is_not_taken_over(fleet: Fleet) -> None:
     one, two = fleet.host("one"), fleet.host("two", host='"one"')
     one("daemon", "start")
-    for said in (two("daemon", "start", code=5).stderr, worker(two), two("doctor", code=1).stdout):
-        assert "the host name one is in use on another machine or in another home" in said
-        assert 'set host = "ANOTHER_NAME" in [worker]' in said
+    for message in (two("daemon", "start", code=5).stderr, worker(two), two("doctor", code=1).stdout):
+        assert "the host name one is in use on another machine or in another home" in message
+        assert 'set host = "ANOTHER_NAME" in [worker]' in message
     one("daemon", "stop")
     two("daemon", "start")
     assert "the host name one is in use" in one("daemon", "start", code=5).stderr

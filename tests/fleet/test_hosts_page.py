@@ -133,9 +133,9 @@ def test_the_page_leads_from_nothing_to_a_tree_on_two_machines_and_on(fleet: Fle
     (two.home / "config.toml").write_text(f'[worker]\nhost = "two"\n{own}{bridge}')
 
     init, invite, join, ask, tree = page.commands()
-    told = typed(one, init)
-    assert f"local/shop: registered ({one.repo}), for every host at {hub}" in told
-    assert f"created the namespace {fleet.namespace}" in told
+    output = typed(one, init)
+    assert f"local/shop: registered ({one.repo}), for every host at {hub}" in output
+    assert f"created the namespace {fleet.namespace}" in output
     (play.folder / "marks").unlink()  # of the tiny job
 
     printed = typed(one, invite).split()[:4]

@@ -51,5 +51,5 @@ def test_a_job_whose_work_cannot_be_pushed_says_so_and_ends_when_it_can(
     mend()
     assert one.wait_until_ended(job)["state"] == "succeeded"
     assert count.read_text() == "x\n"
-    found = subprocess.check_output(["git", "-C", str(bare), "for-each-ref", "--format=%(refname)", "refs/service"])
-    assert found.decode().split() == [f"refs/service/{job}"]
+    refs = subprocess.check_output(["git", "-C", str(bare), "for-each-ref", "--format=%(refname)", "refs/service"])
+    assert refs.decode().split() == [f"refs/service/{job}"]

@@ -47,8 +47,8 @@ def files(hub: Path, ref: str) -> set[str]:
 
 def notified(machine: Machine) -> list[dict[str, Any]]:
     path = machine.home / "notifications.jsonl"
-    told = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return [each for each in told if each["kind"] == "host_unseen"]
+    notifications = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [each for each in notifications if each["kind"] == "host_unseen"]
 
 
 def goes_on(two: Machine, job: str, since: float, hub: Path) -> None:

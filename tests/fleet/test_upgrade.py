@@ -50,8 +50,8 @@ def upgrade(machine: Machine, release: str) -> None:
 
 def says(machine: Machine) -> list[dict[str, Any]]:
     """Return what doctor says of releases."""
-    found = machine.run("doctor", "--json")
-    return [each for each in json.loads(found.stdout)["findings"] if each["about"] == "releases"]
+    findings = machine.run("doctor", "--json")
+    return [each for each in json.loads(findings.stdout)["findings"] if each["about"] == "releases"]
 
 
 def test_trees_that_wait_go_on_while_hosts_are_upgraded_one_after_the_other(machines: tuple[Machine, Machine]) -> None:

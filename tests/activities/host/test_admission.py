@@ -90,9 +90,9 @@ def test_a_key_that_is_kept_beside_the_one_in_use_admits_too(tmp_path: Path) -> 
 def test_a_host_in_another_namespace_is_refused(tmp_path: Path) -> None:
     one = host(tmp_path, "one", "web-1")
     admit(one)
-    said = refusal(host(tmp_path, "two", "web-2", key=one), "other")
-    assert said.message == "this host works in the Temporal namespace other, and the others of its store in team"
-    assert said.hint == f'set namespace = "team" in [temporal] of {tmp_path}/two/config.toml'
+    message = refusal(host(tmp_path, "two", "web-2", key=one), "other")
+    assert message.message == "this host works in the Temporal namespace other, and the others of its store in team"
+    assert message.hint == f'set namespace = "team" in [temporal] of {tmp_path}/two/config.toml'
 
 
 @pytest.mark.parametrize(("seconds", "stopped", "free"), [(12, False, False), (61, False, True), (1, True, True)])
@@ -107,11 +107,11 @@ def test_a_name_that_another_machine_has_is_free_after_a_minute_or_a_stop(
         connection.execute(update(schema.hosts).values(seen_at=now(connection) - seconds))
     two = host(tmp_path, "two", "web-1", key=one)
     if not free:
-        said = refusal(two)
+        message = refusal(two)
         in_use = "the host name web-1 is in use on another machine or in another home, seen "
-        seen = int(said.message.removeprefix(in_use).partition(" s")[0])
+        seen = int(message.message.removeprefix(in_use).partition(" s")[0])
         assert 12 <= seen < 61
-        assert said.hint == (
+        assert message.hint == (
             f'set host = "ANOTHER_NAME" in [worker] of {two.home.config}  '
             f"(or, if that one is gone for good, wait {60 - seen} s)"
         )

@@ -30,9 +30,9 @@ class Disk:
 
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
-    found = Disk()
-    monkeypatch.setattr(disk_space, "disk", found)
-    return found
+    fake_disk = Disk()
+    monkeypatch.setattr(disk_space, "disk", fake_disk)
+    return fake_disk
 
 
 @pytest.fixture
@@ -49,14 +49,14 @@ def writer(tmp_path: Path) -> Callable[[str, int], DiskWriter]:
 
 def test_below_the_floor_nothing_starts_and_above_it_again(disk: Disk, tmp_path: Path) -> None:
     held = DiskRoom()
-    told: list[str] = []
-    held.heeded_by.append(told.append)
+    reasons: list[str] = []
+    held.heeded_by.append(reasons.append)
     settings = WorkerSection(free_disk=2.0)
     assert held.look(tmp_path, settings) == ""
     disk.free = GIB + GIB // 2
     says = f"1.5 GiB are free on the disk of {tmp_path}, and nothing starts below 2.0 GiB"
     held.hold(held.look(tmp_path, settings))
-    assert (told, held.held) == ([says], says)
+    assert (reasons, held.held) == ([says], says)
     assert held.look(tmp_path, WorkerSection(free_disk=0)) == ""
 
 

@@ -78,11 +78,15 @@ async def test_what_activities_hand_back_holds_no_secret() -> None:
 
 @pytest.mark.ruling("N7")
 async def test_faults_of_activities_hold_no_secret_and_stay_what_they_are() -> None:
-    with pytest.raises(ApplicationError, match=r"no \[redacted\]$") as told:
+    with pytest.raises(ApplicationError, match=r"no \[redacted\]$") as raised:
         await _execute(ApplicationError(f"no {TOKEN}", {"why": TOKEN}, type="waits", non_retryable=True))
-    assert (told.value.type, told.value.non_retryable, told.value.details) == ("waits", True, ({"why": "[redacted]"},))
-    with pytest.raises(ApplicationError, match=r"no \[redacted\]$") as told:
+    assert (raised.value.type, raised.value.non_retryable, raised.value.details) == (
+        "waits",
+        True,
+        ({"why": "[redacted]"},),
+    )
+    with pytest.raises(ApplicationError, match=r"no \[redacted\]$") as raised:
         await _execute(ValueError(f"no {TOKEN}"))
-    assert told.value.type == "ValueError"
+    assert raised.value.type == "ValueError"
     with pytest.raises(ValueError, match="harmless"):
         await _execute(ValueError("harmless"))

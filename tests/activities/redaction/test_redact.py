@@ -48,8 +48,8 @@ def test_a_secret_at_a_cut_leaves_no_part_of_itself() -> None:
 
 @pytest.mark.ruling("N7")
 def test_a_text_under_a_secret_s_name_goes_whatever_it_looks_like() -> None:
-    told = {"password": "wintersun77", "note": "wintersun77", "more": [{"api_key": "a-b-c-d-e-f-1"}]}
-    assert redact_all(told) == {
+    value = {"password": "wintersun77", "note": "wintersun77", "more": [{"api_key": "a-b-c-d-e-f-1"}]}
+    assert redact_all(value) == {
         "password": "[redacted]",
         "note": "wintersun77",
         "more": [{"api_key": "[redacted]"}],

@@ -86,7 +86,7 @@ def test_another_home_reads_nothing_and_either_kind_is_read_at_home() -> None:
     stranger = PayloadSeals.of(bytes(32), encrypt=True)
     for mine in homes:
         closed = mine.seal(some(), place)
-        assert {each.unseal(closed, place).data for each in homes} == {some().data}
+        assert {changed.unseal(closed, place).data for changed in homes} == {some().data}
         with pytest.raises(UnsealedError):
             stranger.unseal(closed, place)
 
@@ -179,7 +179,7 @@ async def test_words_of_the_server_in_a_cancellation_are_left_aside() -> None:
 
 def test_a_home_has_one_converter() -> None:
     assert sealing_converter(KEY) is sealing_converter(KEY)
-    found = seals_of(sealing_converter(KEY))
-    assert found is not None
-    assert not found.encrypt
+    seals = seals_of(sealing_converter(KEY))
+    assert seals is not None
+    assert not seals.encrypt
     assert seals_of(DataConverter.default) is None

@@ -350,9 +350,11 @@ def test_the_manual_tells_every_setting_of_github_and_its_default() -> None:
     text = (Path(__file__).parents[3] / "cli/topics/github.md").read_text()
     table = text.partition("| `[github]` |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| (`.*?`) \|(.*?)\|", table, re.MULTILINE)
-    told = {name: default.strip('`" ') for names, default in rows for name in re.findall(r"`(\w+)`", names)}
+    documented = {name: default.strip('`" ') for names, default in rows for name in re.findall(r"`(\w+)`", names)}
     defaults = toml.flatten(Settings().model_dump(mode="json"))
-    assert told == {path[-1]: toml.value(given).strip('"') for path, given in defaults.items() if path[0] == "github"}
+    assert documented == {
+        path[-1]: toml.value(given).strip('"') for path, given in defaults.items() if path[0] == "github"
+    }
 
 
 def test_the_manual_names_every_setting() -> None:
