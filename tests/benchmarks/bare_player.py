@@ -39,10 +39,10 @@ class Player:
         pipe = asyncio.subprocess.PIPE
         argv = command(self._folder, answer, answer)
         process = await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, cwd=self._folder)
-        said, _ = await process.communicate(b"reach the goal")
-        json.loads(said)
+        output, _ = await process.communicate(b"reach the goal")
+        json.loads(output)
         assert process.returncode == 0
-        return said.decode()
+        return output.decode()
 
     async def tree(self, legs: int) -> dict[str, Any]:
         """Time a coordinator, so many children, and a continuation."""

@@ -131,9 +131,9 @@ async def volley(port: int, ids: list[str], headers: dict[str, str]) -> list[flo
     async def caller(mine: list[str]) -> list[float]:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         took = []
-        for each in mine:
+        for job_id in mine:
             begun = time.perf_counter()
-            writer.write(f"GET /v1/jobs/{each} HTTP/1.1\r\nHost: 127.0.0.1\r\n{head}\r\n".encode())
+            writer.write(f"GET /v1/jobs/{job_id} HTTP/1.1\r\nHost: 127.0.0.1\r\n{head}\r\n".encode())
             answer = await reader.readuntil(b"\r\n\r\n")
             assert b" 200 " in answer.split(b"\r\n", 1)[0], answer
             length = next(line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length:"))
@@ -160,7 +160,7 @@ async def reading(folder: Path, service: Service, bridge_port: int, count: int) 
     bare_port = free_port()
     with process(str(folder / "bare.py"), str(folder / "body"), str(bare_port)):
         await answering(f"http://127.0.0.1:{bare_port}/v1/jobs/x", {})
-        told: dict[str, list[float]] = {"bare": [], "ours": []}
+        rates: dict[str, list[float]] = {"bare": [], "ours": []}
         every: dict[str, list[float]] = {"bare": [], "ours": []}
         for turn in range(ROUNDS + 1):
             for name, port in (("bare", bare_port), ("ours", bridge_port)):
@@ -168,10 +168,10 @@ async def reading(folder: Path, service: Service, bridge_port: int, count: int) 
                 begun = time.perf_counter()
                 took = await volley(port, wanted, headers)
                 if turn:  # the first round warms up
-                    told[name].append(CALLS / (time.perf_counter() - begun))
+                    rates[name].append(CALLS / (time.perf_counter() - begun))
                     every[name] += took
-    ratios = [ours / bare for ours, bare in zip(told["ours"], told["bare"], strict=True)]
-    median = {name: statistics.median(each) for name, each in told.items()}
+    ratios = [ours / bare for ours, bare in zip(rates["ours"], rates["bare"], strict=True)]
+    median = {name: statistics.median(each) for name, each in rates.items()}
     print(f"GET /v1/jobs/{{id}} with {count} jobs: {statistics.median(ratios):.2f} of the bare throughput", end=" ")
     print(f"({median['ours']:.0f}/s beside {median['bare']:.0f}/s)", end="; ")
     print(f"p99 {p99(every['ours']):.1f} ms beside {p99(every['bare']):.1f} ms at {AT_ONCE} at once")
@@ -199,19 +199,19 @@ async def starting(folder: Path, service: Service, client: Client, port: int) ->
                 "run": lambda _: post(f"{base}{path}"),
                 "bare": lambda _: post(f"http://127.0.0.1:{bare_port}/start", ask_words),
             }
-            told: dict[str, list[float]] = {name: [] for name in kinds}
+            times: dict[str, list[float]] = {name: [] for name in kinds}
             for number in range(STARTS + 1):
                 for name, call in kinds.items():
                     begun = time.perf_counter()
                     await call(number)
                     if number:  # the first round warms up
-                        told[name].append(time.perf_counter() - begun)
+                        times[name].append(time.perf_counter() - begun)
                 await runs.terminate()  # one run at a time
-    median = {name: statistics.median(took) * 1000 for name, took in told.items()}
+    median = {name: statistics.median(took) * 1000 for name, took in times.items()}
     for name, what in (("ask", "POST ask"), ("run", "POST pipeline run")):
-        ratios = [ours / bare for ours, bare in zip(told[name], told["bare"], strict=True)]
+        ratios = [ours / bare for ours, bare in zip(times[name], times["bare"], strict=True)]
         print(f"{what}: {statistics.median(ratios):.2f} times a bare route that starts a workflow", end=" ")
-        print(f"({median[name]:.1f} ms beside {median['bare']:.1f} ms; p99 {p99(told[name]):.1f} ms)")
+        print(f"({median[name]:.1f} ms beside {median['bare']:.1f} ms; p99 {p99(times[name]):.1f} ms)")
 
 
 async def started_with(client: Client, workflow_id: str) -> dict[str, Any]:

@@ -60,8 +60,8 @@ def fill(service: Service, jobs: int, waiting: int) -> None:
             add("jobs", job.model_dump(mode="json", exclude={"usage"}) | used)
         _waits(kind, root, at, add)
     with service.store.begin() as connection:
-        for table, found in rows.items():
-            connection.execute(insert(schema.metadata.tables[table]), found)
+        for table, records in rows.items():
+            connection.execute(insert(schema.metadata.tables[table]), records)
 
 
 def _tree(kind: int, root: str, at: float) -> tuple[TaskState, dict[str, Any], dict[str, Any]]:
@@ -69,9 +69,9 @@ def _tree(kind: int, root: str, at: float) -> tuple[TaskState, dict[str, Any], d
     if kind < 5:
         return TaskState.AWAITING_HUMAN, {}, {}
     if kind < 8:
-        told = {"reason": "leg-3 ended failed: the tests are red", "next": f"{RETRY} {root}.3", "ended_at": at}
-        told |= {"waits_for": WaitsFor.RETRY, "to_retry": f"{root}.3"}
-        return TaskState.BLOCKED, told, {}
+        fields = {"reason": "leg-3 ended failed: the tests are red", "next": f"{RETRY} {root}.3", "ended_at": at}
+        fields |= {"waits_for": WaitsFor.RETRY, "to_retry": f"{root}.3"}
+        return TaskState.BLOCKED, fields, {}
     if kind == 8:
         return TaskState.OPEN, {}, {"preflight_failed": "no agent `scuot`", "state": JobState.SUCCEEDED}
     return TaskState.DONE, {"ended_at": at}, {}
@@ -93,8 +93,8 @@ def _waits(kind: int, root: str, at: float, add: Any) -> None:
     add("notifications", note | {"message": "it waits", "at": at})
     done = None if kind == 9 else at
     error = "exit 1" if kind == 9 else ""
-    told = {"notification_id": f"{root}-e1", "channel": "command", "attempts": 1, "delivered_at": done}
-    add("deliveries", told | {"error": error})
+    delivery = {"notification_id": f"{root}-e1", "channel": "command", "attempts": 1, "delivered_at": done}
+    add("deliveries", delivery | {"error": error})
 
 
 async def looking(client: httpx.AsyncClient, bridge: Process, path: str) -> None:
@@ -106,10 +106,10 @@ async def looking(client: httpx.AsyncClient, bridge: Process, path: str) -> None
         took.append((time.perf_counter() - begun) * 1000)
     used = (bridge.cpu - before) / CALLS * 1000
     assert answer.status_code == 200
-    said = answer.text.partition('data-waiting="')[2].partition('"')[0]
+    waiting = answer.text.partition('data-waiting="')[2].partition('"')[0]
     cuts = statistics.quantiles(took, n=100)
     print(
-        f"GET {path} with {said or 0} waiting: p50 {cuts[49]:.1f} ms, p95 {cuts[94]:.1f} ms,"
+        f"GET {path} with {waiting or 0} waiting: p50 {cuts[49]:.1f} ms, p95 {cuts[94]:.1f} ms,"
         f" {used:.1f} ms of a processor each, {len(answer.content) / 1000:.0f} KB"
     )
 
@@ -126,8 +126,8 @@ async def resting(client: httpx.AsyncClient, bridge: Process) -> None:
     await asyncio.sleep(REST)
     share = (bridge.cpu - before) / REST
     print(f"{STREAMS} open pages at rest: {share:.1%} of a processor, {bridge.megabytes:.0f} MB")
-    for each in open_:
-        each.cancel()
+    for task in open_:
+        task.cancel()
     await asyncio.gather(*open_, return_exceptions=True)
 
 

@@ -34,12 +34,12 @@ async def counted(settings: str) -> str:
             twenty(office)
             clock, began = Clock(), time.perf_counter()
             with patch.object(time, "time", clock):
-                found = await idle(office, clock, MINUTES)
-    free = sum(each.free for each in found.asked)
-    most = max(Counter(each.path.split("/")[3] for each in found.asked if "/repos/" in each.path).values())
+                outcome = await idle(office, clock, MINUTES)
+    free = sum(each.free for each in outcome.asked)
+    most = max(Counter(each.path.split("/")[3] for each in outcome.asked if "/repos/" in each.path).values())
     return (
-        f"{len(found.asked) - free:6} counted  {free:6} free  {most / MINUTES:5.1f} a minute and repository at most"
-        f"  {found.turns:6} turns  {time.perf_counter() - began:5.0f} s to play"
+        f"{len(outcome.asked) - free:6} counted  {free:6} free  {most / MINUTES:5.1f} a minute and repository at most"
+        f"  {outcome.turns:6} turns  {time.perf_counter() - began:5.0f} s to play"
     )
 
 

@@ -61,27 +61,27 @@ def sides(folder: Path, against: str | None) -> Iterator[list[Side]]:
         yield [*ours, Side("bare", talk, pids, {"temporal.db": this.databases["temporal.db"]})]
 
 
-def measure(found: Sequence[Side], depth: Depth) -> None:
-    for side in found:
+def measure(sides: Sequence[Side], depth: Depth) -> None:
+    for side in sides:
         side.talk("tree", legs=4)
         side.talk("burst", count=10)
-    print("boxes: " + "; ".join(f"{side.name}: {side.box()}" for side in found), flush=True)
-    trees(found, depth.rounds)
-    stations(found[:-1], depth.stations)
-    bursts(found, depth.burst, depth.bursts)
+    print("boxes: " + "; ".join(f"{side.name}: {side.box()}" for side in sides), flush=True)
+    trees(sides, depth.rounds)
+    stations(sides[:-1], depth.stations)
+    bursts(sides, depth.burst, depth.bursts)
 
 
 def main() -> None:
     words = argparse.ArgumentParser(prog="bench_product", description="The whole product beside bare Temporal.")
     words.add_argument("--quick", action="store_true", help="a short look: fewer rounds")
     words.add_argument("--against", metavar="REV", help="another revision of the product, in turns with this one")
-    said = words.parse_args()
+    options = words.parse_args()
     end_on_signals()
     with (
         tempfile.TemporaryDirectory(prefix="bench-product-", ignore_cleanup_errors=True) as folder,
-        sides(Path(folder).resolve(), said.against) as found,
+        sides(Path(folder).resolve(), options.against) as compared,
     ):
-        measure(found, QUICK if said.quick else FULL)
+        measure(compared, QUICK if options.quick else FULL)
         load = ", ".join(f"{average:.1f}" for average in os.getloadavg())
         print(f"{os.cpu_count()} processors; load averages at the end: {load}")
 

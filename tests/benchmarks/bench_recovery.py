@@ -89,9 +89,9 @@ class Measured:
             self.trees.append(await self.start("leader"))
 
     def is_over(self, tree: str) -> bool:
-        told = (schema.events.c.root_job_id == tree) & (schema.events.c.kind == "tree_ended")
+        tree_ended = (schema.events.c.root_job_id == tree) & (schema.events.c.kind == "tree_ended")
         with self.service.store.connect() as connection:
-            return connection.execute(select(schema.events.c.seq).where(told)).first() is not None
+            return connection.execute(select(schema.events.c.seq).where(tree_ended)).first() is not None
 
     def last_event(self, tree: str) -> int:
         query = select(func.max(schema.events.c.seq)).where(schema.events.c.root_job_id == tree)
@@ -143,8 +143,9 @@ class Measured:
             offers += sum(max(each.attempt - 1 - len(self.kills), 0) for each in pending)
         timed_out: dict[bool, int] = {True: 0, False: 0}
         tasks = 0
-        async for found in self.client.list_workflows():
-            async for event in self.client.get_workflow_handle(found.id, run_id=found.run_id).fetch_history_events():
+        async for workflow in self.client.list_workflows():
+            handle = self.client.get_workflow_handle(workflow.id, run_id=workflow.run_id)
+            async for event in handle.fetch_history_events():
                 tasks += event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED
                 if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
                     at = event.event_time.ToMilliseconds() / 1000

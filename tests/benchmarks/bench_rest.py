@@ -58,7 +58,7 @@ def measured(checkout: Path) -> dict[str, float]:
         silent = [word.replace("true", "false") if "WorkerCommand" in word else word for word in command]
         server = stack.enter_context(running(silent, server_environment()))
         homes = [made(folder / name, name, port, database.url) for name in HOSTS]
-        found = dict[str, float]()
+        figures = dict[str, float]()
         time.sleep(3)
         call(checkout, homes[0], "prepare", str(folder))
         for home in homes[1:]:
@@ -68,16 +68,16 @@ def measured(checkout: Path) -> dict[str, float]:
         for home in homes:
             stack.enter_context(running((sys.executable, "-P", "-m", "activities"), environment(checkout, home)))
         time.sleep(12)
-        found["server CPU, ms a second, no agents"] = cpu_a_second(server)
+        figures["server CPU, ms a second, no agents"] = cpu_a_second(server)
         call(checkout, homes[0], "start", "sleeps", str(AGENTS))
         time.sleep(8)
         at_work = cpu_a_second(server)
-        found[f"server CPU, ms a second, {AGENTS} agents at work"] = at_work
-        found["server CPU, ms a second, for an agent"] = (
-            at_work - found["server CPU, ms a second, no agents"]
+        figures[f"server CPU, ms a second, {AGENTS} agents at work"] = at_work
+        figures["server CPU, ms a second, for an agent"] = (
+            at_work - figures["server CPU, ms a second, no agents"]
         ) / AGENTS
         (folder / "go").touch()
-        found["seconds until an agent hears of a kill, median"] = float(
+        figures["seconds until an agent hears of a kill, median"] = float(
             call(checkout, homes[0], "stop", str(folder), str(STOPPED))
         )
         there = 0
@@ -86,9 +86,9 @@ def measured(checkout: Path) -> dict[str, float]:
                 call(checkout, home, "start", "asks", str((paused - there) // len(homes)))
             there = paused
             time.sleep(5)
-            found[f"statements a second, {paused} paused trees"] = statements_a_second(database.url)
-        found["connections of a host"] = connections(database.url) / len(homes)
-    return found
+            figures[f"statements a second, {paused} paused trees"] = statements_a_second(database.url)
+        figures["connections of a host"] = connections(database.url) / len(homes)
+    return figures
 
 
 def made(home: Path, name: str, port: int, url: str) -> Path:

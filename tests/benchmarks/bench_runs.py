@@ -121,8 +121,8 @@ async def starts(folder: Path) -> None:
         for _ in range(ROUNDS // at_once + 4):
             for name, way in WAYS.items():
                 seen[name].append(await started(way, folder, at_once))
-        for name, found in seen.items():
-            wall, work = (least_and_median(numbers) for numbers in zip(*map(astuple, found), strict=True))
+        for name, samples in seen.items():
+            wall, work = (least_and_median(numbers) for numbers in zip(*map(astuple, samples), strict=True))
             print(f"{at_once} at once, {name:12} claimed after {wall} ms, {work} ms of processor each")
 
 

@@ -50,8 +50,8 @@ def writing(store: Engine, first: int) -> float:
         running = job.model_copy(update={"state": JobState.RUNNING, "started_at": time.time(), "revision": 2})
         used = {"usage": Usage(input_tokens=1000, output_tokens=50), "cost_usd": 0.01, "ended_at": time.time()}
         over = running.model_copy(update=used | {"state": JobState.SUCCEEDED, "revision": 3})
-        for each in (job, running, over):
-            job_rows.write(store, Records(jobs=(each,)))
+        for record in (job, running, over):
+            job_rows.write(store, Records(jobs=(record,)))
     return (time.perf_counter() - began) / most * 1000
 
 

@@ -33,10 +33,10 @@ def running(
     """Run a program in a session of its own, so that only we get Ctrl-C; it dies with us even if we are killed."""
     pipe = subprocess.PIPE if talks else subprocess.DEVNULL
     argv = (sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid()), *words)
-    with log.open("a") as said:
-        out = subprocess.PIPE if talks else said
+    with log.open("a") as log_file:
+        out = subprocess.PIPE if talks else log_file
         process = subprocess.Popen(
-            argv, stdin=pipe, stdout=out, stderr=said, env=environment, start_new_session=True, text=True
+            argv, stdin=pipe, stdout=out, stderr=log_file, env=environment, start_new_session=True, text=True
         )
     try:
         yield process
@@ -79,12 +79,12 @@ def until_gone(folder: Path) -> None:
 
 
 def _naming(folder: Path) -> list[int]:
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if os.fsencode(folder) + b"/" in path.read_bytes() and int(path.parent.name) != os.getpid():
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ PAUSE = 0.005
 
 def _record(path: Path) -> dict[str, Any]:
     """Read a record's first line; its seal follows."""
-    found: dict[str, Any] = json.loads(path.read_text().splitlines()[0])
-    return found
+    record: dict[str, Any] = json.loads(path.read_text().splitlines()[0])
+    return record
 
 
 class Store:

@@ -30,13 +30,13 @@ class Side:
 
     def spent(self) -> dict[str, float]:
         """Return the CPU seconds by process; those of supervisors and agents are only in the machine's."""
-        found = {}
+        seconds = {}
         for name, pid in self.pids.items():
             spent = Processor.of(pid)
-            found[name] = spent.own
+            seconds[name] = spent.own
             if name == "worker":
-                found["children of the worker"] = spent.children
-        return found
+                seconds["children of the worker"] = spent.children
+        return seconds
 
     def sizes(self) -> dict[str, int]:
         """Return each database's bytes in use, including its write-ahead log."""
@@ -50,11 +50,11 @@ class Side:
 
 def in_turns(sides: Sequence[Side], rounds: int, take: Callable[[Side], T]) -> dict[str, list[T]]:
     """Measure each side in every round; each round has its own order, so that no side always follows another."""
-    found: dict[str, list[T]] = {side.name: [] for side in sides}
+    results: dict[str, list[T]] = {side.name: [] for side in sides}
     for number in range(rounds):
         for side in random.Random(number).sample(sides, len(sides)):
-            found[side.name].append(take(side))
-    return found
+            results[side.name].append(take(side))
+    return results
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ def trees(sides: Sequence[Side], rounds: Mapping[int, int]) -> None:
     print("a tree: a coordinator, its legs, its continuation; milliseconds from its start until its task is done")
     print(f"{'legs':>4} {'side':10} {'min':>7} {'median':>7}   {first} / it: {'of minima':>9} {'in turns':>8}")
     for legs, count in rounds.items():
-        found = in_turns(sides, count, partial(_tree, legs))
-        for name, times in found.items():
-            ratios = "" if name == first else _ratios(found[first], times)
+        results = in_turns(sides, count, partial(_tree, legs))
+        for name, times in results.items():
+            ratios = "" if name == first else _ratios(results[first], times)
             print(f"{legs:4} {name:10.10} {min(times):7.0f} {statistics.median(times):7.0f}{ratios}", flush=True)
     print()
 
@@ -40,14 +40,14 @@ def stations(sides: Sequence[Side], rounds: int) -> None:
         time.sleep(REST)
         return side.talk("stations")
 
-    found = in_turns(sides, rounds, one)
+    results = in_turns(sides, rounds, one)
     print(f"the stations of one ask: milliseconds since the post, and since the station before; medians of {rounds}")
     print("(a file's time is up to 4 ms early, so a step may look shorter than nothing)")
     print(f"{'':26}" + "".join(f"{side.name:>9.9} {'step':>6}" for side in sides))
     before = {side.name: [0.0] * rounds for side in sides}
-    for station in found[sides[0].name][0]:
+    for station in results[sides[0].name][0]:
         figures = ""
-        for name, asks in found.items():
+        for name, asks in results.items():
             at = [ask[station] * 1000 for ask in asks]
             step = statistics.median(b - a for a, b in zip(before[name], at, strict=True))
             beside = station == "start returned"  # concurrent with the others
@@ -59,19 +59,19 @@ def stations(sides: Sequence[Side], rounds: int) -> None:
 
 def bursts(sides: Sequence[Side], count: int, rounds: int) -> None:
     """Print many trees of one job, all at once."""
-    idle, found = at_rest(sides), in_turns(sides, rounds, partial(burst, count))
+    idle, results = at_rest(sides), in_turns(sides, rounds, partial(burst, count))
 
     def medians(figure: Callable[[Burst], float | None]) -> list[float | None]:
-        return [_median([figure(each) for each in found[side.name]]) for side in sides]
+        return [_median([figure(each) for each in results[side.name]]) for side in sides]
 
     print(f"{count} trees of one job at once; {rounds} rounds, the best of them for time, medians for the rest")
     ratios = "".join(f"{f'{sides[0].name} / {side.name}':>16.16}" for side in sides[1:])
     print(f"{'':{_WIDE}}" + "".join(f"{side.name:>10.10}" for side in sides) + ratios)
-    _row("jobs a second", [max(count / each.seconds for each in found[side.name]) for side in sides])
-    _row("started a second", [max(count / each.started for each in found[side.name]) for side in sides])
+    _row("jobs a second", [max(count / each.seconds for each in results[side.name]) for side in sides])
+    _row("started a second", [max(count / each.started for each in results[side.name]) for side in sides])
     for process in sides[0].spent():
         _row(f"processor ms a job: {process}", medians(partial(_processor, process)))
-    _row("processor ms a job: all the machine", medians(lambda each: each.machine))
+    _row("processor ms a job: all the machine", medians(lambda sample: sample.machine))
     for database in sides[0].databases:
         _row(f"{database}, bytes a job", medians(partial(_bytes, database)))
     for process in sides[0].spent():
