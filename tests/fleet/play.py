@@ -70,9 +70,9 @@ class Play:
 
     def wait_for(self, word: str, number: int) -> None:
         """Wait until so many attempts have begun, or ended."""
-        wait_for(lambda: len(self.marks(word)) >= number, self.told)
+        wait_for(lambda: len(self.marks(word)) >= number, self.state)
 
-    def told(self) -> str:
+    def state(self) -> str:
         """Return the marks, and the ends of the workers' logs, for a failure's message."""
         logs = (machine.home / "logs" / "worker.log" for machine in self.fleet.machines)
         ends = ["\n".join(log.read_text().splitlines()[-20:]) for log in logs if log.exists()]

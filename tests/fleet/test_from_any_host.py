@@ -63,7 +63,7 @@ def test_the_work_of_legs_on_two_hosts_is_seen_and_merged_from_each(fleet: Fleet
     assert (play.places("a"), play.places("b")) == (["one"], ["two"])
     for machine in hosts:
         for name, leg in (("a", f"{root}.1"), ("b", f"{root}.2")):
-            wait_for(partial(_shows, machine, leg, f"+{name}"), play.told)
+            wait_for(partial(_shows, machine, leg, f"+{name}"), play.state)
     play.go()
     ended_well(play, one, [root], jobs=4)
     one("job", "merge", f"{root}.1")

@@ -108,9 +108,9 @@ class Page:
     def settings(self, meant: Mapping[str, str] = MappingProxyType({})) -> str:
         """Return the next settings, with other values in place of these."""
         text = self.toml.pop(0)
-        for said, value in meant.items():
-            assert text.count(said) == 1, said
-            text = text.replace(said, value)
+        for printed, value in meant.items():
+            assert text.count(printed) == 1, printed
+            text = text.replace(printed, value)
         return text
 
     def commands(self) -> list[str]:

@@ -48,19 +48,19 @@ def ask(machine: Machine, number: int) -> list[str]:
 
 def all_over(machine: Machine, play: Play, *jobs: str) -> None:
     for job in jobs:
-        wait_for(partial(over, machine, job), play.told)
+        wait_for(partial(over, machine, job), play.state)
     assert [machine.json("job", "show", job)["state"] for job in jobs] == ["succeeded"] * len(jobs)
 
 
 def test_a_host_without_postgresql_loses_its_jobs_and_holds_up_no_tree(fleet: Fleet) -> None:
     play, one, two, job = started(fleet)
     two.lines[1].cut()
-    wait_for(lambda: ("2", "one") in began(play, job), play.told)
+    wait_for(lambda: ("2", "one") in began(play, job), play.state)
     others = ask(one, 4)
     all_over(one, play, *others)
     assert {host for each in others for _, host in began(play, each)} == {"one"}
     two.lines[1].mend()
-    wait_for(lambda: hosts(one)["two"] == "works" and not moves.to_keep(one.seen.store, "two"), play.told)
+    wait_for(lambda: hosts(one)["two"] == "works" and not moves.to_keep(one.seen.store, "two"), play.state)
     play.go()
     all_over(one, play, job)
     assert began(play, job) == [("1", "two"), ("2", "one")]
@@ -71,7 +71,7 @@ def test_a_host_without_temporal_keeps_its_jobs_and_gets_no_others(fleet: Fleet)
     play, one, two, job = started(fleet)
     two.lines[0].cut()
     since = time.monotonic()
-    wait_for(lambda: hosts(one)["two"] == "held", play.told)
+    wait_for(lambda: hosts(one)["two"] == "held", play.state)
     others = ask(one, 4)
     all_over(one, play, *others)
     assert {host for each in others for _, host in began(play, each)} == {"one"}
@@ -81,4 +81,4 @@ def test_a_host_without_temporal_keeps_its_jobs_and_gets_no_others(fleet: Fleet)
     two.lines[0].mend()
     all_over(one, play, job)
     assert began(play, job) == [("1", "two")]
-    wait_for(lambda: hosts(one)["two"] == "works", play.told)
+    wait_for(lambda: hosts(one)["two"] == "works", play.state)

@@ -32,11 +32,11 @@ def started(fleet: Fleet) -> tuple[Play, Machine, Machine, dict[str, str]]:
         play.agent(one, station, REPO)
         jobs[station] = str(one.json("agent", "ask", station, "look", "--repo", REPO)["job_id"])
         if station in STATIONS[:2]:
-            wait_for(partial(began, play, jobs[station]), play.told)
+            wait_for(partial(began, play, jobs[station]), play.state)
     two("daemon", "start")
     one.lines[0].cut()
     play.go("told-may-end")
-    wait_for(lambda: ended(two, jobs["told"]) and began(play, jobs["begun"]), play.told)
+    wait_for(lambda: ended(two, jobs["told"]) and began(play, jobs["begun"]), play.state)
     assert began(play, jobs["queued"]) == []
     assert not two.tree(jobs["told"])["over"], "Temporal knows"
     return play, one, two, jobs
@@ -69,7 +69,7 @@ def back(one: Machine, how: str) -> None:
 def test_what_has_moved_when_the_host_comes_back(fleet: Fleet, how: str) -> None:
     play, one, two, jobs = started(fleet)
     gone(one, how)
-    wait_for(lambda: all(("2", "two") in began(play, jobs[each]) for each in ("running", "begun")), play.told)
+    wait_for(lambda: all(("2", "two") in began(play, jobs[each]) for each in ("running", "begun")), play.state)
     back(one, how)
     play.go()
     all_over(two, jobs, play)
@@ -92,5 +92,5 @@ def test_what_has_not_moved_when_the_host_comes_back(fleet: Fleet) -> None:
 
 def all_over(machine: Machine, jobs: dict[str, str], play: Play) -> None:
     for job in jobs.values():
-        wait_for(partial(over, machine, job), play.told)
+        wait_for(partial(over, machine, job), play.state)
     assert [machine.json("job", "show", job)["state"] for job in jobs.values()] == ["succeeded"] * len(jobs)
