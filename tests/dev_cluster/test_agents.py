@@ -60,8 +60,8 @@ def test_two_at_once_install_each_program_once_in_its_pinned_version(npm: Path, 
     commands = dict(line.split("\t") for line in output.splitlines())
     assert tuple(commands) == PROGRAMS
     for command in commands.values():
-        said = subprocess.run([command], capture_output=True, text=True, check=True, cwd="/").stdout
-        assert said.split()[-1] in command
+        version = subprocess.run([command], capture_output=True, text=True, check=True, cwd="/").stdout
+        assert version.split()[-1] in command
     calls = (tmp_path / "calls").read_text()
     assert calls.count("\n") == len(PROGRAMS)
     assert all(re.match(r"ci .* --ignore-scripts .* @[a-z-]+/[a-z-]+@[0-9.]+$", call) for call in calls.splitlines())

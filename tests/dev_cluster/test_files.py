@@ -28,14 +28,14 @@ HASH = re.compile(r"\s+--hash=sha256:[0-9a-f]{64}")
 
 def _packages(path: Path) -> dict[str, list[str]]:
     """Return each pinned line with the hashes that follow it."""
-    found: dict[str, list[str]] = {}
+    hashes: dict[str, list[str]] = {}
     for line in path.read_text().splitlines():
         text = line.removesuffix(" \\")
         if HASH.fullmatch(text):
-            found[list(found)[-1]].append(text)
+            hashes[list(hashes)[-1]].append(text)
         else:
-            found[text] = []
-    return found
+            hashes[text] = []
+    return hashes
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
@@ -215,7 +215,7 @@ def test_an_old_git_is_refused_in_a_sentence(project_copy: Path, tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("printed", "said", "then"),
+    ("printed", "error", "then"),
     [
         ("OSError: [Errno 28] No space left on device", "error: the disk is full.\n", "df -h"),
         ("WARNING: NewConnectionError: refused", "error: the package index cannot be reached.\n", "pip config list"),
@@ -225,15 +225,15 @@ def test_an_old_git_is_refused_in_a_sentence(project_copy: Path, tmp_path: Path,
     ],
 )
 def test_what_pip_could_not_do_is_said_with_what_to_do(
-    project_copy: Path, tmp_path: Path, printed: str, said: str, then: str
+    project_copy: Path, tmp_path: Path, printed: str, error: str, then: str
 ) -> None:
     pip = f"#!/bin/sh\necho '{printed}'\nexit 1\n"
     made = 'mkdir -p .venv/bin; printf %s "$PIP" > .venv/bin/python; chmod +x .venv/bin/python'
     fake = _fake_python(tmp_path, f'case "$*" in *venv\\ --clear*) {made}; exit;; esac; exec python3 "$@"')
     done = _setup(project_copy, PYTHON=fake, PIP=pip)
     assert done.returncode == 1
-    assert f"{printed}\n{said}" in done.stderr
-    assert then in done.stderr.partition(said)[2]
+    assert f"{printed}\n{error}" in done.stderr
+    assert then in done.stderr.partition(error)[2]
     assert "\r" not in done.stderr, "a line is written again on a terminal only"
 
 
@@ -248,9 +248,9 @@ def test_a_set_up_that_is_interrupted_leaves_no_pip_behind(project_copy: Path, t
     )
     wait_for(lambda: pid.exists() and pid.read_text().strip())
     setting_up.terminate()
-    _, said = setting_up.communicate(timeout=60)
+    _, errors = setting_up.communicate(timeout=60)
     assert setting_up.returncode == 130
-    assert "interrupted; the same command goes on from here" in said
+    assert "interrupted; the same command goes on from here" in errors
     wait_for(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
 
 

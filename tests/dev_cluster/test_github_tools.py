@@ -41,20 +41,20 @@ def ran(tmp_path: Path, *words: str) -> tuple[int, dict[str, str], str]:
 
 
 def test_the_folders_are_there_after_one_installation_each(npm: Path, tmp_path: Path) -> None:
-    code, found, said = ran(tmp_path)
-    assert (code, tuple(found)) == (0, NAMES), said
-    assert [path.name for path in Path(found["openapi"]).iterdir()] == ["api.github.com.json"]
-    assert Path(found["examples"], "index.json").exists()
-    assert Path(found["schemas"], "schema.json").exists()
+    code, folders, errors = ran(tmp_path)
+    assert (code, tuple(folders)) == (0, NAMES), errors
+    assert [path.name for path in Path(folders["openapi"]).iterdir()] == ["api.github.com.json"]
+    assert Path(folders["examples"], "index.json").exists()
+    assert Path(folders["schemas"], "schema.json").exists()
     calls = (tmp_path / "calls").read_text()
     assert calls.count("\n") == len(NAMES)
-    assert ran(tmp_path, "--check")[:2] == (0, found)
+    assert ran(tmp_path, "--check")[:2] == (0, folders)
     assert (tmp_path / "calls").read_text() == calls
 
 
 def test_what_is_missing_is_named_with_the_reason(npm: Path, tmp_path: Path) -> None:
-    code, found, said = ran(tmp_path, "--check")
-    assert (code, found) == (1, {})
-    assert "openapi 23.0.2: not installed: dev-cluster/github-tools\n" in said
+    code, folders, errors = ran(tmp_path, "--check")
+    assert (code, folders) == (1, {})
+    assert "openapi 23.0.2: not installed: dev-cluster/github-tools\n" in errors
     npm.write_text(NPM.replace('"$version" > "$here', '0.1 > "$here'))
     assert "openapi was installed and does not run here" in ran(tmp_path)[2]

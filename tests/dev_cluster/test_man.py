@@ -45,5 +45,5 @@ def test_text_that_troff_would_read_as_a_request_is_escaped(written: Path) -> No
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
 def test_it_is_set_without_a_warning(written: Path) -> None:
-    said = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z", *written.iterdir()], capture_output=True, check=True)
-    assert said.stderr == b""
+    done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z", *written.iterdir()], capture_output=True, check=True)
+    assert done.stderr == b""

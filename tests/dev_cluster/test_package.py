@@ -42,12 +42,12 @@ MINORS = (11, 12, 13, 14)
 def pythons() -> list[Path]:
     """Return one interpreter of each supported version that this machine has, oldest first."""
     folder = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    found = []
+    programs = []
     for minor in MINORS:
         on_path = shutil.which(f"python3.{minor}")
         places = [*([Path(on_path)] if on_path else []), *sorted(folder.glob(f"3.{minor}.*/bin/python"))]
-        found += [place for place in places if _works(place)][:1]
-    return found or [Path(sys.executable)]
+        programs += [place for place in places if _works(place)][:1]
+    return programs or [Path(sys.executable)]
 
 
 def _works(python: Path) -> bool:
@@ -57,10 +57,10 @@ def _works(python: Path) -> bool:
 
 def pairs() -> list[tuple[str, Path]]:
     """Return which versions are installed for which Python: pinned ones for the oldest, newest ones for the others."""
-    oldest, *others = found = pythons()
+    oldest, *others = every = pythons()
     if os.environ.get("THOROUGH"):
-        return [(versions, python) for python in found for versions in ("pinned", "newest")]
-    return [("pinned", oldest), *(("newest", python) for python in others or found)]
+        return [(versions, python) for python in every for versions in ("pinned", "newest")]
+    return [("pinned", oldest), *(("newest", python) for python in others or every)]
 
 
 def run(*words: object, **options: object) -> str:
@@ -87,10 +87,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"dev-cluster/setup", "dev-cluster/requirements.txt", "tests/conftest.py", ".ci/run", "LICENSE"} <= names
     assert not [name for name in names if "_cache/" in name or "__pycache__" in name or ".venv" in name]
-    _, found = built(folder / source.name.removesuffix(".tar.gz"), folder / "again")
-    with zipfile.ZipFile(found) as one, zipfile.ZipFile(direct) as other:
+    _, rebuilt = built(folder / source.name.removesuffix(".tar.gz"), folder / "again")
+    with zipfile.ZipFile(rebuilt) as one, zipfile.ZipFile(direct) as other:
         assert sorted(one.namelist()) == sorted(other.namelist())
-    return found
+    return rebuilt
 
 
 @pytest.fixture(scope="module")
@@ -142,8 +142,8 @@ def test_it_is_its_own_and_says_its_version(environment: Path, bare: dict[str, s
 
 @pytest.mark.ruling("engine:demo")
 def test_the_demo_plays_and_leaves_nothing(bare: dict[str, str], tmp_path: Path) -> None:
-    told = json.loads(run("service", "demo", "--json", env=bare, cwd=tmp_path / "user"))
-    assert (told["state"], told["jobs"]) == ("done", 8)
+    outcome = json.loads(run("service", "demo", "--json", env=bare, cwd=tmp_path / "user"))
+    assert (outcome["state"], outcome["jobs"]) == ("done", 8)
     assert [*(tmp_path / "user").iterdir(), *(tmp_path / "tmp").iterdir()] == []
 
 
@@ -156,10 +156,10 @@ def test_it_begins_in_a_repository_of_somebody(bare: dict[str, str], tmp_path: P
     who = ("-c", "user.name=me", "-c", "user.email=me@example.invalid")
     run("git", "init", "-q", garden, env=bare)
     run("git", "-C", garden, *who, "commit", "-q", "--allow-empty", "-m", "first", env=bare)
-    found = bare | {"PATH": f"{bare['PATH']}{os.pathsep}{program.parent}"}
-    told = json.loads(run("service", "init", "--yes", "--no-start", "--json", env=found, cwd=garden))
-    assert told["repository"]["name"] == "local/garden"
-    assert "builder" in run("service", "agent", "list", env=found, cwd=garden)
+    env = bare | {"PATH": f"{bare['PATH']}{os.pathsep}{program.parent}"}
+    outcome = json.loads(run("service", "init", "--yes", "--no-start", "--json", env=env, cwd=garden))
+    assert outcome["repository"]["name"] == "local/garden"
+    assert "builder" in run("service", "agent", "list", env=env, cwd=garden)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -173,6 +173,6 @@ def test_shells_take_its_completion(shell: str, bare: dict[str, str], tmp_path: 
 def test_whoever_imports_it_has_its_types(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "importer.py").write_text(IMPORTER)
     checker = (sys.executable, "-m", "mypy", "--strict", "--python-executable", environment / "bin/python")
-    said = run(*checker, "importer.py", cwd=tmp_path)
-    assert 'Revealed type is "workflows.contract.parse.Accepted | workflows.contract.parse.Rejected"' in said
-    assert 'Revealed type is "pathlib.Path"' in said
+    output = run(*checker, "importer.py", cwd=tmp_path)
+    assert 'Revealed type is "workflows.contract.parse.Accepted | workflows.contract.parse.Rejected"' in output
+    assert 'Revealed type is "pathlib.Path"' in output

@@ -25,8 +25,8 @@ NOT_ON_ONE_HOST = {"history.sendRawHistoryBetweenInternalServices"}
 
 @pytest.fixture(scope="module")
 def services() -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
-    return found
+    parsed: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
+    return parsed
 
 
 def steps() -> list[tuple[str, str]]:
@@ -38,9 +38,9 @@ def steps() -> list[tuple[str, str]]:
 
 @pytest.mark.ruling("Q11")
 def test_every_port_is_one_that_temporal_can_record(services: dict[str, dict[str, Any]]) -> None:
-    told = yaml.safe_dump(services)
-    ports = {int(port) for port in re.findall(r":(\d{2,5})\b", told)}
-    ports |= {int(port) for port in re.findall(r"PORT: '?(\d+)", told)}
+    text = yaml.safe_dump(services)
+    ports = {int(port) for port in re.findall(r":(\d{2,5})\b", text)}
+    ports |= {int(port) for port in re.findall(r"PORT: '?(\d+)", text)}
     assert {5432, 7233} <= ports
     assert max(ports) <= SMALLINT
 

@@ -38,8 +38,8 @@ def pictures() -> ModuleType:
 
 def texts(svg: str) -> dict[str, str]:
     """Return every piece of text with its class."""
-    found = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
-    return {(each.text or "").replace("\xa0", " ").strip(): each.get("class", "") for each in found}
+    elements = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+    return {(each.text or "").replace("\xa0", " ").strip(): each.get("class", "") for each in elements}
 
 
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.name)
