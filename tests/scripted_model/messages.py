@@ -32,8 +32,8 @@ class Messages(Protocol):
             elif message.get("role") == "assistant":
                 into.calls += sum(block.get("type") == "tool_use" for block in blocks)
         into.tools.update({tool.get("name") or tool["type"]: tool for tool in body.get("tools") or []})
-        said = (body.get("output_config") or {}).get("effort")
-        into.effort = said or (body.get("thinking") or {}).get("type")
+        effort = (body.get("output_config") or {}).get("effort")
+        into.effort = effort or (body.get("thinking") or {}).get("type")
 
     def whole(self, answer: Answer) -> Json:
         return _message(answer) | {
@@ -48,7 +48,7 @@ class Messages(Protocol):
         yield _event("message_start", {"message": begun})
         yield _event("ping", {})
         for index, block in enumerate(_blocks(answer)):
-            empty, deltas = _told(block)
+            empty, deltas = _streamed_block(block)
             yield _event("content_block_start", {"index": index, "content_block": empty})
             for delta in deltas:
                 yield _event("content_block_delta", {"index": index, "delta": delta})
@@ -85,7 +85,7 @@ def _blocks(answer: Answer) -> list[Json]:
     return blocks
 
 
-def _told(block: Json) -> tuple[Json, list[Json]]:
+def _streamed_block(block: Json) -> tuple[Json, list[Json]]:
     """Return a block's beginning, and its deltas."""
     if block["type"] == "text":
         deltas: list[Json] = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]

@@ -62,7 +62,7 @@ class Responses(Protocol):
         yield event("response.in_progress", {"response": begun})
         for index, item in enumerate(items):
             place = {"output_index": index}
-            for kind, fields in _told(item):
+            for kind, fields in _item_events(item):
                 yield event(f"response.{kind}", place | fields)
             yield event("response.output_item.done", place | {"item": item})
         yield event("response.completed", {"response": ended})
@@ -82,8 +82,8 @@ def _by_name(offered: list[Json]) -> dict[str, Json]:
     for tool in offered:
         name = tool.get("name") or tool["type"]
         if tool.get("type") == "namespace":
-            for each in tool.get("tools") or []:
-                tools.setdefault(each["name"], each | {"namespace": name})
+            for member in tool.get("tools") or []:
+                tools.setdefault(member["name"], member | {"namespace": name})
         else:
             tools[name] = tool
     return tools
@@ -108,7 +108,7 @@ def _items(answer: Answer) -> list[Json]:
     return items
 
 
-def _told(item: Json) -> Iterator[tuple[str, Json]]:
+def _item_events(item: Json) -> Iterator[tuple[str, Json]]:
     """Yield the events of an item before its end."""
     if item["type"] == "message":
         part, place = item["content"][0], {"item_id": item["id"], "content_index": 0}

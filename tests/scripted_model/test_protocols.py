@@ -28,14 +28,14 @@ def model() -> Iterator[ScriptedModel]:
         yield model
 
 
-def ask(model: ScriptedModel, protocol: str, said: str, **more: Any) -> httpx.Response:
-    turns = [{"role": "user", "content": f"Current working directory: /here\n{said}"}, *more.pop("turns", ())]
+def ask(model: ScriptedModel, protocol: str, prompt: str, **more: Any) -> httpx.Response:
+    turns = [{"role": "user", "content": f"Current working directory: /here\n{prompt}"}, *more.pop("turns", ())]
     given = "input" if protocol == "responses" else "messages"
     body = {"model": "some", "tools": [TOOLS[protocol]], given: turns} | more
     return httpx.post(model.url() + PATHS[protocol], json=body, timeout=60)
 
 
-def told(answer: httpx.Response) -> list[Any]:
+def event_data(answer: httpx.Response) -> list[Any]:
     """Return the data of all events."""
     lines = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: ")]
     return [json.loads(line) for line in lines if line != "[DONE]"]
@@ -48,13 +48,13 @@ def test_a_step_is_sent_whole_or_in_events_with_its_call_and_its_cost(
 ) -> None:
     answer = ask(model, protocol, "[[fake:make]]", stream=stream)
     assert answer.status_code == 200
-    said = json.dumps(told(answer) if stream else answer.json())
-    assert "hm" in said
-    assert "First." in said
-    assert "/here/a" in said
+    text = json.dumps(event_data(answer) if stream else answer.json())
+    assert "hm" in text
+    assert "First." in text
+    assert "/here/a" in text
     assert {"responses": '"input_tokens": 1000', "messages": '"input_tokens": 570', "chat": '"prompt_tokens": 1000'}[
         protocol
-    ] in said
+    ] in text
     noted = model.requests()[-1]
     assert (noted["protocol"], noted["step"], noted["call"], noted["cwd"]) == (protocol, 0, "Write", "/here")
 

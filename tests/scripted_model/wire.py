@@ -89,10 +89,10 @@ class Protocol(ABC):
 
     def asked(self, body: Json) -> Asked:
         """Parse a request, with the program's folder."""
-        found = Asked(model=body.get("model", ""), stream=bool(body.get("stream")), body=body)
-        self.read(body, found)
-        found.cwd = folder_in(body)
-        return found
+        request = Asked(model=body.get("model", ""), stream=bool(body.get("stream")), body=body)
+        self.read(body, request)
+        request.cwd = folder_in(body)
+        return request
 
     @abstractmethod
     def read(self, body: Json, into: Asked) -> None:
@@ -119,8 +119,8 @@ def folder_in(body: Json) -> str:
     """Return the program's work folder, as stated in the request."""
     text = json.dumps(body, ensure_ascii=False).replace("\\n", "\n")
     for pattern in CWD:
-        if found := pattern.findall(text):
-            return str(found[-1]).rstrip('.,\\"')
+        if folders := pattern.findall(text):
+            return str(folders[-1]).rstrip('.,\\"')
     return "."
 
 
