@@ -55,20 +55,20 @@ class Scene:
 
     def task(self, state: TaskState = TaskState.DONE, revision: int = 9, **fields: Any) -> None:
         ended = None if state in {TaskState.OPEN, TaskState.AWAITING_HUMAN} else time.time()
-        told: dict[str, Any] = {
+        base: dict[str, Any] = {
             "title": "Make it work",
             "state": state,
             "revision": revision,
             "ended_at": ended,
             "repo": SHOP,
         }
-        seeds.write(self.service, seeds.task(**told | fields))
+        seeds.write(self.service, seeds.task(**base | fields))
 
     @property
     def fact(self) -> FactRow:
-        found = facts.get(self.service.store, FACT)
-        assert found
-        return found
+        fact = facts.get(self.service.store, FACT)
+        assert fact
+        return fact
 
     @contextmanager
     def session(self) -> Iterator[GithubSession]:

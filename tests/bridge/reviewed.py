@@ -53,8 +53,8 @@ class Reviewed:
     def ran(self, job_id: str, name: str, head: str, given: list[str], joined: list[str] | None = None) -> None:
         """Replace the given commits and the head of a leg's run."""
         with self.service.store.begin() as connection:
-            said = {"joined": joined} if joined else {}
-            values = {"given": given, "outcome": ended(job_id, head), "diagnostics": said}
+            diagnostics = {"joined": joined} if joined else {}
+            values = {"given": given, "outcome": ended(job_id, head), "diagnostics": diagnostics}
             connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == job_id).values(**values))
         seal(self.service.store)
         self.heads[name] = head

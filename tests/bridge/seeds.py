@@ -35,8 +35,8 @@ def paused(service: Service, root: str = ROOT, **fields: Any) -> RoundRecord:
     return asked
 
 
-def payload(service: Service, job_id: str, told: dict[str, Any], **fields: Any) -> None:
-    row = {"job_id": job_id, "attempt": 1, "host": "here", "run_dir": "/run", "started_at": 1.0, "payload": told}
+def payload(service: Service, job_id: str, content: dict[str, Any], **fields: Any) -> None:
+    row = {"job_id": job_id, "attempt": 1, "host": "here", "run_dir": "/run", "started_at": 1.0, "payload": content}
     with service.store.begin() as connection:
         connection.execute(insert(schema.attempts), row | fields)
     seal(service.store)

@@ -20,12 +20,12 @@ HERE, THERE = "web-1", "web-2"
 def joined(home: Home, folder: Path, *, settings: str = "") -> tuple[Service, Service]:
     """Return the service of `home` under the name `HERE`, and another one, `THERE`, on its store."""
     made = []
-    for name, each in ((HERE, home), (THERE, Home(folder / THERE).ensure())):
-        store = f'[store]\nurl = "sqlite:///{home.store}"\n' if each is not home else ""
-        each.config.write_text(f'[worker]\nhost = "{name}"\n{store}{settings}')
-        if each is not home:
-            shutil.copy(home.root / "seal.key", each.root / "seal.key")
-        made.append(Service(each))
+    for name, host_home in ((HERE, home), (THERE, Home(folder / THERE).ensure())):
+        store = f'[store]\nurl = "sqlite:///{home.store}"\n' if host_home is not home else ""
+        host_home.config.write_text(f'[worker]\nhost = "{name}"\n{store}{settings}')
+        if host_home is not home:
+            shutil.copy(home.root / "seal.key", host_home.root / "seal.key")
+        made.append(Service(host_home))
     return made[0], made[1]
 
 
