@@ -84,10 +84,10 @@ def wrong_in(command: str) -> str:
     words = expand(words)
     if words[0] not in NOUNS:
         return words[0]
-    found, wrong = _walked([command_of(words[0])], words[1:])
-    known = {option for leaf in found for each in leaf.params for option in (*each.opts, *each.secondary_opts)}
-    said = _OPTION.findall(re.sub(r"\"[^\"]*\"|'[^']*'", "", command))
-    return wrong or next((option for option in said if option not in known | {"--help"}), "")
+    leaves, wrong = _walked([command_of(words[0])], words[1:])
+    known = {option for leaf in leaves for each in leaf.params for option in (*each.opts, *each.secondary_opts)}
+    options = _OPTION.findall(re.sub(r"\"[^\"]*\"|'[^']*'", "", command))
+    return wrong or next((option for option in options if option not in known | {"--help"}), "")
 
 
 def _wrong_page(words: Sequence[str]) -> str:

@@ -37,22 +37,22 @@ def _terminated(run: int, number: int, frame: FrameType | None) -> None:
 
 def marked(mark: str) -> list[int]:
     """Return the processes with this mark in their environment."""
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
             if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
+                pids.append(int(path.parent.name))
         except OSError:  # it has ended, or is of another account
             continue
-    return found
+    return pids
 
 
 def main(mark: str, parent: int) -> None:
     """Wait for the end of the parent, and kill what it left."""
     while os.getppid() == parent:
         time.sleep(0.2)
-    while found := marked(mark):
-        for pid in found:
+    while pids := marked(mark):
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.05)

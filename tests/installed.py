@@ -15,8 +15,8 @@ class Machine:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._programs, self._user = folder / "bin", folder / "user"
-        for each in (self._programs, self._user):
-            each.mkdir()
+        for path in (self._programs, self._user):
+            path.mkdir()
         for program in PROGRAMS.values():
             for name in program.passes:
                 monkeypatch.delenv(name, raising=False)

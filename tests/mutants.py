@@ -69,7 +69,7 @@ MUTANTS = (
 def main(names: Sequence[str]) -> int:
     """Print each mutant's outcome; return 1 if one survived."""
     wanted = [mutant for mutant in MUTANTS if not names or any(mutant.is_of(name) for name in names)]
-    survivors, found = 0, all_proofs()
+    survivors, proofs = 0, all_proofs()
     with TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(AT_ONCE) as pool:
         copies: SimpleQueue[Path] = SimpleQueue()
         for name in map(str, range(AT_ONCE)):
@@ -80,7 +80,7 @@ def main(names: Sequence[str]) -> int:
             copy = copies.get()
             try:
                 mutant.put_into(copy, place)
-                return mutant, _caught_by(copy, mutant, found)
+                return mutant, _caught_by(copy, mutant, proofs)
             finally:
                 mutant.take_out_of(copy)
                 copies.put(copy)
@@ -92,19 +92,19 @@ def main(names: Sequence[str]) -> int:
     return int(survivors > 0)
 
 
-def _caught_by(copy: Path, mutant: Mutant, found: Sequence[Proof]) -> str:
+def _caught_by(copy: Path, mutant: Mutant, proofs: Sequence[Proof]) -> str:
     """The first test that fails; empty when none does."""
-    return next(filter(None, (_failing(copy, tests) for tests in _rounds(mutant, found))), "")
+    return next(filter(None, (_failing(copy, tests) for tests in _rounds(mutant, proofs))), "")
 
 
-def _rounds(mutant: Mutant, found: Sequence[Proof]) -> Iterator[list[str]]:
+def _rounds(mutant: Mutant, proofs: Sequence[Proof]) -> Iterator[list[str]]:
     """The test that the mutant names; else the pure ring's files that name its ruling, all of the pure ring, then the
     files that name it in other rings.
     """
     if mutant.test:
         yield [f"tests/{mutant.test}"]
         return
-    proven = (proof.path for proof in found if proof.rule == mutant.ruling and not proof.long)
+    proven = (proof.path for proof in proofs if proof.rule == mutant.ruling and not proof.long)
     named = list(dict.fromkeys(f"tests/{path}" for path in proven))
     pure = [f"tests/{ring}" for ring in PURE]
     yield [each for each in named if each.startswith(tuple(pure))]

@@ -22,8 +22,8 @@ from tests.waiting import PATIENCE, wait_for
 
 def programs() -> Path:
     """Return the folder of the server's programs; skip the test where they are not installed."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    program = shutil.which("initdb") or (str(found[-1]) if found else None)
+    paths = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    program = shutil.which("initdb") or (str(paths[-1]) if paths else None)
     if program is None:
         pytest.skip("PostgreSQL is not installed: the store is proven on SQLite only (apt-get install postgresql)")
     return Path(program).parent
@@ -179,8 +179,8 @@ def _lives(pid: int) -> bool:
 
 
 def _children(leader: int) -> list[int]:
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(leader)], capture_output=True, text=True, check=False)
-    return [int(pid) for pid in found.stdout.split()]
+    listing = subprocess.run(["ps", "-o", "pid=", "--ppid", str(leader)], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in listing.stdout.split()]
 
 
 def _unprivileged(folder: Path) -> list[str]:

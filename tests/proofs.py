@@ -39,13 +39,13 @@ def proofs(where: str, source: str) -> Iterator[Proof]:
 
 
 def _below(where: str, parent: ast.Module | ast.ClassDef, long: bool) -> Iterator[Proof]:
-    for each in parent.body:
-        if isinstance(each, Marked) and each.name.lower().startswith("test"):
-            its_long = long or any(map(_is_long, each.decorator_list))
-            found = (rule for mark in each.decorator_list for rule in _rules(mark))
-            yield from (Proof(rule, where, each.name, its_long) for rule in found)
-            if isinstance(each, ast.ClassDef):
-                yield from _below(where, each, its_long)
+    for node in parent.body:
+        if isinstance(node, Marked) and node.name.lower().startswith("test"):
+            its_long = long or any(map(_is_long, node.decorator_list))
+            rules = (rule for mark in node.decorator_list for rule in _rules(mark))
+            yield from (Proof(rule, where, node.name, its_long) for rule in rules)
+            if isinstance(node, ast.ClassDef):
+                yield from _below(where, node, its_long)
 
 
 def _is_pytestmark(node: ast.Assign) -> bool:
@@ -72,18 +72,18 @@ def all_proofs() -> tuple[Proof, ...]:
 
 def table() -> str:
     """Return the table: one section per group, one row per rule."""
-    lines, found = [HEAD], all_proofs()
+    lines, every_proof = [HEAD], all_proofs()
     for group, rules in RULES.items():
         lines += [f"\n## {group}\n", "| rule | says | proven by |", "|---|---|---|"]
-        lines += [f"| {rule} | {text} | {_cell(rule, found)} |" for rule, text in rules.items()]
+        lines += [f"| {rule} | {text} | {_cell(rule, every_proof)} |" for rule, text in rules.items()]
     return "\n".join(lines) + "\n"
 
 
-def _cell(rule: str, found: Sequence[Proof]) -> str:
+def _cell(rule: str, every_proof: Sequence[Proof]) -> str:
     if rule in NOT_YET:
         return "not yet"
     by_path: dict[str, list[str]] = {}
-    for proof in found:
+    for proof in every_proof:
         if proof.rule == rule:
             by_path.setdefault(proof.path, []).append(proof.name)
     return "<br>".join(f"{path}: {', '.join(filter(None, names)) or 'all'}" for path, names in by_path.items())

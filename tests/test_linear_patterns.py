@@ -53,9 +53,9 @@ def _modules() -> tuple[tuple[ModuleType, ast.Module], ...]:
 def _loaded() -> Iterator[tuple[ModuleType, ast.Module]]:
     for root in PACKAGES:
         package = importlib.import_module(root)
-        for found in pkgutil.walk_packages(package.__path__, f"{root}."):
-            if not found.name.endswith("__main__") and "migrations" not in found.name:
-                module = importlib.import_module(found.name)
+        for info in pkgutil.walk_packages(package.__path__, f"{root}."):
+            if not info.name.endswith("__main__") and "migrations" not in info.name:
+                module = importlib.import_module(info.name)
                 assert module.__file__
                 with open(module.__file__, encoding="utf-8") as file:
                     yield module, ast.parse(file.read())

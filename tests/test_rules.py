@@ -49,8 +49,8 @@ def no_test(): ...
 @pytest.mark.parametrize("x", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_z(x): ...
 """
-    found = [(proof.rule, proof.name, proof.long) for proof in proofs("m.py", source)]
-    assert found == [
+    rows = [(proof.rule, proof.name, proof.long) for proof in proofs("m.py", source)]
+    assert rows == [
         ("A1", "", False),
         ("A2", "", False),
         ("B1", "TestX", False),

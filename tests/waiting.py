@@ -18,21 +18,21 @@ PATIENCE = 300.0
 PAUSE = 0.02
 
 
-def wait_for(what: Callable[[], object], said: Callable[[], object] | str = "", seconds: float = PATIENCE) -> None:
-    """Wait until this is true; `said` describes the state in the failure message."""
+def wait_for(what: Callable[[], object], detail: Callable[[], object] | str = "", seconds: float = PATIENCE) -> None:
+    """Wait until this is true; `detail` describes the state in the failure message."""
     deadline = time.monotonic() + seconds
     while not what():
-        assert time.monotonic() < deadline, _failure(said, seconds)
+        assert time.monotonic() < deadline, _failure(detail, seconds)
         time.sleep(PAUSE)
 
 
 async def until(
-    what: Callable[[], object | Awaitable[object]], said: Callable[[], object] | str = "", seconds: float = PATIENCE
+    what: Callable[[], object | Awaitable[object]], detail: Callable[[], object] | str = "", seconds: float = PATIENCE
 ) -> None:
     """Wait in an event loop until this is true; the condition may be asynchronous."""
     deadline = time.monotonic() + seconds
     while not await _seen(what()):
-        assert time.monotonic() < deadline, _failure(said, seconds)
+        assert time.monotonic() < deadline, _failure(detail, seconds)
         await asyncio.sleep(PAUSE)
 
 
@@ -41,9 +41,9 @@ async def soon(work: Awaitable[T]) -> T:
     return await asyncio.wait_for(work, PATIENCE)
 
 
-async def _seen(found: object | Awaitable[object]) -> object:
-    return await found if inspect.isawaitable(found) else found
+async def _seen(outcome: object | Awaitable[object]) -> object:
+    return await outcome if inspect.isawaitable(outcome) else outcome
 
 
-def _failure(said: Callable[[], object] | str, seconds: float) -> str:
-    return f"not within {seconds:g} s: {said() if callable(said) else said}"
+def _failure(detail: Callable[[], object] | str, seconds: float) -> str:
+    return f"not within {seconds:g} s: {detail() if callable(detail) else detail}"
