@@ -165,6 +165,11 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("N6", "text.count(self._mark) == self._written", "text.count(self._mark) >= self._written"),
     ),
     "text/inert.py": (("L11", "@(?=\\\\?[A-Za-z0-9_-])", "@(?=[A-Za-z0-9_-])"),),
+    "tree/blocking.py": (
+        ("B3", 'f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"', 'f"{RETRY} {job_id}"'),
+        ("G2", "JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED", "JobState.SKIPPED"),
+        ("D4", "if batch.stopped and leg.failing and stops_batch(leg.policy):", "if False:"),
+    ),
     "tree/chains.py": (
         ("C7", "ENDED_JOBS - {JobState.SUCCEEDED}", "ENDED_JOBS - {JobState.SUCCEEDED, JobState.SKIPPED}"),
         ("D4", "self.stopped = self.stopped or reason", "self.stopped = reason"),
@@ -191,7 +196,6 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("C5", "leg.quorum = max((", "leg.quorum = min(("),
     ),
     "tree/finalize.py": (
-        ("B3", 'f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"', 'f"{RETRY} {job_id}"'),
         (
             "E7",
             "elif job_state is JobState.SUCCEEDED:\n        decided",
@@ -202,10 +206,8 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "if step.state.finalize is None:\n        words, raised",
             "if True:\n        words, raised",
         ),
-        ("G2", "JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED", "JobState.SKIPPED"),
         ("G2.stops", "if immediate:\n        job_offers.stop_all(step)", "job_offers.stop_all(step)"),
         ("C4", "state.exclude(state.closed_at)", "None"),
-        ("D4", "if batch.stopped and leg.failing and stops_batch(leg.policy):", "if False:"),
     ),
     "tree/job_end.py": (
         ("D3", "leg.retries_used < leg.retry", "leg.retries_used <= leg.retry"),

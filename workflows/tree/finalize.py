@@ -1,15 +1,14 @@
-"""The end of a tree: its one finalize, the kill, the blocked task, the close (rulings G1, G2, D4)."""
+"""The end of a tree: its one finalize, the kill, the close (rulings G1, G2)."""
 
 from workflows.model.event_kinds import Data, EventKind
 from workflows.model.refusals import Refusal
 from workflows.model.rounds import RoundEnd
-from workflows.model.rows import DISMISS, KILL, RETRY
+from workflows.model.rows import DISMISS, KILL
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy.cut_short import CUT_SHORT, Cut, cut_by
-from workflows.policy.failure_policies import stops_batch
-from workflows.tree import job_offers, pause_rounds
-from workflows.tree.chains import Batch, Coordinator, Leg, Phase
-from workflows.tree.commands import CancelTimer, CloseTree
+from workflows.tree import blocking, job_offers, pause_rounds
+from workflows.tree.chains import Coordinator, Phase
+from workflows.tree.commands import CloseTree
 from workflows.tree.state import Finalize
 from workflows.tree.step import Step
 
@@ -44,7 +43,7 @@ def request(step: Step, kind: str, reason: str, cut: Cut | None = None, *, unrun
     job_offers.take_back(step)
     for chain in step.state.coordinators.values():
         if chain.batch is not None:
-            stop_waiting(step, chain.batch)
+            blocking.stop_waiting(step, chain.batch)
     if step.state.task.state is TaskState.OPEN:
         reason = f"is being ended: {step.state.finalize.reason}"
         step.task(TaskState.OPEN, reason, way_to_its_end(step), WaitsFor.RUNS)
@@ -53,40 +52,6 @@ def request(step: Step, kind: str, reason: str, cut: Cut | None = None, *, unrun
 def way_to_its_end(step: Step) -> str:
     """Return what finishes a tree that is ending, and the command that ends it sooner (ruling B3)."""
     return f"what runs finishes first, a last job may sum it up; to stop all of it: {KILL} {step.state.root_id} --now"
-
-
-def stop_waiting(step: Step, batch: Batch) -> None:
-    """In a batch that starts nothing more, end the legs that are not offered, and cancel pending retries."""
-    if not (batch.stopped or ending(step) or step.state.is_blocked):
-        return
-    become, reason = end_without_run(step, batch)
-    for leg in batch.legs.values():
-        if leg.timer is not None:
-            step.command(CancelTimer(key=leg.timer))
-            leg.timer = None
-        if leg.is_unstarted and leg.job_id not in step.state.offers:
-            if step.state.finalize is not None:
-                step.state.finalize.unrun = True
-            end_waiting_leg(step, leg, become, reason)
-            if batch.stopped and leg.failing and stops_batch(leg.policy):
-                batch.blocked_by.append(leg.id)
-
-
-def end_without_run(step: Step, batch: Batch | None = None) -> tuple[JobState, str]:
-    """Return the end state and reason of a job that never ran: cancelled by a kill, otherwise skipped (ruling G2)."""
-    finalize = step.state.finalize
-    if finalize is not None:
-        become = JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED
-        return become, f"the tree is being finalized: {finalize.reason}"
-    if batch is not None and batch.stopped:
-        return JobState.SKIPPED, f"the batch is blocked: {batch.stopped}"
-    return JobState.SKIPPED, f"the task is blocked: {step.state.task.reason}"
-
-
-def end_waiting_leg(step: Step, leg: Leg, become: JobState, reason: str) -> None:
-    """End a leg that will not run; one that waited for a retry keeps its failure."""
-    leg.end(*((leg.failed_as, leg.reason) if leg.failed_as else (become, reason)))
-    step.change(leg.job_id, state=leg.state, reason=leg.reason, next="", ended_at=step.now)
 
 
 def kill(step: Step, actor: str, *, immediate: bool) -> None:
@@ -154,7 +119,7 @@ def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) 
         decided = f"the coordinator decided {last.decision or 'nothing more to do'}"
         step.task(TaskState.DONE, _read_with(step, decided))
     else:
-        block_task(step, f"the coordinator's job {chain.job_id} ended {job_state}: {reason}", chain.job_id)
+        blocking.block_task(step, f"the coordinator's job {chain.job_id} ended {job_state}: {reason}", chain.job_id)
 
 
 def _read_with(step: Step, reason: str) -> str:
@@ -184,23 +149,6 @@ def end_finalize(step: Step, job_state: JobState, reason: str) -> None:
         way_out += f"to be reminded of it no more: {DISMISS} {step.state.root_id}"
         step.task(TaskState.BLOCKED, text, way_out, WaitsFor.DISMISS)
         step.event(EventKind.TASK_BLOCKED, finalize.job_id or step.state.root_id, text, {"retry": ""})
-
-
-def block_task(step: Step, reason: str, job_id: str) -> None:
-    """Block the task, with the command that re-opens it; no coordinator asks or starts anything any more (B3, D4)."""
-    job_offers.take_back(step)
-    step.task(TaskState.BLOCKED, reason, way_back(step, job_id), WaitsFor.RETRY)
-    step.event(EventKind.TASK_BLOCKED, job_id, reason, {"retry": job_id})
-    for chain in step.state.coordinators.values():
-        pause_rounds.overtake(step, chain, reason)
-        if chain.batch is not None:
-            stop_waiting(step, chain.batch)
-
-
-def way_back(step: Step, job_id: str) -> str:
-    """Return the command that retries the job, preceded by a step without which the retry would fail (ruling B3)."""
-    first = step.state.first.get(job_id)
-    return f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"
 
 
 def close(step: Step) -> None:

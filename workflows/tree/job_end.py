@@ -11,11 +11,10 @@ from workflows.policy.backoff import retry_backoff
 from workflows.policy.decisions import ended_as
 from workflows.policy.prices import Cost, price_of
 from workflows.text.digests import digest
-from workflows.tree import dispatch, finalize, job_offers, moving, pause_rounds
+from workflows.tree import blocking, dispatch, finalize, job_offers, moving, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import StartTimer
 from workflows.tree.dispatch import Dispatch
-from workflows.tree.state import TreeMemory
 from workflows.tree.step import Step
 
 MOST_NAMED = 5
@@ -287,22 +286,4 @@ def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str
     if finalize.ending(step) or chain.batch is None:
         return
     chain.batch.blocked_by.append(leg.id)
-    stop_batch(step, chain, chain.batch, reason, culprit(step.state, leg))
-
-
-def culprit(state: TreeMemory, leg: Leg) -> str:
-    """Return the job to retry: in a blocked chain the leg that blocked it, at any depth, not the whole chain."""
-    chain = state.coordinators.get(leg.job_id)
-    if chain is None or chain.batch is None or not chain.batch.blocked_by:
-        return leg.job_id
-    return culprit(state, chain.batch.legs[chain.batch.blocked_by[0]])
-
-
-def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id: str) -> None:
-    """Stop a batch, keeping the first reason. The root's blocks the task at once, others their leg once settled."""
-    batch.stop(reason)
-    pause_rounds.overtake(step, chain, reason)
-    job_offers.take_back(step, {leg.job_id for leg in batch.legs.values()})
-    finalize.stop_waiting(step, batch)
-    if step.state.leg_of(chain) is None and not step.state.is_blocked:
-        finalize.block_task(step, reason, job_id)
+    blocking.stop_batch(step, chain, chain.batch, reason, blocking.culprit(step.state, leg))

@@ -9,7 +9,6 @@ from workflows.model.rows import TaskRecord
 from workflows.model.spend import Ledger
 from workflows.model.states import JobState, TaskState
 from workflows.policy import storable_rows
-from workflows.policy.answers import TAKES, Answers, Verb
 from workflows.policy.assignments import resolve, timeout_of_root
 from workflows.policy.bounds import budget_line
 from workflows.tree import continuation, finalize, job_offers, pause_rounds, reopen, resume
@@ -29,6 +28,7 @@ from workflows.tree.events import (
     TreeStarted,
     TreeTakenUp,
 )
+from workflows.tree.foresee import foresee
 from workflows.tree.job_end import end_job, retry_due
 from workflows.tree.settle_batch import move_on
 from workflows.tree.state import TreeInput, TreeMemory
@@ -157,7 +157,7 @@ def _advance(step: Step) -> None:
         return
     step.warn()
     _move(step)
-    _foresee(step)
+    foresee(step, _move)
     pause_rounds.show_verbs(step)
     reopen.show_commands(step)
     reopen.show_blocks(step)
@@ -168,32 +168,6 @@ def _move(step: Step) -> None:
     while any(move_on(step, chain) for chain in list(step.state.coordinators.values())):
         pass
     _end(step)
-
-
-def _foresee(step: Step) -> None:
-    """Try the open round's verbs on a copy of the tree: one that would end the tree is not offered (ruling F4).
-
-    With several open rounds none is tried: the tree waits for the last of them anyway.
-    """
-    state = step.state
-    waiting = [(each, current) for each in state.rounds if (current := state.open_round(each))]
-    for coordinator_id, current in waiting:
-        ends = {verb: _end_after(state, coordinator_id, verb) for verb in TAKES[current.kind] if len(waiting) == 1}
-        current.vain = {verb: why for verb, why in ends.items() if why}
-
-
-def _end_after(state: TreeMemory, coordinator_id: str, verb: Verb) -> str:
-    """Return why this verb would finalize the tree; empty if it would not, or if ending the tree is the
-    verb's purpose.
-    """
-    if verb in {Verb.ABORT, Verb.EXTEND}:
-        return ""
-    tried = Step(state.model_copy(deep=True), state.now)
-    chain, current = tried.state.coordinators[coordinator_id], tried.state.open_round(coordinator_id)
-    if current is not None:
-        resume.carry_out(tried, chain, current, verb, "", Answers())
-        _move(tried)
-    return tried.state.finalize.reason if tried.state.finalize else ""
 
 
 def _end(step: Step) -> None:

@@ -15,7 +15,7 @@ from workflows.model.rows import BATCH_BLOCKED, DISMISS
 from workflows.model.states import FAILING, JobState, TaskState, WaitsFor
 from workflows.policy import bounds
 from workflows.policy.batch_verdict import APPROVING
-from workflows.tree import continuation, dispatch, finalize, job_end, pause_rounds
+from workflows.tree import blocking, continuation, dispatch, finalize, job_end, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.state import TreeMemory
 from workflows.tree.step import Step
@@ -139,7 +139,7 @@ def show_commands(step: Step) -> None:
     """Update the command of each row, so that no row offers a command that would be refused."""
     state = step.state
     _show_task_command(step)
-    wanted = {job_id: finalize.way_back(step, again) for job_id, again in _blocking_jobs(state)}
+    wanted = {job_id: blocking.way_back(step, again) for job_id, again in _blocking_jobs(state)}
     held_back = state.held_back if state.is_frozen else {}
     for job_id, job in list(state.jobs.items()):
         if job_id in held_back:
@@ -168,7 +168,7 @@ def _show_task_command(step: Step) -> None:
     if state.is_frozen:
         retry = next((each for each in _ways_on(state) if refuse_retry(state, each) is None), None)
         if retry:
-            step.next_step(finalize.way_back(step, retry), WaitsFor.RETRY, retry)
+            step.next_step(blocking.way_back(step, retry), WaitsFor.RETRY, retry)
         else:
             step.next_step(f"{DISMISS} {state.root_id}", WaitsFor.DISMISS)
     elif state.is_blocked and state.finalize is not None and not state.finalize.done:
@@ -182,7 +182,7 @@ def _blocking_jobs(state: TreeMemory) -> Iterator[tuple[str, str]]:
         yield state.root.job_id, state.root.job_id
     batches = (chain.batch for chain in state.coordinators.values() if chain.batch and chain.batch.stopped)
     for leg in (batch.legs[each] for batch in batches for each in batch.blocked_by):
-        again = job_end.culprit(state, leg)
+        again = blocking.culprit(state, leg)
         if refuse_retry(state, again) is None:
             yield leg.job_id, again
 
@@ -193,7 +193,7 @@ def _ways_on(state: TreeMemory) -> Iterator[str]:
     if state.root.phase is Phase.OVER or batch is None:
         yield state.root.job_id
         return
-    yield from (job_end.culprit(state, batch.legs[each]) for each in batch.blocked_by)
+    yield from (blocking.culprit(state, batch.legs[each]) for each in batch.blocked_by)
     if not batch.blocked_by:
         # A vote or a quorum blocked it: legs that did not approve first, then all that ran (ruling E2).
         ran = [leg for leg in batch.acting_legs if leg.outcome_job_id]

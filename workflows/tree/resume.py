@@ -18,7 +18,7 @@ from workflows.model.states import JobState
 from workflows.policy import answers, bounds
 from workflows.policy.answers import ENDS, Answers, Verb, duration, refuse_length, refuse_order
 from workflows.text.durations import clock, format_duration
-from workflows.tree import finalize, job_end, pause_rounds
+from workflows.tree import blocking, finalize, job_end, pause_rounds
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import AnswerOrder
 from workflows.tree.events import ResumeRequested
@@ -325,7 +325,7 @@ def _end(step: Step, chain: Coordinator, kind: str, reason: str) -> None:
     if chain.phase is Phase.HELD:
         job_end.chain_over(step, chain, JobState.BLOCKED, reason)
     elif chain.batch is not None:
-        job_end.stop_batch(step, chain, chain.batch, reason, chain.job_id)
+        blocking.stop_batch(step, chain, chain.batch, reason, chain.job_id)
 
 
 def answer(step: Step, waiting: int, verdict: Refusal | AcceptedResume) -> AnswerOrder:

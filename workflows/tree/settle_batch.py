@@ -7,7 +7,7 @@ from workflows.model.refusals import Refusal
 from workflows.model.states import Continuation, JobState
 from workflows.policy import bounds, state_limits
 from workflows.policy.batch_verdict import APPROVING, Ballot, Result, judge
-from workflows.tree import continuation, dispatch, finalize, job_end, job_offers
+from workflows.tree import blocking, continuation, dispatch, finalize, job_end, job_offers
 from workflows.tree.chains import Batch, Coordinator, Phase
 from workflows.tree.continuation import Cause
 from workflows.tree.step import Step
@@ -17,7 +17,7 @@ def move_on(step: Step, chain: Coordinator) -> bool:
     """Advance a chain as far as possible now; return True if that did more than start legs."""
     batch = chain.batch
     if batch is not None:
-        finalize.stop_waiting(step, batch)
+        blocking.stop_waiting(step, batch)
     if step.state.is_paused:
         return False
     if step.state.is_frozen:
@@ -29,7 +29,7 @@ def move_on(step: Step, chain: Coordinator) -> bool:
     if chain.phase is not Phase.WAITING or batch is None:
         return False
     for leg, culprit in batch.unreachable():
-        finalize.end_waiting_leg(step, leg, JobState.SKIPPED, f"its dependency {culprit.id} ended {culprit.state}")
+        blocking.end_waiting_leg(step, leg, JobState.SKIPPED, f"its dependency {culprit.id} ended {culprit.state}")
     _start_ready(step, chain, batch)
     if not batch.is_settled:
         return False
@@ -42,7 +42,7 @@ def _offer_again(step: Step, chain: Coordinator, run: JobRun) -> bool:
     if not finalize.ending(step):
         job_offers.offer_coordinator(step, run)
         return False
-    finalize.never_began(step, chain, *finalize.end_without_run(step))
+    finalize.never_began(step, chain, *blocking.end_without_run(step))
     if chain.phase is not Phase.OVER:
         _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
     return True
@@ -97,7 +97,7 @@ def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
             continue
         finalize.trip(step, refusal, chain.job_id)
         if not finalize.ending(step):
-            job_end.stop_batch(step, chain, batch, refusal.message, leg.job_id)
+            blocking.stop_batch(step, chain, batch, refusal.message, leg.job_id)
 
 
 def _settle(step: Step, chain: Coordinator, batch: Batch) -> None:
@@ -147,7 +147,7 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
     if verdict.result is Result.BLOCK:
         ran = (leg for leg in batch.legs.values() if leg.outcome_job_id)
         against = [leg.job_id for leg in ran if step.state.decision_of(leg) not in APPROVING]
-        job_end.stop_batch(step, chain, batch, verdict.reason, against[0] if against else chain.job_id)
+        blocking.stop_batch(step, chain, batch, verdict.reason, against[0] if against else chain.job_id)
         _block(step, chain, batch)
         return
     message = f"{chain.ladder.streak + 1} generations in a row ended with the same decisions and side effects"
