@@ -23,9 +23,10 @@ from tests.temporal import golden
 from tests.temporal.server import replayer
 from tests.waiting import until
 from workflows.temporal import event_loop
+from workflows.temporal.event_loop import end_on_eviction
 
 SHELL = sorted(Path(event_loop.__file__).parent.glob("*.py"))
-GUARD = "end_if_evicted"
+GUARD = end_on_eviction.__name__
 CATCH_CANCELLED = {"CancelledError", "BaseException"}
 HISTORIES = sorted(golden.FOLDER.glob("*/*.json"))
 
