@@ -275,7 +275,9 @@ async def _settle(call: Callable[[], Awaitable[object]], settling: "RPCStatusCod
 
 
 async def _kinds(client: "Client", described: "DescribeNamespaceResponse") -> dict[str, str]:
-    """Return name and type of every search attribute. A caller who may not list them reads the namespace's aliases."""
+    """Return the name and type of every search attribute. Fall back to the namespace's aliases if this client may not
+    list search attributes, or if the server does not know a new namespace yet.
+    """
     from temporalio.api.enums.v1 import IndexedValueType
     from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
     from temporalio.service import RPCError, RPCStatusCode

@@ -184,7 +184,9 @@ async def _keep_recording(context: Context, started_at: float) -> None:
 
 
 def _patience(context: Context) -> float | None:
-    """Return how long the worker goes on without its store: until the host is lost; for ever if no other shares it."""
+    """Return the seconds that the worker keeps running without its store; None, for ever, if no other host shares the
+    store.
+    """
     return (context.settings.fleet.move_after or LET_GO_SECONDS) if context.settings.store.url else None
 
 

@@ -350,7 +350,9 @@ def publish(
 
 
 def _until_over(service: "Service", answer: "PublishAnswer") -> "PublishAnswer":
-    """Wait until it is published, bounded; publishing continues without us."""
+    """Wait until the branch is published, with a timeout. Return early if GitHub delays requests; publishing continues
+    in the background.
+    """
     from bridge.operations.branches import publish
 
     until = time.monotonic() + publish.WAIT_SECONDS

@@ -4,9 +4,9 @@ It is made before each run from what a job may have of the operator's folder: th
 it, some of the settings, and instructions. Of a run, only the sessions stay in it. A tree's folders are removed with
 the tree. Nothing is written to the operator's folder, and no memory is read from it.
 
-A token that renews a login can often be used once only. A job that used it would end the login of the operator, whose
-file it cannot write. So the operator's program alone renews it (`login_renewal`), and the copy follows, also while a
-job runs.
+Refresh tokens are often single-use. A job that used the operator's would log the operator out, since it cannot write
+the new token to the operator's file. So the operator's program alone renews it (`login_renewal`), and the copy follows,
+also while a job runs.
 """
 
 import contextlib
@@ -46,7 +46,9 @@ def make(folder: Path, program: Program, users: Path, settings: Mapping[str, str
 
 
 def only_sessions(folder: Path, program: Program) -> Path | None:
-    """Leave nothing but sessions in the folder, which may have any number of files. Return where the rest is now."""
+    """Move everything but the sessions out of the folder. Return where it is now: the caller deletes it, which can take
+    long.
+    """
     rest = folder.with_name(f"{folder.name}.{secrets.token_hex(8)}")
     try:
         folder.rename(rest)

@@ -23,7 +23,7 @@ SCOPES_SINCE, SCOPES = 6, 3
 
 @functools.cache
 def libc() -> ctypes.CDLL:
-    """Load the C library, and look up the functions that each start calls."""
+    """Load the C library once, and resolve the functions that starting a process in a box calls."""
     library = ctypes.CDLL(None, use_errno=True)
     with contextlib.suppress(AttributeError):  # only Linux has them
         library.unshare, library.mount, library.umount2, library.prctl, library.syscall  # noqa: B018

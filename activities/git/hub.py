@@ -247,11 +247,13 @@ class HubBranch:
 
     @property
     def tip(self) -> str | None:
-        """Return its commit at the last fetch or push; None if it was missing."""
+        """Return the branch's commit at the last fetch or push; None if the hub did not have the branch."""
         return git_branches.commit(self.repo, f"{TRACKED}{self.branch.removeprefix(OUR_BRANCHES)}")
 
     def move(self, commit: str) -> bool:
-        """Move it to a commit, if nobody has moved it since; else fetch it, and return False."""
+        """Move the branch at the hub to a commit (compare-and-swap). If somebody else moved it, fetch it and return
+        False.
+        """
         there = self.tip
         if there == commit:
             return True

@@ -38,12 +38,14 @@ class JoiningHost:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Return the fingerprints of its keys, first that of the one it seals with."""
+        """Return the fingerprints of the host's seal keys. The first is of the key that it seals with."""
         return tuple(map(seal_key.fingerprint, seal_key.every(self.home.root)))
 
 
 def admit(context: Context, namespace: str, *, started_at: float) -> None:
-    """Take the host's name, and write the cluster's row if it is missing, or raise the reason against it."""
+    """Register this host's name, and create the cluster row if missing. Raise `NotAdmittedError` with the reason if the
+    host may not join.
+    """
     host = JoiningHost(context.store, context.home, context.settings, namespace)
     check_key(host)
     seal_key.ensure(host.home.ensure().root)
@@ -64,7 +66,7 @@ def check(host: JoiningHost) -> None:
 
 
 def check_key(host: JoiningHost) -> None:
-    """Raise unless the host has the key of the others of its store, and works in their namespace."""
+    """Raise unless this host has the seal key and the Temporal namespace of the other hosts on its store."""
     known = host_rows.cluster(host.store) if host.settings.store.url else None
     if known is None:
         return

@@ -80,8 +80,8 @@ def fresh(here: Here, repo: Repo) -> Repo:
 
 
 def newest(here: Here, repo: Repo) -> str:
-    """Return the commit that new work begins from: the remote's default branch, which is fetched; without a remote
-    HEAD of the checkout.
+    """Return the commit that new work begins from: the tip of the remote's default branch, fetched first. For a
+    repository without a remote, return the checkout's HEAD.
     """
     from activities.git.work_folder import worktrees  # commands that only look need not load it
 

@@ -54,7 +54,9 @@ def due(blocker: Blocker, section: RuntimeSection, before: Sequence[Deferral], n
 
 
 def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Deferral | Blocker:
-    """Defer the run, and show why and until when; or return the blocker with the reason against a wait."""
+    """Defer the run, and report why and until when. If a wait does not help or the retries are used up, return the
+    blocker with that reason in its message.
+    """
     before, now = attempt_rows.deferrals_of_run(context.store, run.job_id, run.attempt), time.time()
     runtime = run.assignment.worker.runtime
     section = context.settings.runtime(runtime)

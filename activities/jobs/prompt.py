@@ -27,7 +27,7 @@ from workflows.text.quoted_data import inline
 def prompt_of(context: Context, run: JobRun, workspace: Workspace, *, cut_short: bool = False) -> str:
     """Return the whole prompt of a run, with secrets that are stored apart in their places (ruling N7).
 
-    It begins with a note where the run goes on from the work of one that was cut short.
+    If the run continues the work of an interrupted run, the prompt begins with a note on that.
     """
     prompt = context.kept.show(_prompt_of(context, run, surroundings_of(context, run, workspace)))
     if workspace.snapshot is not None:

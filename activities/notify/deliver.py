@@ -1,4 +1,6 @@
-"""The delivery of one notification on every channel it has not yet arrived on: its start, and its activity."""
+"""Delivery of one notification: the call that starts its workflow, and the activity that sends it on each channel that
+has not got it yet.
+"""
 
 import asyncio
 import contextlib

@@ -186,7 +186,9 @@ def with_mark(mark: str) -> set[int]:
 
 
 def marks() -> Iterator[tuple[int, str]]:
-    """Yield every living process of a run, with its mark; none without /proc."""
+    """Yield the pid of every living process that has the run mark in its environment, and the mark. Yields nothing
+    without /proc.
+    """
     if not Path("/proc/self/environ").exists():
         return
     prefix = f"\0{MARK}=".encode()

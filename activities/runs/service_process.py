@@ -106,8 +106,8 @@ def importing() -> Iterator[None]:
 def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
     """Run `serve`, then leave by `os._exit`: Temporal's threads can crash an orderly exit.
 
-    Print an error that people can mend as the `service` command does, with its exit code. `quiet`: loggers that log
-    warnings only.
+    Print a `ServiceError` as the `service` command does, and exit with its code. `quiet`: loggers that log warnings
+    only.
     """
     from activities.redaction.redact import redact_text  # commands log too, and start without it
 
@@ -128,8 +128,8 @@ def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
 
 
 def loud(task: "asyncio.Task[T]", *, ends: bool = True) -> "asyncio.Task[T]":
-    """Log the failure of a background task, which would stand still in silence, and end this process: the daemon
-    restarts it. The daemon itself does not end, since its members would end with it.
+    """Log the failure of a background task, and end this process so that the daemon restarts it. With `ends=False` only
+    log: the daemon's exit would end the processes it supervises.
     """
 
     def log_failure(task: "asyncio.Task[T]") -> None:

@@ -1,4 +1,5 @@
-"""The header by which a bridge knows a call from another host of its store: only a holder of the seal key can make it.
+"""The header that authenticates a call from one host to another host's bridge: an HMAC under the seal key, which all
+hosts on a store share.
 
 It counts for one address on one host, and for a short time on the store's clock, so it is of no use to whoever copies
 it (ruling Q3).

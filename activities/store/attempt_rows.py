@@ -253,12 +253,16 @@ def begin(engine: Engine, offered: Offered, *, host: str, run_dir: str) -> Attem
 
 
 def take_back(engine: Engine, offered: Offered) -> float | None:
-    """Take the offer back for good. If its host was first, return the time of its begin: the attempt runs on."""
+    """Withdraw the offer permanently. If the host had begun the attempt, return when it began: the attempt keeps
+    running.
+    """
     return settle(engine, offered, begun_at=None).begun_at
 
 
 def call_off(engine: Engine, offered: Offered, why: StopReason) -> float | None:
-    """Take the offer back for good. If its host was first, order the host to stop, and return the time of its begin."""
+    """Withdraw the offer permanently. If the host had begun the attempt, order the host to stop it, and return when it
+    began.
+    """
     with engine.begin() as connection:
         begun_at = settle(connection, offered, begun_at=None).begun_at
         if begun_at is not None:

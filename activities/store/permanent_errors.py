@@ -31,14 +31,14 @@ def for_good(error: BaseException) -> bool:
 
 
 def write_or_refuse(write: Callable[[], T]) -> T:
-    """Write; mark an error that can never be mended as final, so that Temporal does not retry."""
+    """Run `write`; raise a permanent database error as non-retryable."""
     with refusing():
         return write()
 
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Mark errors that can never be mended as final, for a longer piece of work; others stay as they are."""
+    """Re-raise permanent database errors inside the `with` block as non-retryable. Other errors pass unchanged."""
     try:
         yield
     except Exception as error:

@@ -158,21 +158,25 @@ def _run(row: Row[Any]) -> RunRecord:
 
 @dataclass(frozen=True)
 class Over:
-    """Trees and pipeline runs that ended for good, by the id of their root or run."""
+    """Trees and pipeline runs that ended and cannot be reopened, by the id of their root or run."""
 
     owners: frozenset[str]
-    """Ids of those that ended before the given time, for good. An order may open a blocked tree again, not these."""
+    """Ids of the trees and runs that ended before the given time. An order may reopen a blocked tree, but none of
+    these.
+    """
     since: float | None
     """Begin of the oldest other tree or run; None if there is no other."""
     open: int
     """Number of trees that have not ended: running, waiting for people, or blocked."""
 
     def has(self, job_id: str) -> bool:
-        """Return whether a job, or a stage of a run, belongs to a tree or run that ended for good."""
+        """Return whether a job, or a stage of a run, belongs to a tree or run that ended and cannot be reopened."""
         return job_id.partition(".")[0] in self.owners
 
     def folders(self, root: Path) -> list[Path]:
-        """Return the folders, each named after its tree or run, of those that ended for good."""
+        """Return the folders of the ended trees and runs that cannot be reopened. A folder has the id of its tree or
+        run as its name.
+        """
         return [folder for folder in sorted(root.glob("*/")) if self.has(folder.name)]
 
 
@@ -188,8 +192,8 @@ def under_way(engine: Engine) -> list[str]:
 
 
 def over(engine: Engine, before: float) -> Over:
-    """Find the trees and runs that ended for good. A tree of a pipeline's run counts only once that run has ended
-    too.
+    """Find the trees and runs that ended and cannot be reopened. A pipeline stage's tree counts only once its run has
+    ended too.
     """
     tasks, jobs, runs, stages = schema.tasks.c, schema.jobs.c, schema.pipeline_runs.c, schema.pipeline_stages.c
     final = tasks.state.in_(ENDED_TASKS) & (tasks.ended_at < before)

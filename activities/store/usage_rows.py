@@ -19,7 +19,7 @@ DAY_SECONDS = 86_400
 
 @dataclass(frozen=True)
 class Spent:
-    """The usage of the jobs with these values. `day` counts from 1 January 1970, in UTC."""
+    """Summed usage per day, agent, repository and model. `day` counts from 1 January 1970, in UTC."""
 
     day: int
     agent: str
@@ -36,7 +36,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Repairs:
-    """The results that agents were asked to correct (ruling A5), of the jobs with these values."""
+    """The number of results that agents were asked to correct (ruling A5), per day, agent, repository and model."""
 
     day: int
     agent: str

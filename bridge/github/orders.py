@@ -1,7 +1,7 @@
 """One command of a comment, carried out by the operation that every other surface uses (rulings F6, L4).
 
-It is judged by the pauses that were open when the comment was written: services on one thread act at different times,
-and if each went by its own time, one could take an answer as its own that another refused.
+The command applies to the pauses that were open when the comment was written. Otherwise two services that read a thread
+at different times could disagree on who takes an answer.
 """
 
 import asyncio

@@ -66,7 +66,7 @@ async def client_of(service: Service) -> Client:
 
 
 def candidate(service: Service) -> JoiningHost:
-    """Return this host as it would join the fleet of its store."""
+    """Return this host as a candidate for admission to the fleet."""
     namespace = namespace_of(service.home, service.settings)
     return JoiningHost(service.store, service.home, service.settings, namespace)
 

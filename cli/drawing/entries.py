@@ -1,4 +1,4 @@
-"""The entries of a transcript as lines: each begins with a word of ours, and the agent's own lines are prefixed."""
+"""Transcript entries as lines: each begins with a label, and the agent's text is prefixed."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Lines with colours and folding marks, which appear only on a terminal; as strings they are plain text."""
+"""Lines of output with colours and wrap prefixes. A terminal shows both; `str` gives the plain text."""
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -8,7 +8,7 @@ from cli.drawing.widths import pad, width
 from workflows.text.invisible import one_line, prefix_lines
 
 FOLDED = "| "
-"""The prefix of continuation lines: no part of a folded line can be taken for a line of ours (ruling N6)."""
+"""The prefix of continuation lines, so that no part of a wrapped line passes for a line of the service (ruling N6)."""
 
 
 class Tone(StrEnum):

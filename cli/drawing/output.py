@@ -1,9 +1,9 @@
 """The only output path of the command line: everything printed or asked goes through here (ruling N6).
 
-Output contains text of agents and of strangers. None of it reaches the terminal unescaped, and none of its lines looks
-like one of ours: `say` takes lines, a line end inside one is escaped, and texts of several lines go through
-`prefix_lines` first. A `Line` of `cli.drawing` is drawn on a terminal, in sequences of ours; everywhere else it is
-plain text.
+Output contains text of agents and of strangers. None of it reaches the terminal unescaped, and none of its lines passes
+for a line of the service: `say` takes lines, a line end inside one is escaped, and texts of several lines go through
+`prefix_lines` first. A `Line` of `cli.drawing` is drawn with escape sequences on a terminal, and is plain text
+elsewhere.
 """
 
 import errno

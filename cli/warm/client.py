@@ -44,7 +44,9 @@ def hand_over(words: Sequence[str]) -> int | None:
 
 
 def _connect() -> tuple[socket.socket, int] | None:
-    """Return the connection to this home's warm process, if that is ours and has room, and the opened key."""
+    """Return a connection to this home's warm process and its opened key. Return None if the process belongs to another
+    account or does not answer.
+    """
     home = os.path.expanduser(os.environ.get("SERVICE_HOME") or "~/.service")
     line, key = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), None
     try:

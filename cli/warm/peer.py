@@ -44,7 +44,7 @@ class Peer:
 
 
 def _namespace(pid: int, name: str) -> str:
-    """Return the namespace's identity; if it is unknown, a value that equals none of ours."""
+    """Return the namespace's identity; if it is unknown, a value that equals none of this process's."""
     try:
         return os.readlink(f"/proc/{pid}/ns/{name}")
     except OSError:

@@ -49,8 +49,8 @@ _ARTIFACT_PART = re.compile(r"[^\x00-\x1f\x7f\\.~-][^\x00-\x1f\x7f\\]*")
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """The facts about other entries that an entry may need: their ids, the first use of each, and the count of those
-    to run.
+    """What the validation of one delegation needs to know of its siblings: their ids, the index where each id first
+    occurs, and how many delegations run.
     """
 
     name: str
@@ -143,7 +143,7 @@ def _read_deps(scope: Scope, own_id: str | None, siblings: Siblings) -> list[str
 
 
 def _read_synthesis(scope: Scope, count: int) -> Clean:
-    """Read the rule and its quorum: K of the delegations that run, only with the rule quorum. Rulings A8, C5."""
+    """Read the rule and its quorum: K of the delegations that run, only with the rule quorum (rulings A8, C5)."""
     rule = scope.choice("synthesis_rule", SynthesisRule)
     quorum = scope.integer("quorum", 1, "must be greater than 0")
     if rule is SynthesisRule.QUORUM and not scope.is_set("quorum"):
@@ -156,7 +156,7 @@ def _read_synthesis(scope: Scope, count: int) -> Clean:
 
 
 def _read_timeout(scope: Scope) -> str | None:
-    """Read a positive duration. Ruling A10."""
+    """Read a positive duration (ruling A10)."""
     if isinstance(number := scope.source.get("timeout"), int | float) and not isinstance(number, bool):
         scope.fault("timeout", f'must be a string with a unit, such as "{number}s" or "{number}m"')
         return None
@@ -174,7 +174,7 @@ def _read_timeout(scope: Scope) -> str | None:
 
 
 def _read_worktree(scope: Scope) -> str | None:
-    """Read a relative name under the service's worktree root. Ruling I3."""
+    """Read a relative name under the service's worktree root (ruling I3)."""
     value = scope.text("worktree")
     if value is not None and (sentence := worktree_fault(value)):
         scope.fault("worktree", sentence)

@@ -98,7 +98,7 @@ class _Lane:
 
 
 def locate(text: str) -> tuple[Candidate | Broken, ...]:
-    """Return every candidate of an output in order; objects inside a candidate are its data. Ruling A1."""
+    """Return every candidate of an output in order; objects inside a candidate are its data (ruling A1)."""
     candidates: list[Candidate | Broken] = []
     for start in _starts(text)[-MOST_CANDIDATES:] if f'"{KEY}"' in text else ():
         try:

@@ -33,7 +33,7 @@ class Rejected:
 
 
 def read_result(output: str | bytes, *, prompt: str = "", after_repair: bool = False) -> Accepted | Rejected:
-    """Return the last valid result of an output, or the faults of the last candidate. Rulings A1, A3, A4.
+    """Return the last valid result of an output, or the faults of the last candidate (rulings A1, A3, A4).
 
     In an output that repeats its `prompt`, objects that stand in the prompt are no candidates (ruling P6). What
     seems to be meant and does not count is asked about once; after the repair a notice names it.
@@ -80,7 +80,7 @@ def _lists_outside(text: str, located: Sequence[Candidate | Broken], result: Ser
 
 
 def candidates(text: str, prompt: str = "") -> tuple[Candidate | Broken, ...]:
-    """Locate the objects of an output that are neither an example nor an echo of its prompt. Rulings A1, P6.
+    """Locate the objects of an output that are neither an example nor an echo of its prompt (rulings A1, P6).
 
     An agent may return an object that its prompt asked for: it is an echo only beside the prompt's own mark.
     """
@@ -115,7 +115,7 @@ _EXAMPLES = frozenset(json.dumps({KEY: example}, sort_keys=True) for example in 
 
 
 def _ambiguity(valid: int, later: int) -> tuple[Notice, ...]:
-    """Return a notice if the output had several candidates, so that another result could have been meant. Ruling A1."""
+    """Return a notice if the output had several candidates, so that it could mean another result (ruling A1)."""
     if valid == 1 and not later:
         return ()
     message = f"the output holds {valid} valid results; the last one counts" if valid > 1 else "one result is valid"

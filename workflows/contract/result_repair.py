@@ -41,7 +41,7 @@ Your previous output{cut}. {fences.meaning()}
 
 
 def same_output(previous: str | bytes, repaired: str | bytes) -> str | None:
-    """Return the reason a byte-identical repair fails at once; None if the outputs differ. Ruling A5."""
+    """Return the reason a byte-identical repair fails at once; None if the outputs differ (ruling A5)."""
     if _bytes(previous) != _bytes(repaired):
         return None
     return "the repair returned the same output, byte for byte, so its faults are the same"

@@ -55,7 +55,7 @@ class Scope:
         return bool(value.strip()) if isinstance(value, str) else value is not None
 
     def text(self, name: str, *, required: bool = False, of: str = "") -> str | None:
-        """Read a string within its named bound; blank counts as not set. Ruling B6."""
+        """Read a string within its named bound; blank counts as not set (ruling B6)."""
         value = self.take(name)
         if not self.is_set(name):
             if required:
@@ -71,11 +71,11 @@ class Scope:
         return value
 
     def placeholder(self, name: str, value: str) -> None:
-        """Note an example's placeholder that the writer did not replace. Ruling P6."""
+        """Note an example's placeholder that the writer did not replace (ruling P6)."""
         self.fault(name, f"{quote(value)} is a placeholder of the example: put your own text in its place")
 
     def choice(self, name: str, of: type[Choice], *, required: bool = False) -> Choice | None:
-        """Read one of the allowed values, matched exactly. Ruling A7."""
+        """Read one of the allowed values, matched exactly (ruling A7)."""
         value = self.text(name, required=required)
         if value is None:
             return None
@@ -86,7 +86,7 @@ class Scope:
         return None
 
     def integer(self, name: str, at_least: int, sentence: str) -> int | None:
-        """Read a whole number; booleans and 2.0 are refused. Ruling A8."""
+        """Read a whole number; booleans and 2.0 are refused (ruling A8)."""
         value = self.take(name)
         if value is None:
             return None
@@ -100,7 +100,7 @@ class Scope:
         return value
 
     def array(self, name: str, of: str) -> list[JsonValue]:
-        """Read an array; absent and null are empty. Ruling A6."""
+        """Read an array; absent and null are empty (ruling A6)."""
         return self.entries(name, of, self.take(name))
 
     def entries(self, name: str, of: str, value: JsonValue) -> list[JsonValue]:
@@ -111,7 +111,7 @@ class Scope:
         return []
 
     def strings(self, name: str, *, of: str = "") -> list[str]:
-        """Read an array of strings, none blank, with the bounds of text and count if given. Ruling B6."""
+        """Read an array of strings, none blank, with the bounds of text and count if given (ruling B6)."""
         clean, entries = [], self.array(name, "strings")
         if of and (sentence := too_many(name, len(entries))):
             self.fault(name, sentence)

@@ -29,7 +29,7 @@ class Validation:
 
 
 def validate(candidate: Object) -> Validation:
-    """Check an object that has the key `service_result`. Ruling A4."""
+    """Check an object that has the key `service_result` (ruling A4)."""
     faults = Faults()
     body = candidate.get(KEY)
     clean: Clean = {}
@@ -91,7 +91,7 @@ def _together(whole: int, most: int, what: str) -> str:
 
 
 def _read_artifact_body(scope: Scope) -> JsonValue:
-    """Read a string or any JSON value; blank counts as not set. Ruling A6."""
+    """Read a string or any JSON value; blank counts as not set (ruling A6)."""
     body = scope.take("artifact_body")
     if not scope.is_set("artifact_body"):
         body, legs = None, scope.source.get("delegations")
@@ -159,7 +159,7 @@ def read_findings(scope: Scope) -> list[JsonValue]:
 
 
 def read_evidence(scope: Scope, name: str) -> list[JsonValue]:
-    """Read strings, or objects with at least one string that is not blank. Ruling A6."""
+    """Read strings, or objects with at least one string that is not blank (ruling A6)."""
     entries = scope.array(name, "strings or objects")
     for index, entry in enumerate(entries):
         place = f"{name}[{index}]"

@@ -210,8 +210,8 @@ def _refusals(tree: BoundTree) -> Iterator[Fact]:
 
 
 def _end(tree: BoundTree) -> Iterator[Fact]:
-    """Yield the end. It is named after the first ending event since the last re-opening; later ones edit that
-    comment.
+    """Yield the fact that the tree ended. Its name comes from the first ending event since the last reopening, so later
+    endings edit the same comment.
     """
     if not tree.task.state.is_closed:
         return

@@ -44,7 +44,7 @@ class WaitsFor(StrEnum):
     """What has to come before a task or a job goes on: in a word, what its `next` tells people in a sentence (B3)."""
 
     NOTHING = ""
-    """It goes on or has ended by itself; its `next` is no command."""
+    """Nothing: the task or job continues, or has ended, and `next` names no command."""
     RUNS = "runs"
     """It ends early, once the running jobs have ended."""
     RESUME = "resume"

@@ -75,7 +75,7 @@ class RunInput(Wire):
     settings: TreeSettings = TreeSettings()
     stages: tuple[Planned, ...]
     again: dict[str, Any] = {}
-    """What a run that is over goes on with, as `Reopened` says it; empty for a new one (ruling K1)."""
+    """The `Reopened` message with which a finished run resumes; empty for a new run (ruling K1)."""
 
 
 class StageState(StrEnum):

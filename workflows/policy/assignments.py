@@ -99,7 +99,9 @@ def timeout_of(delegation: Delegation, timeouts: Timeouts) -> float | None:
 
 
 def timeout_of_root(asked: Assignment, timeouts: Timeouts) -> float | None:
-    """Return its own, else that of phase `plan` where it coordinates: where it is asked, and may delegate."""
+    """Return the root job's own timeout. Without one, return the timeout of phase `plan` for an `ask` job that may
+    delegate, else None.
+    """
     coordinates = asked.action is Action.ASK and not asked.worker.ephemeral
     return asked.timeout_seconds or (timeouts.default_plan_timeout if coordinates else None)
 

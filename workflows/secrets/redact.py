@@ -38,7 +38,7 @@ def redact(
     by: Callable[[str], str] | None = None,
     search: Callable[[str, Finder | None], list[Span]] | None = None,
 ) -> str:
-    """Replace every secret in the text; redacting twice changes nothing more. Rulings A12 and N7.
+    """Replace every secret in the text; redacting twice changes nothing more (rulings A12, N7).
 
     `also` finds secrets known to this process; `by` returns a secret's replacement, `[redacted]` if left out; `search`
     returns the spans of secrets, as `secrets_in` does.

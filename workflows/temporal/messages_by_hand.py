@@ -113,9 +113,9 @@ E = TypeVar("E", Kill, Cancel)
 
 
 def _end(sent: tuple[object, ...], kind: type[E], *, by_hand: bool) -> tuple[E, str]:
-    """Parse an order that ends something: no value, or an object with known keys only. Return it with its actor.
+    """Parse a kill or cancel message: empty, or an object with known keys only. Return it with its actor.
 
-    Our own processes always send a value. The actor of a message sent by hand is recorded with its channel.
+    The service's own processes always send a value. The actor of a message sent by hand is recorded with its channel.
     """
     message = _check_by_hand(_only(sent) if sent else Message(None, ours=False), by_hand=by_hand)
     order = _end_read(message.value, kind)

@@ -21,7 +21,7 @@ class DurationError(ValueError):
 
 
 def parse_duration(text: str) -> float:
-    """Parse `30m`, `1h30m` or `250ms` to seconds; callers decide whether zero is allowed. Ruling A10."""
+    """Parse `30m`, `1h30m` or `250ms` to seconds (ruling A10). Zero is accepted here; callers may refuse it."""
     match = _DURATION.fullmatch(text)
     if text.startswith("-"):
         raise DurationError("must be positive")

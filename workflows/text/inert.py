@@ -1,7 +1,8 @@
-"""Defusing of agents' text for a comment: it keeps its look, and cannot command, mention, refer or forge.
+"""Defusing of agents' text for a comment: the text keeps its look, and cannot command, mention, refer or forge (rulings
+F7, L11).
 
-Rulings F7 and L11. References (`#12`, `GH-12`, the address of an issue) would leave a line in the thread they name.
-Without a library: sanitisers parse HTML; here the result has to be markdown.
+References (`#12`, `GH-12`, the address of an issue) would leave a line in the thread they name. Without a library:
+sanitisers parse HTML; here the result has to be markdown.
 
 A zero-width space behind the character that would begin something special works inside code spans and fences too, where
 escapes would show. Constructs of several lines (fences, HTML) are confined by the list item that contains every text.

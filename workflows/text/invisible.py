@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 PREFIX = "  | "
-"""Precedes each line of a foreign text of several lines: none of them begins like a line of ours."""
+"""Prefix of every line of multi-line foreign text, so that none can pass for a line of the service."""
 
 _IGNORED = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"

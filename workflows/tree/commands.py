@@ -25,7 +25,9 @@ class RunChild(Wire):
 
 
 class TakeBack(Wire):
-    """A command to take an offered job back. If its host has begun it, it runs on; else it ends without having run."""
+    """A command to withdraw the offer of a job. If the host has begun the job, the job keeps running; otherwise the job
+    ends without having run.
+    """
 
     job_id: str
     attempt: int

@@ -191,7 +191,7 @@ def _tree(repository: "Repository", before: str, seen: FolderSnapshot) -> str:
 
 
 def _read(worktree: Worktree) -> _Last:
-    """Return the snapshot before, if it has the same base; else one without files."""
+    """Return the previous snapshot if its base is the same, else an empty one."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         record = json.loads((side_of(worktree.path) / _RECORD).read_text())
         if record["base"] == worktree.base:

@@ -124,7 +124,7 @@ def served_repo(service: Service, name: str) -> Repo:
 
 
 def _is_served_elsewhere(service: Service) -> bool:
-    """Return whether another host of the store has an account, which was let in lately."""
+    """Return whether GitHub accepted the account of a shared store recently, so that another host can publish."""
     known = account.read(service.store)
     return bool(service.settings.store.url and known.login) and time.time() - known.seen_at < ACCOUNT_SECONDS
 

@@ -47,7 +47,7 @@ _away: dict[str, tuple[float, str]] = {}
 
 @dataclass(frozen=True)
 class OtherHost:
-    """A host of this store, and what is wanted from it: a sentence's subject, and the command for people."""
+    """A client for another host's bridge, with the subject and the command that its error messages name."""
 
     service: Service
     name: str

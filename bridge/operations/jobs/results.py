@@ -13,7 +13,7 @@ from workflows.model.event_kinds import EventKind
 
 
 def check(raw: bytes) -> Accepted | Rejected:
-    """Read the result in an agent's output; return it, or all its faults. Rulings A1, A4."""
+    """Read the result in an agent's output; return it, or all its faults (rulings A1, A4)."""
     return read_result(raw)
 
 

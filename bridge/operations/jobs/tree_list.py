@@ -1,4 +1,4 @@
-"""The list of trees: the state of each, who waits for what, what was said last, and what it has used."""
+"""The list of trees, with each tree's state, what it waits for, its latest summary, and its usage."""
 
 import time
 from dataclasses import dataclass

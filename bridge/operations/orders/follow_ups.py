@@ -1,5 +1,5 @@
-"""Jobs that go on from an ended tree's work: resolving its conflicts (ruling O6), reviewing what no review has seen of
-it (ruling L10), and what revising it shares with these.
+"""Jobs that continue an ended tree's work: resolving conflicts (ruling O6), reviewing unreviewed changes (ruling L10);
+plus helpers shared with `revising`.
 """
 
 from collections.abc import Generator, Iterator, Sequence

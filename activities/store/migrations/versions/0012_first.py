@@ -1,7 +1,7 @@
 """The schema of 0.2.0, whole: the first release whose stores later ones read.
 
-It stays as it is while `schema` goes on, so each of its tables is described here and there: that module says what the
-tables are by now, the revisions after this one how a store comes there.
+This revision never changes, though `schema` does: tables are described in both. `schema` has their present form, later
+revisions the steps to it.
 """
 
 from typing import Any
