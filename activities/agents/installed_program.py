@@ -10,14 +10,8 @@ from signal import SIGKILL
 from typing import Any
 
 from activities.agents import program_folder
-from activities.agents.adapter import (
-    CannotLaunchError,
-    Launch,
-    ProgramCall,
-    ProgramReport,
-    allowed_variables,
-    environment,
-)
+from activities.agents.adapter import CannotLaunchError, Launch, ProgramCall, ProgramReport
+from activities.agents.environment import allowed_variables, environment
 from activities.agents.faults import (
     Blocker,
     BlockerKind,

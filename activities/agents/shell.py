@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from activities.agents.adapter import Launch, ProgramCall, ProgramReport, environment
+from activities.agents.adapter import Launch, ProgramCall, ProgramReport
 from activities.agents.entries import Entry, EntryKind
+from activities.agents.environment import environment
 from activities.agents.faults import Failed
 from activities.agents.streams import Record, busiest, chunks, lines, model_of
 from activities.runs.output import read_bounded

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.agents.adapter import Launch, allowed_variables
+from activities.agents.adapter import Launch
+from activities.agents.environment import allowed_variables
 from activities.boxes.box import Box
 from activities.git.merges.into_work_folder import MergeConflict, merge
 from activities.git.registered_repository import readable_folders

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from activities.agents.adapter import allowed_variables
+from activities.agents.environment import allowed_variables
 from activities.host.build_trial import Trial, build_trial
 from activities.redaction.redact import redact_text
 from activities.runtimes import programs
