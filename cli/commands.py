@@ -5,33 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cli import exit_codes
 from cli.invocation.aliases import ALIASES
 from cli.invocation.examples import EXAMPLES
 from cli.invocation.parameters import ValueKind, kinds
 from cli.invocation.permitted import SERVED, effect
 from cli.main import NOUNS, PANELS, command_of, leaves, root
 
-EXIT_CODES = {
-    0: "done",
-    1: "failed",
-    2: "typed wrongly",
-    3: "refused",
-    4: "not found",
-    5: "the service, Temporal or the store cannot be reached",
-    130: "ended by Ctrl-C",
-}
-_OWN_CODES = {
-    "cluster init": {3: "something has to be done by hand"},
-    "daemon status": {1: "nothing runs"},
-    "doctor": {1: "something is wrong"},
-    "gc": {1: "something could not be removed"},
-    "init": {3: "refused, or something has to be done by hand on the Temporal server"},
-    "job gate": {3: "not ready to be merged"},
-    "result check": {1: "the result has faults"},
-    "result render": {1: "the result has faults"},
-    "runtime check": {1: "no runtime works"},
-}
-_WAITED = {1: "failed, or with --wait: the work did not succeed"}
 _TYPES = {str: "text", int: "integer", float: "number", bool: "flag", Path: "path"}
 
 
@@ -89,7 +69,6 @@ def _describe(path: str, command: Any, group: str) -> CommandEntry:
     known = kinds(command.callback)
     shown = [(each.param_type_name, _parameter(each, known[each.name])) for each in command.params]
     options = tuple(parameter for kind, parameter in shown if kind == "option")
-    waits = _WAITED if any(option.name == "--wait" for option in options) else {}
     return CommandEntry(
         command=path,
         group=group,
@@ -99,7 +78,7 @@ def _describe(path: str, command: Any, group: str) -> CommandEntry:
         for_agents=path in SERVED,
         arguments=tuple(parameter for kind, parameter in shown if kind == "argument"),
         options=options,
-        exit_codes=EXIT_CODES | waits | _OWN_CODES.get(path, {}),
+        exit_codes=exit_codes.meanings(path, waits=any(option.name == "--wait" for option in options)),
         example=EXAMPLES.get(path, ""),
     )
 

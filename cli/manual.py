@@ -111,11 +111,11 @@ def _index(*, as_json: bool) -> None:
     from cli.drawing.output import say, say_json
 
     if as_json:
-        from cli import commands
+        from cli import commands, exit_codes
 
         topics = [{"topic": page.name, "group": page.group, "says": page.says} for page in pages()]
         catalogue = {"commands": list(commands.every()), "options": commands.options_of_all()}
-        say_json({"topics": topics, **catalogue, "exit_codes": commands.EXIT_CODES})
+        say_json({"topics": topics, **catalogue, "exit_codes": exit_codes.EXIT_CODES})
     else:
         say(*index())
 

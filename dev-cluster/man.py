@@ -11,7 +11,8 @@ from itertools import groupby
 from pathlib import Path
 
 from cli import commands
-from cli.commands import EXIT_CODES, CommandEntry, Parameter
+from cli.commands import CommandEntry, Parameter
+from cli.exit_codes import EXIT_CODES
 from cli.invocation.aliases import ALIASES
 from cli.main import NOUNS, PANELS
 

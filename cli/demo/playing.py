@@ -12,9 +12,9 @@ from cli.demo import story
 from cli.demo.stage import DemoStage, make_stage
 from cli.demo.story import DemoResult
 from cli.drawing.output import say_json, tell, tell_error, tell_fault
+from cli.exit_codes import INTERRUPTED
 from workflows.model.errors import ServiceError
 
-INTERRUPTED = 130
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

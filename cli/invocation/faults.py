@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from typer import Abort, BadParameter
 
 from cli.drawing.output import is_for_programs, tell, tell_error, tell_fault
+from cli.exit_codes import INTERRUPTED
 from cli.invocation import help_texts
 from cli.invocation.parameters import kinds
 from workflows.model.errors import ServiceError, UnreachableError
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     from typer import TyperException
 
-INTERRUPTED = 130
-"""The exit code after Ctrl-C, as in shells."""
 BUG = "this is an internal error of the service"
 _LARGEST = 1024 * 1024
 _OF_THE_SYSTEM = {

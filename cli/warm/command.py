@@ -23,6 +23,7 @@ from activities.runtimes.known_runtimes import PROGRAMS
 from activities.settings.home import Home
 from activities.settings.load import load_settings
 from cli.drawing import output
+from cli.exit_codes import INTERRUPTED
 from cli.invocation import calling
 from cli.main import run_to_code
 from cli.warm.client import GO, READY, peer_of
@@ -81,7 +82,7 @@ def carry_out(line: socket.socket, server: WarmServer) -> NoReturn:
             os._exit(0)
         _end_with(line)
     except KeyboardInterrupt:
-        _leave(line, 130)
+        _leave(line, INTERRUPTED)
     except RefusedError as refused:
         output.tell(f"process {peer_of(line)[0]} was refused: {refused.message}")
         os._exit(0)

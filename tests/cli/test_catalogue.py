@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cli import commands, manual
+from cli.exit_codes import EXIT_CODES
 from cli.invocation.examples import EXAMPLES
 from cli.invocation.permitted import DESTROYS, READS, SERVED, WRITES, effect
 from cli.main import NOUNS, command_of, leaves, main, walk
@@ -63,9 +64,9 @@ def test_the_most_a_command_does_is_known(path: str, what: str) -> None:
 
 def test_exit_codes_are_those_of_the_manual() -> None:
     rows = re.findall(r"^\| (\d+) \| ([^|]+) \|$", manual.text("errors").partition("## As JSON")[0], re.MULTILINE)
-    assert {int(code): means for code, means in rows} == commands.EXIT_CODES
+    assert {int(code): means for code, means in rows} == EXIT_CODES
     assert CATALOGUE["job gate"].exit_codes[3] == "not ready to be merged"
-    assert set(CATALOGUE["agent ask"].exit_codes) == set(commands.EXIT_CODES)
+    assert set(CATALOGUE["agent ask"].exit_codes) == set(EXIT_CODES)
 
 
 def test_each_example_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
