@@ -12,13 +12,13 @@ Holder = TypeVar("Holder", JobRun, TreeInput)
 
 def nested(fields: Mapping[str, object]) -> dict[str, object]:
     """Return the fields nested as a run or a tree's input takes them."""
-    ours = {name: each for name, each in fields.items() if name in Assignment.model_fields}
-    rest = {name: each for name, each in fields.items() if name not in ours}
+    ours = {name: field for name, field in fields.items() if name in Assignment.model_fields}
+    rest = {name: field for name, field in fields.items() if name not in ours}
     return rest | {"assignment": Assignment.model_validate(ours)}
 
 
 def changed(value: Holder, **fields: object) -> Holder:
     """Return a copy with these fields changed."""
-    ours = {name: each for name, each in fields.items() if name in Assignment.model_fields}
-    rest = {name: each for name, each in fields.items() if name not in ours}
+    ours = {name: field for name, field in fields.items() if name in Assignment.model_fields}
+    rest = {name: field for name, field in fields.items() if name not in ours}
     return value.model_copy(update=rest | {"assignment": value.assignment.model_copy(update=ours)})

@@ -77,7 +77,7 @@ def wrong_in(command: str) -> str:
     """Return the first unknown word of a command as documents write it (`agent ask|review NAME [--wait]`), or ""."""
     words = command.partition(" && ")[0].split()[1:]
     if not words or words[0].isupper() or words[0].startswith("-"):
-        known = {option for each in root().params for option in each.opts} | {"--help", "-h"}
+        known = {option for entry in root().params for option in entry.opts} | {"--help", "-h"}
         return next((word for word in words if word.startswith("-") and word not in known), "")
     if words[0] == "help":
         return _wrong_page(words[1:])
@@ -85,7 +85,7 @@ def wrong_in(command: str) -> str:
     if words[0] not in NOUNS:
         return words[0]
     leaves, wrong = _walked([command_of(words[0])], words[1:])
-    known = {option for leaf in leaves for each in leaf.params for option in (*each.opts, *each.secondary_opts)}
+    known = {option for leaf in leaves for entry in leaf.params for option in (*entry.opts, *entry.secondary_opts)}
     options = _OPTION.findall(re.sub(r"\"[^\"]*\"|'[^']*'", "", command))
     return wrong or next((option for option in options if option not in known | {"--help"}), "")
 
@@ -101,7 +101,7 @@ def _wrong_page(words: Sequence[str]) -> str:
 def _walked(commands: list[Any], words: Sequence[str]) -> tuple[list[Any], str]:
     """Return the commands of these words, both for `a|b`, and the first unknown word."""
     for word in words:
-        below = {name: each for command in commands for name, each in getattr(command, "commands", {}).items()}
+        below = {name: child for command in commands for name, child in getattr(command, "commands", {}).items()}
         if not below or not re.fullmatch(r"[a-z|-]+", word) or word.startswith("-"):
             break
         named = word.split("|")

@@ -9,7 +9,7 @@ _SPAN = re.compile(r"`[^`\n]*`")
 
 def blocks(prompt: str) -> list[tuple[str, str]]:
     """Return author and text of each block, in order."""
-    return [(found[2], found[3]) for found in _BLOCK.finditer(prompt)]
+    return [(match[2], match[3]) for match in _BLOCK.finditer(prompt)]
 
 
 def said_in(prompt: str) -> list[str]:

@@ -107,9 +107,9 @@ def _rounds(mutant: Mutant, proofs: Sequence[Proof]) -> Iterator[list[str]]:
     proven = (proof.path for proof in proofs if proof.rule == mutant.ruling and not proof.long)
     named = list(dict.fromkeys(f"tests/{path}" for path in proven))
     pure = [f"tests/{ring}" for ring in PURE]
-    yield [each for each in named if each.startswith(tuple(pure))]
+    yield [path for path in named if path.startswith(tuple(pure))]
     yield pure
-    yield [each for each in named if not each.startswith(tuple(pure))]
+    yield [path for path in named if not path.startswith(tuple(pure))]
 
 
 def _failing(copy: Path, tests: list[str]) -> str:

@@ -55,13 +55,13 @@ def _is_pytestmark(node: ast.Assign) -> bool:
 def _is_long(mark: ast.expr) -> bool:
     """Return whether the mark makes the whole test long, not just one case of it."""
     marks = mark.elts if isinstance(mark, ast.List) else [mark]
-    return any(ast.unparse(each) == LONG for each in marks)
+    return any(ast.unparse(part) == LONG for part in marks)
 
 
 def _rules(mark: ast.expr) -> Iterator[str]:
     for node in ast.walk(mark):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == RULING:
-            yield from (ast.literal_eval(each) for each in node.args)
+            yield from (ast.literal_eval(argument) for argument in node.args)
 
 
 @cache

@@ -37,7 +37,7 @@ def described() -> list[str]:
 
 def cited(text: str) -> set[str]:
     """Return every rule that a text cites: after the word ruling, or alone in parentheses."""
-    return {number for found in CITED.finditer(text) for number in re.findall(NUMBER, found[0])}
+    return {number for match in CITED.finditer(text) for number in re.findall(NUMBER, match[0])}
 
 
 def named_files(document: str) -> Iterator[str]:
@@ -48,8 +48,8 @@ def named_files(document: str) -> Iterator[str]:
 @cache
 def files() -> frozenset[str]:
     """Return every path with each of its ends: `wire/schemas.py` too, for `bridge/http/wire/schemas.py`."""
-    found = (path for folder in (*SOURCES, "dev-cluster") for path in (ROOT / folder, *(ROOT / folder).rglob("*")))
-    parts = {path.relative_to(ROOT).parts for path in found}
+    paths = (path for folder in (*SOURCES, "dev-cluster") for path in (ROOT / folder, *(ROOT / folder).rglob("*")))
+    parts = {path.relative_to(ROOT).parts for path in paths}
     return frozenset("/".join(path[at:]) for path in parts for at in range(len(path)))
 
 
@@ -65,10 +65,10 @@ def test_every_failure_policy_has_its_rule() -> None:
 def test_every_rule_stands_under_the_heading_of_its_letter_in_order() -> None:
     sections = re.split(r"^## ", DOCUMENT.read_text(), flags=re.MULTILINE)[1:]
     for section in sections:
-        found = PARAGRAPH.findall(section)
-        assert found, section[:40]
-        assert {rule[0] for rule in found} == {section[0]}
-        assert found == sorted(found, key=lambda rule: (int(rule[1:].split(".")[0]), "." in rule))
+        rules = PARAGRAPH.findall(section)
+        assert rules, section[:40]
+        assert {rule[0] for rule in rules} == {section[0]}
+        assert rules == sorted(rules, key=lambda rule: (int(rule[1:].split(".")[0]), "." in rule))
 
 
 def test_every_rule_that_code_or_tests_cite_is_described() -> None:
@@ -149,12 +149,12 @@ def test_a_name_that_the_code_lacks_is_found() -> None:
 def definitions(path: str) -> frozenset[str]:
     """Return the functions, classes and methods of a file; methods also as `Class.method`."""
     top = ast.parse((ROOT / path).read_text()).body
-    methods = [(each.name, own) for each in top if isinstance(each, ast.ClassDef) for own in names_of(each.body)]
+    methods = [(node.name, own) for node in top if isinstance(node, ast.ClassDef) for own in names_of(node.body)]
     return frozenset((*names_of(top), *(own for _, own in methods), *(f"{of}.{own}" for of, own in methods)))
 
 
 def names_of(body: list[ast.stmt]) -> list[str]:
-    return [each.name for each in body if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def test_a_function_that_a_file_lacks_is_found() -> None:
@@ -178,8 +178,8 @@ def test_a_file_that_is_missing_is_found() -> None:
 @pytest.mark.parametrize("document", [".github/CONTRIBUTING.md", "workflows/README.md"])
 def test_the_maps_name_every_folder_of_the_core(document: str) -> None:
     folders = {path.parent.name for path in (ROOT / "workflows").glob("*/__init__.py")}
-    found = re.findall(r"^\| `(?:workflows/)?(\w+)` \|", (ROOT / document).read_text(), flags=re.MULTILINE)
-    assert folders <= set(found)
+    listed = re.findall(r"^\| `(?:workflows/)?(\w+)` \|", (ROOT / document).read_text(), flags=re.MULTILINE)
+    assert folders <= set(listed)
 
 
 def test_citations_are_read_however_they_are_written() -> None:

@@ -82,8 +82,8 @@ def fill(service: Service, count: int) -> list[str]:
     first = seeds.job(state="succeeded", ended_at=2.0).model_dump(mode="json")
     first |= first.pop("usage")
     with service.store.begin() as connection:
-        connection.execute(insert(schema.jobs), [first | {"job_id": each, "root_job_id": each} for each in ids])
-        connection.execute(insert(schema.attempts), [run | {"job_id": each} for each in ids])
+        connection.execute(insert(schema.jobs), [first | {"job_id": job_id, "root_job_id": job_id} for job_id in ids])
+        connection.execute(insert(schema.attempts), [run | {"job_id": job_id} for job_id in ids])
     seal(service.store)
     return ids
 
@@ -143,7 +143,7 @@ async def volley(port: int, ids: list[str], headers: dict[str, str]) -> list[flo
         return took
 
     done = await asyncio.gather(*(caller(ids[number::AT_ONCE]) for number in range(AT_ONCE)))
-    return [each for took in done for each in took]
+    return [seconds for took in done for seconds in took]
 
 
 def p99(took: list[float]) -> float:
@@ -171,7 +171,7 @@ async def reading(folder: Path, service: Service, bridge_port: int, count: int) 
                     rates[name].append(CALLS / (time.perf_counter() - begun))
                     every[name] += took
     ratios = [ours / bare for ours, bare in zip(rates["ours"], rates["bare"], strict=True)]
-    median = {name: statistics.median(each) for name, each in rates.items()}
+    median = {name: statistics.median(numbers) for name, numbers in rates.items()}
     print(f"GET /v1/jobs/{{id}} with {count} jobs: {statistics.median(ratios):.2f} of the bare throughput", end=" ")
     print(f"({median['ours']:.0f}/s beside {median['bare']:.0f}/s)", end="; ")
     print(f"p99 {p99(every['ours']):.1f} ms beside {p99(every['bare']):.1f} ms at {AT_ONCE} at once")

@@ -162,4 +162,4 @@ async def main(jobs: int, waiting: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*(int(each) for each in sys.argv[1:])) if sys.argv[1:] else main(100_000, 500))
+    asyncio.run(main(*(int(word) for word in sys.argv[1:])) if sys.argv[1:] else main(100_000, 500))

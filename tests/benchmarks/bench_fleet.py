@@ -80,7 +80,7 @@ def _over(machine: Machine, root: str) -> bool:
 
 async def _start(machine: Machine, trees: int) -> list[str]:
     asks = [NewJob(agent="dev", action="ask", message=f"the {number}th", repo=REPO) for number in range(trees)]
-    return list(await asyncio.gather(*(new_jobs.start(machine.seen, each) for each in asks)))
+    return list(await asyncio.gather(*(new_jobs.start(machine.seen, ask) for ask in asks)))
 
 
 if __name__ == "__main__":

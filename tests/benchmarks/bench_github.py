@@ -35,8 +35,8 @@ async def counted(settings: str) -> str:
             clock, began = Clock(), time.perf_counter()
             with patch.object(time, "time", clock):
                 outcome = await idle(office, clock, MINUTES)
-    free = sum(each.free for each in outcome.asked)
-    most = max(Counter(each.path.split("/")[3] for each in outcome.asked if "/repos/" in each.path).values())
+    free = sum(call.free for call in outcome.asked)
+    most = max(Counter(call.path.split("/")[3] for call in outcome.asked if "/repos/" in call.path).values())
     return (
         f"{len(outcome.asked) - free:6} counted  {free:6} free  {most / MINUTES:5.1f} a minute and repository at most"
         f"  {outcome.turns:6} turns  {time.perf_counter() - began:5.0f} s to play"

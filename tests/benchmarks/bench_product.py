@@ -56,7 +56,7 @@ def sides(folder: Path, against: str | None) -> Iterator[list[Side]]:
             services.append(installed(against, stack.enter_context(product.revision(against, folder / "code"))))
         this = services[0]
         talk, pid = stack.enter_context(product.bare(this.address, this.folder))
-        ours = [Side(each.name, each.talk, each.pids, each.databases) for each in services]
+        ours = [Side(service.name, service.talk, service.pids, service.databases) for service in services]
         pids = {"server": this.pids["server"], "worker": pid}
         yield [*ours, Side("bare", talk, pids, {"temporal.db": this.databases["temporal.db"]})]
 

@@ -140,7 +140,7 @@ class Measured:
         for job in self.agents:
             described = await self.client.get_workflow_handle(job).describe()
             pending = described.raw_description.pending_activities
-            offers += sum(max(each.attempt - 1 - len(self.kills), 0) for each in pending)
+            offers += sum(max(activity.attempt - 1 - len(self.kills), 0) for activity in pending)
         timed_out: dict[bool, int] = {True: 0, False: 0}
         tasks = 0
         async for workflow in self.client.list_workflows():

@@ -108,10 +108,12 @@ async def started(way: Way, folder: Path, at_once: int) -> Start:
     wall = time.perf_counter() - begun
     spent = time.process_time() * 1000 + processor(server.pid) - before
     await until(
-        lambda: all((each / "stdout.log").exists() and (each / "stdout.log").stat().st_size for each in run_dirs)
+        lambda: all(
+            (run_dir / "stdout.log").exists() and (run_dir / "stdout.log").stat().st_size for run_dir in run_dirs
+        )
     )
-    spent += sum(processor(supervisor_of(each)) for each in run_dirs)
-    await asyncio.gather(*(stop(each, 1.0) for each in run_dirs))
+    spent += sum(processor(supervisor_of(run_dir)) for run_dir in run_dirs)
+    await asyncio.gather(*(stop(run_dir, 1.0) for run_dir in run_dirs))
     return Start(wall * 1000, spent / at_once)
 
 
@@ -147,11 +149,11 @@ async def memory(folder: Path) -> None:
         run_dirs = [about_to_start(folder) for _ in range(SUPERVISORS)]
         with ThreadPoolExecutor(TOGETHER) as pool:
             list(pool.map(way, run_dirs))
-        await until(lambda made=run_dirs: all((each / "stdout.log").exists() for each in made))  # type: ignore[misc]
-        print(f"{SUPERVISORS} running, {name:12} each {memory_of([supervisor_of(each) for each in run_dirs])}")
+        await until(lambda made=run_dirs: all((run_dir / "stdout.log").exists() for run_dir in made))  # type: ignore[misc]
+        print(f"{SUPERVISORS} running, {name:12} each {memory_of([supervisor_of(run_dir) for run_dir in run_dirs])}")
         if name != "direct":
             print(f"the fork server itself {memory_of([spawn.current().pid])}")
-        await asyncio.gather(*(stop(each, 1.0) for each in run_dirs))
+        await asyncio.gather(*(stop(run_dir, 1.0) for run_dir in run_dirs))
 
 
 async def everything(folder: Path) -> None:

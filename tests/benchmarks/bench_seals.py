@@ -61,7 +61,7 @@ async def main() -> None:
         home = Home(Path(folder)).ensure()
         hiding = data_converter(home, Settings(temporal=Temporal(encrypt=True)))
         async with server(home) as sealing:
-            without, hidden = (speaking(sealing, each) for each in (pydantic_data_converter, hiding))
+            without, hidden = (speaking(sealing, converter) for converter in (pydantic_data_converter, hiding))
             async with (
                 ours(sealing, home, "sealed") as sealed,
                 ours(without, home, "plain") as plain,
@@ -70,7 +70,7 @@ async def main() -> None:
                 for legs in ROUNDS:
                     print(await compare(sealing, "sealed / plain   ", sealed, plain, legs), flush=True)
                     print(await compare(sealing, "encrypted / plain", encrypted, plain, legs), flush=True)
-        print(f"load average: {', '.join(f'{each:.1f}' for each in os.getloadavg())}")
+        print(f"load average: {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
 
 
 if __name__ == "__main__":

@@ -62,13 +62,13 @@ def bursts(sides: Sequence[Side], count: int, rounds: int) -> None:
     idle, results = at_rest(sides), in_turns(sides, rounds, partial(burst, count))
 
     def medians(figure: Callable[[Burst], float | None]) -> list[float | None]:
-        return [_median([figure(each) for each in results[side.name]]) for side in sides]
+        return [_median([figure(sample) for sample in results[side.name]]) for side in sides]
 
     print(f"{count} trees of one job at once; {rounds} rounds, the best of them for time, medians for the rest")
     ratios = "".join(f"{f'{sides[0].name} / {side.name}':>16.16}" for side in sides[1:])
     print(f"{'':{_WIDE}}" + "".join(f"{side.name:>10.10}" for side in sides) + ratios)
-    _row("jobs a second", [max(count / each.seconds for each in results[side.name]) for side in sides])
-    _row("started a second", [max(count / each.started for each in results[side.name]) for side in sides])
+    _row("jobs a second", [max(count / sample.seconds for sample in results[side.name]) for side in sides])
+    _row("started a second", [max(count / sample.started for sample in results[side.name]) for side in sides])
     for process in sides[0].spent():
         _row(f"processor ms a job: {process}", medians(partial(_processor, process)))
     _row("processor ms a job: all the machine", medians(lambda sample: sample.machine))

@@ -19,10 +19,10 @@ __all__ = ["ROOT", "TASK", "event", "job", "paused", "payload", "register", "rep
 
 def write(service: Service, *rows: JobRecord | TaskRecord | EventRecord | RoundRecord) -> None:
     records = Records(
-        task=next((each for each in rows if isinstance(each, TaskRecord)), None),
-        jobs=tuple(each for each in rows if isinstance(each, JobRecord)),
-        events=tuple(each for each in rows if isinstance(each, EventRecord)),
-        rounds=tuple(each for each in rows if isinstance(each, RoundRecord)),
+        task=next((row for row in rows if isinstance(row, TaskRecord)), None),
+        jobs=tuple(row for row in rows if isinstance(row, JobRecord)),
+        events=tuple(row for row in rows if isinstance(row, EventRecord)),
+        rounds=tuple(row for row in rows if isinstance(row, RoundRecord)),
     )
     job_rows.write(service.store, records)
 

@@ -62,7 +62,7 @@ def test_every_requirement_is_pinned_by_version_and_hash_and_no_host_is_named(pa
 def test_the_tests_environment_contains_the_services_own() -> None:
     """The versions are equal wherever the service needs a package; tests may need it in more places."""
     run, dev = (_packages(path) for path in PINNED)
-    conditions = {name: condition for name, _, condition in (each.partition(" ; ") for each in dev)}
+    conditions = {name: condition for name, _, condition in (line.partition(" ; ") for line in dev)}
     for requirement, hashes in run.items():
         name, _, condition = requirement.partition(" ; ")
         wider = conditions[name]
@@ -79,7 +79,7 @@ def test_no_dependency_may_grow_beyond_the_versions_that_were_tried() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"].values()
     named = [*project["build-system"]["requires"], *project["project"]["dependencies"], *chain(*extras)]
-    assert [each for each in named if not re.search(r"==|,<", each.partition(";")[0])] == []
+    assert [requirement for requirement in named if not re.search(r"==|,<", requirement.partition(";")[0])] == []
 
 
 def test_ci_types_the_readmes_command() -> None:

@@ -135,7 +135,7 @@ def test_it_works_in_an_empty_environment(versions: str, python: Path, wheel: Pa
 
 def test_it_is_its_own_and_says_its_version(environment: Path, bare: dict[str, str], tmp_path: Path) -> None:
     assert run("service", "--version", env=bare, cwd=tmp_path).startswith("service ")
-    where = f"import {', '.join(PACKAGES)}; print({', '.join(f'{each}.__file__' for each in PACKAGES)})"
+    where = f"import {', '.join(PACKAGES)}; print({', '.join(f'{package}.__file__' for package in PACKAGES)})"
     places = run(environment / "bin/python", "-c", where, env=bare, cwd=tmp_path).split(" /")
     assert all(str(environment) in f"/{place}" for place in places), "not the checkout's"
 

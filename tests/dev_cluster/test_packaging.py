@@ -47,7 +47,7 @@ def test_every_port_is_one_that_temporal_can_record(services: dict[str, dict[str
 
 @pytest.mark.ruling("Q11")
 def test_each_service_waits_for_one_that_is_there(services: dict[str, dict[str, Any]]) -> None:
-    waits = {(name, other) for name, each in services.items() for other in each.get("depends_on", ())}
+    waits = {(name, other) for name, service in services.items() for other in service.get("depends_on", ())}
     assert waits == {("schema", "postgresql"), ("temporal", "schema"), ("host", "temporal")}
     for name, other in waits:
         healthy = services[name]["depends_on"][other]["condition"] == "service_healthy"

@@ -39,7 +39,7 @@ def pictures() -> ModuleType:
 def texts(svg: str) -> dict[str, str]:
     """Return every piece of text with its class."""
     elements = ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
-    return {(each.text or "").replace("\xa0", " ").strip(): each.get("class", "") for each in elements}
+    return {(element.text or "").replace("\xa0", " ").strip(): element.get("class", "") for element in elements}
 
 
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.name)

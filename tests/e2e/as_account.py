@@ -10,7 +10,9 @@ from activities.boxes import agent_mounts
 
 def become(uid: int, shown: list[str]) -> None:
     """Cover the private folders around the shown paths, in this process's own mount namespace, and switch accounts."""
-    around = {str(each) for path in shown for each in Path(path).parents if not each.stat().st_mode & stat.S_IXOTH}
+    around = {
+        str(parent) for path in shown for parent in Path(path).parents if not parent.stat().st_mode & stat.S_IXOTH
+    }
     covers = [path for path in around if not any(path.startswith(f"{other}/") for other in around)]
     below = [path for path in shown if any(path.startswith(f"{cover}/") for cover in covers)]
     agent_mounts.Layout(covers, {path: os.path.isdir(path) for path in below}).lay()

@@ -172,7 +172,7 @@ def planned(prompt: Prompt, summary: str, legs: list[Result], *, checked: bool) 
         commands = yield from commands_of(prompt)
         task = f"Check the goal: three calls pass, a fourth does not, and NOTES.md says so. Run {commands}."
         worker = prompt.worker("review", runs=prompt.says("checked by one that runs"))
-        deps = [each["id"] for each in legs]
+        deps = [leg["id"] for leg in legs]
         last = {
             "id": f"check-{'-'.join(deps) or 'all'}",
             "action": "review",
@@ -222,7 +222,7 @@ def building(prompt: Prompt) -> Work:
         yield {"run": f"sed -i {shlex.quote(edit)} {shlex.quote(path)}"}
     changed = [*written, *edits]
     ran = yield from run(COMMAND.findall(prompt.task.partition("Done when")[2]))
-    right = (merging and prompt.says("is not its failure")) or all(each["exit_code"] == 0 for each in ran)
+    right = (merging and prompt.says("is not its failure")) or all(command["exit_code"] == 0 for command in ran)
     decision = "skipped" if not changed else "implemented" if right else "failed"
     return {"decision": decision, "summary": f"Wrote {', '.join(changed)}.", "tests_run": ran} | {
         "changes_made": [{"path": path, "summary": "written"} for path in changed]
@@ -237,12 +237,12 @@ def checking(prompt: Prompt) -> Work:
         return {"decision": "approved", "summary": "Read it; nothing was run."}
     if prompt.says("looks at the diff"):
         shown = yield from run(DIFF.findall(prompt.text))
-        if lost := [each["command"] for each in shown if each["exit_code"] != 0]:
+        if lost := [command["command"] for command in shown if command["exit_code"] != 0]:
             return {"decision": "blocked", "summary": f"These show nothing: {', '.join(lost)}.", "needs": lost}
     ran = yield from run(COMMAND.findall(prompt.task.partition("Run ")[2]))
     if not ran:
         return {"decision": "blocked", "summary": "I know of no command to run.", "needs": ["the commands"]}
-    failed = [each for each in ran if each["exit_code"] != 0]
+    failed = [command for command in ran if command["exit_code"] != 0]
     if failed:
         finding = {"title": "the third call is refused", "severity": "high", "file": "limits.py"}
         return {"decision": "changes_requested", "summary": "A test fails.", "findings": [finding], "tests_run": ran}

@@ -246,14 +246,14 @@ def test_nothing_was_decided_and_people_see_who_tried(
 ) -> None:
     target, attacker, _ = attacked
     assert round_rows.open_rounds(service.seen.store, root=target), "it still waits"
-    assert {each["state"] for each in service.json("memory", "list")} == {"pending"}
-    assert {each["author"] for each in service.json("memory", "list")} == {"attacker"}
-    tried = [each for each in service.json("job", "events", attacker) if each["kind"] == "agent_refused"]
-    assert {each["job_id"] for each in tried} == {attacker}
+    assert {memory["state"] for memory in service.json("memory", "list")} == {"pending"}
+    assert {memory["author"] for memory in service.json("memory", "list")} == {"attacker"}
+    tried = [event for event in service.json("job", "events", attacker) if event["kind"] == "agent_refused"]
+    assert {event["job_id"] for event in tried} == {attacker}
     assert len(tried) == len({*COMMANDS.values(), *CALLS, "the warm process"})
-    assert any("commands.sock" in each["message"] for each in tried)
+    assert any("commands.sock" in event["message"] for event in tried)
     assert "agent_refused" in service("job", "events", attacker).stdout
-    assert not [each for each in service.json("job", "events", target) if each["kind"].startswith("resume_")]
+    assert not [event for event in service.json("job", "events", target) if event["kind"].startswith("resume_")]
 
 
 def test_people_answer_where_and_as_they_did(service: Installed) -> None:
@@ -277,7 +277,7 @@ def actor(service: Installed, job: str) -> tuple[str, str]:
 
 
 def accepted(service: Installed, job: str) -> list[dict[str, Any]]:
-    return [each for each in service.json("job", "events", job) if each["kind"] == "resume_accepted"]
+    return [event for event in service.json("job", "events", job) if event["kind"] == "resume_accepted"]
 
 
 def test_a_program_with_a_token_to_ask_starts_work_and_decides_nothing(service: Installed) -> None:

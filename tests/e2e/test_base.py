@@ -73,8 +73,8 @@ def test_what_the_operator_does_in_mid_tree_reaches_no_job_and_no_branch(script:
     service = script.service
     listed = service.json("job", "branches", job)
     legs = listed["legs"]
-    assert set(bases(script, job).values()) == {start, *(each["head_sha"] for each in legs)}
-    assert [each["leg"] for each in legs] == ["one", "two", "three"]
+    assert set(bases(script, job).values()) == {start, *(row["head_sha"] for row in legs)}
+    assert [row["leg"] for row in legs] == ["one", "two", "three"]
     assert listed["base"] == start
     earlier, began = list[str](), start
     for row in legs:
@@ -87,11 +87,11 @@ def test_what_the_operator_does_in_mid_tree_reaches_no_job_and_no_branch(script:
     run_git(repo, "checkout", "-q", legs[0]["branch"])
     commit_file(repo, "by-hand.txt", "x\n", "put there by hand")
     run_git(repo, "checkout", "-q", "main")
-    refused = service("job", "merge", *(each["job_id"] for each in legs), code=3).stderr
+    refused = service("job", "merge", *(row["job_id"] for row in legs), code=3).stderr
     assert "put there by hand; nothing was merged" in refused
     leave = refused.partition("try: ")[2].partition("#")[0].split()
     run_git(repo, *leave[3:])
-    service("job", "merge", *(each["job_id"] for each in legs))
+    service("job", "merge", *(row["job_id"] for row in legs))
     task = script.tree(job)["task"]["task_id"]
     assert run_git(repo, "ls-tree", "--name-only", f"service/{task}").split() == [
         *("limiter.txt", "one.txt", "three.txt", "two.txt"),

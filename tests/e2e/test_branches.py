@@ -28,7 +28,7 @@ def test_branches_are_listed_merged_once_and_dropped(script: Script) -> None:
     assert script.service("job", "prompt", f"{job}.3").stdout == script.prompt(f"{job}.3")
     service, repo = script.service, script.service.repo
     listed = service.json("job", "branches", f"{job}.2")
-    assert [(each["leg"], each["state"], each["ahead"], each["files"]) for each in listed["legs"]] == [
+    assert [(row["leg"], row["state"], row["ahead"], row["files"]) for row in listed["legs"]] == [
         ("one", "unmerged", 1, 1),
         ("two", "unmerged", 1, 1),
     ]
@@ -43,7 +43,7 @@ def test_branches_are_listed_merged_once_and_dropped(script: Script) -> None:
     kinds = [event["kind"] for event in service.json("job", "events", job)]
     assert kinds.count("branch_merged") == 2
     service("job", "drop", f"{job}.1")
-    states_now = [each["state"] for each in service.json("job", "branches", job)["legs"]]
+    states_now = [row["state"] for row in service.json("job", "branches", job)["legs"]]
     assert states_now == ["merged", "merged"]
     assert git(repo, "branch", "--list", f"service/{job}.1-one") == ""
     assert "has no branch" in service("job", "drop", f"{job}.1", code=4).stderr
@@ -158,7 +158,7 @@ def test_the_ways_out_of_a_leg_that_runs(script: Script) -> None:
     script.answers(none={"delegations": [leg("one")]}, one=writes(a_txt="1\n") | {"wait": "never"})
     other = script.ask()
     service.wait_for(lambda: (script.plans / "prompts" / f"{other}.1").exists())
-    typed(script, [each.replace(job, other) for each in kill])
+    typed(script, [command.replace(job, other) for command in kill])
     script.plans.joinpath("never").touch()
     script.until_over(other)
     assert "is dropped" in service("job", "drop", other, "--force").stdout
@@ -178,7 +178,7 @@ def three_generations(script: Script) -> str:
     job = script.ask()
     tree = script.until_over(job)
     assert tree["task"]["state"] == "done"
-    assert [each["continuation"] for each in tree["jobs"] if not each["delegation_id"]] == ["none", "replan", "normal"]
+    assert [row["continuation"] for row in tree["jobs"] if not row["delegation_id"]] == ["none", "replan", "normal"]
     return job
 
 
@@ -266,7 +266,7 @@ def test_a_tree_of_three_generations_is_merged_by_its_line_and_dropped(script: S
     assert git(repo, "show", f"{done['task_branch']}:same.txt") == "code, mended\n"
     assert "leg docs" in (output := service("job", "merge", job).stdout)
     assert all(f"\n  {command}\n" in output for command in left["commands"])
-    typed(script, [each for each in left["commands"] if each.startswith("git")])
+    typed(script, [command for command in left["commands"] if command.startswith("git")])
     assert service.json("job", "merge", job)["left_out"] == []
     head = git(repo, "rev-parse", "HEAD").strip()
     mine = service("job", "merge", job, "--into-mine").stdout
@@ -343,7 +343,7 @@ def test_what_a_reviewer_is_against_is_merged_only_by_somebody_who_insists(scrip
     assert f"{job}.1 is merged only with --anyway: review leg check" in listed
     assert "all at once" not in listed
     service(*no.strip().splitlines()[-1].split()[1:])
-    [event] = [each for each in service.json("job", "events", job) if each["kind"] == "branch_merged"]
+    [event] = [row for row in service.json("job", "events", job) if row["kind"] == "branch_merged"]
     assert "although review leg check" in event["message"]
     assert event["data"]["actor"].endswith("(cli)")
     assert event["message"].startswith(event["data"]["actor"])

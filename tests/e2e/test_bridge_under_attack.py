@@ -84,9 +84,9 @@ def test_killed_at_any_moment_a_call_has_happened_whole_or_not_at_all(installed:
         for number, (path, body) in enumerate(calls):
             _post(http, path, body, f"key-{number}", answers[number])
             assert len(answers[number]) == 1, (path, answers[number])
-        made = {each for ids in answers for each in ids}
-        started = {each["job_id"] for each in http.get("/v1/jobs?roots=true&limit=200").json()["jobs"]}
-        runs = {each["id"] for each in http.get("/v1/runs?limit=200").json()["runs"]}
+        made = {made_id for ids in answers for made_id in ids}
+        started = {row["job_id"] for row in http.get("/v1/jobs?roots=true&limit=200").json()["jobs"]}
+        runs = {row["id"] for row in http.get("/v1/runs?limit=200").json()["runs"]}
         assert started | runs == made
         for job_id in started:
             assert installed.wait_until_ended(job_id)["state"] == "succeeded"

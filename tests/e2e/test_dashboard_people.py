@@ -135,7 +135,7 @@ def until_round(script: Script, job: str, number: int) -> None:
 
     def numbers() -> list[int]:
         waiting = script.service.json("attention")["waiting"]
-        return [each["number"] for each in waiting if each["root_job_id"] == job]
+        return [row["number"] for row in waiting if row["root_job_id"] == job]
 
     script.service.wait_for(lambda: numbers() == [number])
 

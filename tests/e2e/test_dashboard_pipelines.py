@@ -201,7 +201,7 @@ def test_jobs_are_searched_and_paged(script: Script, ann: Person) -> None:
 
 
 def links(tab: Tab) -> list[str]:
-    return [each.get_attribute("href") or "" for each in tab.locator("tbody a").all()]
+    return [link.get_attribute("href") or "" for link in tab.locator("tbody a").all()]
 
 
 def older(tab: Tab) -> bool:

@@ -83,8 +83,8 @@ def test_a_wide_tree_is_watched_from_its_start_to_its_end_without_loading_the_pa
     wait_for(lambda: look() and "done" in tab.get_by_label("Where it stands").inner_text(), lambda: look())
     assert len(look()) == before + GROUPS + 1
     assert set(look().values()) == {"succeeded"}
-    assert any({"running", "succeeded"} <= each for each in seen.values())
-    assert sum({"queued", "succeeded"} <= each for each in seen.values()) > LEGS
+    assert any({"running", "succeeded"} <= states for states in seen.values())
+    assert sum({"queued", "succeeded"} <= states for states in seen.values()) > LEGS
     assert never_loaded_again(tab)
     served = ann.context.request.get(f"{ann.base}/ui/trees/{job}").body()
     assert len(served) < 150_000

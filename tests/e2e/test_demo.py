@@ -45,7 +45,7 @@ def test_what_is_kept_is_looked_at_and_ended_by_the_commands_it_says(tmp_path: P
     own = {**environment, "SERVICE_HOME": str(home)}
     merged = subprocess.run(merge, env=own, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert merged.returncode == 0, merged.stdout + merged.stderr
-    for command in [each for each in outcome["next"] if not each.endswith("dashboard")]:
+    for command in [command for command in outcome["next"] if not command.endswith("dashboard")]:
         tried = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=SECONDS)
         assert tried.returncode == 0, f"{command}\n{tried.stdout}{tried.stderr}"
     assert not home.exists()

@@ -61,7 +61,7 @@ class Shop:
 
     def mine(self) -> list[dict[str, Any]]:
         """Return the pull requests of the service's own branches."""
-        return [each for each in self.github.pulls() if each["head"]["ref"].startswith("service/")]
+        return [pull for pull in self.github.pulls() if pull["head"]["ref"].startswith("service/")]
 
     def look(self) -> None:
         """Request a read of the comments, as a webhook does."""
@@ -118,8 +118,8 @@ def shop(github: Hub, tmp_path: Path) -> Iterator[Shop]:
 
 def check(shop: Shop, sha: str, root: str = "") -> str:
     """Return the conclusion of `service/gate` for a commit; with a root, the one for that tree."""
-    ours = (each for each in shop.github.checks(sha) if each["name"] == "service/gate")
-    checks = [each for each in ours if each["external_id"].startswith(root)]
+    ours = (run for run in shop.github.checks(sha) if run["name"] == "service/gate")
+    checks = [run for run in ours if run["external_id"].startswith(root)]
     return str(checks[0]["conclusion"] or checks[0]["status"]) if checks else ""
 
 
@@ -267,7 +267,7 @@ def test_killed_ten_times_at_moments_of_chance_all_is_told_and_done_once(shop: S
         assert sorted(github.reactions(comment)) == [("our-service[bot]", "+1"), ("our-service[bot]", "eyes")]
     events = shop.service.json("job", "events", root)
     assert [event["kind"] for event in events].count("resume_accepted") == 1
-    assert len([each for each in github.checks(shop.head) if each["name"] == "service/gate"]) == 1
+    assert len([run for run in github.checks(shop.head) if run["name"] == "service/gate"]) == 1
 
 
 @pytest.mark.ruling("L9")

@@ -38,7 +38,7 @@ def test_no_step_is_lost_when_many_trees_go_on_at_once(service: Installed) -> No
 async def started(service: Installed) -> list[str]:
     """Start all trees at once, each of one job."""
     asks = [NewJob(agent="quick", action="ask", message=f"the {number}th", repo="acme/shop") for number in range(TREES)]
-    return list(await asyncio.gather(*(new_jobs.start(service.seen, each) for each in asks)))
+    return list(await asyncio.gather(*(new_jobs.start(service.seen, ask) for ask in asks)))
 
 
 async def timed_out(address: str, namespace: str, roots: list[str]) -> list[tuple[str, str]]:

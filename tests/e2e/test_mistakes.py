@@ -388,7 +388,7 @@ def test_a_duration_may_be_typed_as_words(script: Script, waiting: str) -> None:
 def test_a_notification_that_does_not_arrive_is_shown(script: Script, waiting: str) -> None:
     def missing() -> list[dict[str, object]]:
         undelivered = script.service.json("attention")["undelivered"]
-        return [each for each in undelivered if str(each["notification_id"]).startswith(waiting)]
+        return [row for row in undelivered if str(row["notification_id"]).startswith(waiting)]
 
     script.service.wait_for(lambda: bool(missing()))
     assert missing()[0]["channel"] == "command"

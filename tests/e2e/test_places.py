@@ -54,14 +54,14 @@ class Wide:
 
     def states(self, job: str) -> dict[str, str]:
         jobs = self.service.tree(job)["jobs"]
-        return {each["delegation_id"]: each["state"] for each in jobs if each["delegation_id"]}
+        return {row["delegation_id"]: row["state"] for row in jobs if row["delegation_id"]}
 
     def settled(self, job: str, state: str) -> bool:
         """Return whether each leg has begun or is taken back for good; a freed slot may have gone to one more."""
         events = event_rows.of_tree(self.service.seen.store, job)
         back = {event.job_id for event in events if event.kind == "job_taken_back"}
-        jobs = [each for each in self.service.tree(job)["jobs"] if each["delegation_id"]]
-        assert not {each["delegation_id"] for each in jobs if each["job_id"] in back} & set(self.begun)
+        jobs = [row for row in self.service.tree(job)["jobs"] if row["delegation_id"]]
+        assert not {row["delegation_id"] for row in jobs if row["job_id"] in back} & set(self.begun)
         states = {row["state"] for row in jobs if row["job_id"] in back}
         return len(back) + len(self.begun) == len(LEGS) and states == {state}
 
@@ -88,7 +88,7 @@ def test_a_kill_leaves_the_four_and_begins_no_other(wide: Wide) -> None:
     assert over["task"]["state"] == "cancelled"
     assert sorted(wide.begun) == sorted(set(wide.begun))
     assert len(wide.begun) == PLACES
-    assert [each["continuation"] for each in over["jobs"]][-1] == "finalize"
+    assert [row["continuation"] for row in over["jobs"]][-1] == "finalize"
 
 
 @pytest.mark.ruling("F8")

@@ -189,7 +189,7 @@ def test_a_program_does_what_its_policy_promises_and_no_more(
     assert (("ran-42" in output), ("wrote-42" in output)) == (promise.runs, promise.builds), output[-3000:]
     beside = [str(path) for path in tried.folder.rglob(f"{name}-*.txt")]
     assert beside == []
-    assert not [each for each in tried.reached if name in each]
+    assert not [text for text in tried.reached if name in text]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

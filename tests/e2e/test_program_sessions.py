@@ -70,7 +70,7 @@ def turns(requests: list[dict[str, Any]]) -> dict[str, int]:
 
 def refusals(ended: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
     return {
-        name: [each["data"]["why"] for each in one["notices"] if each["kind"] == "session_not_resumed"]
+        name: [notice["data"]["why"] for notice in one["notices"] if notice["kind"] == "session_not_resumed"]
         for name, one in ended.items()
     }
 

@@ -194,7 +194,7 @@ def test_no_program_writes_where_its_policy_does_not_let_it(
     stage: Stage, program: str, played: tuple[Ended, Ended]
 ) -> None:
     writer, reader = played
-    assert [len(each.requests) for each in played] == [5, 5]
+    assert [len(model.requests) for model in played] == [5, 5]
     assert git(stage.service.repo, "diff", "--name-only", "main", writer.job["branch"]) == "made.txt\n"
     assert not reader.job["branch"], reader.job
     there = [name for _, _, names in os.walk(stage.service.tmp) for name in names]  # folders may be deleted meanwhile
@@ -298,10 +298,10 @@ def test_one_program_leads_the_others_and_sums_up(
     maker, reader = (other for other in PROGRAMS if other != program)
     job, tree = played
     assert tree["task"]["state"] == "done", tree["task"]
-    assert [(each["runtime"], each["state"]) for each in tree["jobs"]] == [
+    assert [(row["runtime"], row["state"]) for row in tree["jobs"]] == [
         (PROGRAMS[name], "succeeded") for name in (program, maker, reader, program)
     ]
-    spent = [(each["usage"]["input_tokens"], each["usage"]["output_tokens"]) for each in tree["jobs"]]
+    spent = [(row["usage"]["input_tokens"], row["usage"]["output_tokens"]) for row in tree["jobs"]]
     assert spent == [cost(program, 1), cost(maker, 2), cost(reader, 2), cost(program, 1)]
     assert {one["model"] for one in stage.requests(f"{job}.1")} == {"model-of-maker"}
     assert "made by the model" in str(stage.requests(f"{job}.2")[-1]["body"])
@@ -324,8 +324,8 @@ def test_a_coordinator_goes_on_in_the_session_it_began_and_counts_only_what_each
 ) -> None:
     job, tree = played
     assert tree["task"]["state"] == "done", tree["task"]
-    assert [each["state"] for each in tree["jobs"]] == ["succeeded"] * 3
-    spent = [(each["usage"]["input_tokens"], each["usage"]["output_tokens"]) for each in tree["jobs"]]
+    assert [row["state"] for row in tree["jobs"]] == ["succeeded"] * 3
+    spent = [(row["usage"]["input_tokens"], row["usage"]["output_tokens"]) for row in tree["jobs"]]
     assert spent == [cost(program, 1)] * 3
     begun, gone_on = stage.requests(job)  # both in the one folder
     assert (begun["user_turns"], gone_on["user_turns"]) == (1, 2), "the session's first turn is there"

@@ -27,7 +27,7 @@ ANSWER = "The deploy password is "
 def secret(field: str) -> str:
     """Return a token that identifies its field."""
     drawn = hashlib.sha256(field.encode()).hexdigest()
-    return "ghp" + "_" + "".join(each.upper() if number % 3 else each for number, each in enumerate(drawn))[:36]
+    return "ghp" + "_" + "".join(digit.upper() if number % 3 else digit for number, digit in enumerate(drawn))[:36]
 
 
 RESULT = (
@@ -152,14 +152,14 @@ def _play(script: Script, of: dict[str, str]) -> tuple[str, str]:
 
 
 def _read_by_commands(script: Script, job: str, run: str) -> Iterator[tuple[str, str]]:
-    jobs = [each["job_id"] for each in script.tree(job)["jobs"]]
+    jobs = [row["job_id"] for row in script.tree(job)["jobs"]]
     lines = f"""
         job list, job list --json, job tree {job}, job tree {job} --json, job events {job}, job branches {job},
         job gate {job}, job reviews, attention, memory list, memory show mem-1, agent list, agent show secretive,
         agent show secretive --json, pipeline list, pipeline show leaky, pipeline show {run}, pipeline runs,
         pipeline show {run} --stage build, pipeline show {run} --definition, spend, repo list, config show, runtime list
     """.replace("\n", " ").split(",")
-    lines += [f"job {verb} {each}{more}" for verb in ("show", "diff") for each in jobs for more in ("", " --json")]
+    lines += [f"job {verb} {job_id}{more}" for verb in ("show", "diff") for job_id in jobs for more in ("", " --json")]
     for line in lines:
         done = script.service.run(*line.split())
         assert done.returncode != 2, f"{line}: {done.stderr}"
@@ -167,7 +167,7 @@ def _read_by_commands(script: Script, job: str, run: str) -> Iterator[tuple[str,
 
 
 def _read_over_http(script: Script, job: str, run: str) -> Iterator[tuple[str, str]]:
-    jobs = [each["job_id"] for each in script.tree(job)["jobs"]]
+    jobs = [row["job_id"] for row in script.tree(job)["jobs"]]
     with client(script.service) as http:
         paths = [
             "/v1/jobs",
@@ -178,7 +178,7 @@ def _read_over_http(script: Script, job: str, run: str) -> Iterator[tuple[str, s
             "/v1/reviews",
             "/readyz",
         ]
-        for path in paths + [f"/v1/jobs/{each}" for each in jobs]:
+        for path in paths + [f"/v1/jobs/{job_id}" for job_id in jobs]:
             got = http.get(path)
             assert got.status_code == 200, path
             yield f"GET {path}", got.text
@@ -187,7 +187,7 @@ def _read_over_http(script: Script, job: str, run: str) -> Iterator[tuple[str, s
     with httpx.Client(follow_redirects=True, timeout=60) as browser:
         yield "the dashboard", browser.get(link).text
         base = link.split("/ui/")[0]
-        of_jobs = [page.path.format(job_id=each) for each in jobs for page in PAGES if "{job_id}" in page.path]
+        of_jobs = [page.path.format(job_id=job_id) for job_id in jobs for page in PAGES if "{job_id}" in page.path]
         rest = [page.path.format(root=job, name="leaky", run_id=run) for page in PAGES if "{job_id}" not in page.path]
         for page in of_jobs + rest:
             shown = browser.get(f"{base}/ui{page}")
@@ -246,9 +246,9 @@ def _who_got_what(script: Script, job: str) -> None:
     prompts = {path.name: path.read_text() for path in (script.plans / "prompts").iterdir()}
     got = {name: {field for field, value in EVERYTHING.items() if value in text} for name, text in prompts.items()}
     assert "ask" in got[job]
-    of_leg = next(each["job_id"] for each in script.tree(job)["jobs"] if each["delegation_id"] not in (None, "thrown"))
+    of_leg = next(row["job_id"] for row in script.tree(job)["jobs"] if row["delegation_id"] not in (None, "thrown"))
     assert {"leg-prompt", "artifact_body"} <= got[of_leg]
-    assert any("answer" in each for each in got.values())
+    assert any("answer" in fields for fields in got.values())
     expected = {"ask", "leg-prompt", "artifact_body", "answer"}
     assert set().union(*got.values()) <= expected
     assert EVERYTHING["agent-template"] in (script.service.tmp / "secretive").read_text()

@@ -66,7 +66,7 @@ class Running:
     async def start(self) -> None:
         job = NewJob("scout", "ask", "look", "acme/shop")
         self.started = [await new_jobs.start(self.service, job) for _ in range(AGENTS)]
-        await until(lambda: all(self.proof(each).exists() for each in self.started))
+        await until(lambda: all(self.proof(job).exists() for job in self.started))
 
     def proof(self, job: str) -> Path:
         return self.installed.tmp / f"proof.{job}"

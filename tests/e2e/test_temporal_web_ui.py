@@ -106,7 +106,7 @@ def test_only_the_bridge_reaches_it_and_only_with_a_session(script: Script, wait
             refused = ann.post(signal, json={}, headers=headers)
             assert refused.status_code == 403, headers
         assert ann.post(signal, json={}, headers=own).status_code == 400, "the program's own token is missing"
-    [(host, _)] = [each for each in listening(script) if each[0] != "127.0.0.1"]
+    [(host, _)] = [address for address in listening(script) if address[0] != "127.0.0.1"]
     assert host.startswith("127.")
     status = script.service("daemon", "status", "--json").stdout
     assert host not in status

@@ -206,7 +206,7 @@ def test_a_question_pauses_the_tree_until_somebody_answers(script: Script) -> No
     job = script.ask()
     until_paused(script, job)
     listed = script.service.json("attention")["waiting"]
-    mine = next(each for each in listed if each["root_job_id"] == job)
+    mine = next(row for row in listed if row["root_job_id"] == job)
     assert mine["commands"][0] == f'service resume {job} answer "store: <text>"'
     assert "Redis or memory?" in script.service("attention").stdout
     refused = script.service("resume", job, "retry", code=3).stderr
@@ -231,7 +231,7 @@ def test_a_question_pauses_the_tree_until_somebody_answers(script: Script) -> No
     assert f"the tree {job} has ended (done); round 1 of {job} is over: answered by " in late
     assert f"round 1 of {job} is over: answered by " in script.service("resume", job, code=4).stderr
     script.service.wait_for(lambda: notifications(script.service, job) == ["round_opened"])
-    assert not [each for each in script.service.json("attention")["waiting"] if each["root_job_id"] == job]
+    assert not [row for row in script.service.json("attention")["waiting"] if row["root_job_id"] == job]
 
 
 @pytest.mark.ruling("F2", "G2.stops")

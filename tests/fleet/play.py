@@ -62,11 +62,11 @@ class Play:
 
     def marks(self, word: str) -> Counter[tuple[str, str]]:
         """Return how often each attempt began, or ended, as its agents say."""
-        return Counter((job, attempt) for said, job, attempt, *_ in self.lines if said == word)
+        return Counter((job, attempt) for mark, job, attempt, *_ in self.lines if mark == word)
 
     def places(self, leg: str) -> list[str]:
         """Return the hosts on which a leg's agents began, in order."""
-        return [host for said, _, _, name, host in self.lines if (said, name) == ("begin", leg)]
+        return [host for mark, _, _, name, host in self.lines if (mark, name) == ("begin", leg)]
 
     def wait_for(self, word: str, number: int) -> None:
         """Wait until so many attempts have begun, or ended."""
@@ -93,9 +93,9 @@ def ended_well(play: Play, machine: Machine, roots: list[str], jobs: int) -> Non
     for root in roots:
         machine.wait_for(partial(over, machine, root))
         tree = machine.tree(root)
-        states = [each["state"] for each in tree["jobs"]]
+        states = [row["state"] for row in tree["jobs"]]
         assert states == ["succeeded"] * jobs, (root, states)
-        parents = [each["parent_job_id"] for each in tree["jobs"] if each["continuation"] != "none"]
+        parents = [row["parent_job_id"] for row in tree["jobs"] if row["continuation"] != "none"]
         assert len(parents) == len(set(parents)), f"a batch of {root} has two continuations"
     twice = {attempt: number for attempt, number in play.marks("begin").items() if number > 1}
     assert twice == {}

@@ -48,7 +48,7 @@ def files(hub: Path, ref: str) -> set[str]:
 def notified(machine: Machine) -> list[dict[str, Any]]:
     path = machine.home / "notifications.jsonl"
     notifications = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return [each for each in notifications if each["kind"] == "host_unseen"]
+    return [row for row in notifications if row["kind"] == "host_unseen"]
 
 
 def goes_on(two: Machine, job: str, since: float, hub: Path) -> None:
@@ -58,7 +58,7 @@ def goes_on(two: Machine, job: str, since: float, hub: Path) -> None:
     assert (shown["state"], shown["attempt"], two.proof.split()) == ("succeeded", 2, [job])
     assert {"wip.txt", "seen.txt"} <= files(hub, f"refs/service/{job}-attempt2")
     tree = two.json("job", "tree", job)
-    assert [each["job_id"] for each in tree["jobs"]] == [job], "no job of the budget is used"
+    assert [row["job_id"] for row in tree["jobs"]] == [job], "no job of the budget is used"
     wait_for(lambda: notified(two))
 
 

@@ -33,12 +33,12 @@ def started(fleet: Fleet) -> tuple[Play, Machine, Machine, str]:
 
 
 def hosts(machine: Machine) -> dict[str, str]:
-    return {each["name"]: each["state"] for each in machine.json("host", "list")}
+    return {row["name"]: row["state"] for row in machine.json("host", "list")}
 
 
 def began(play: Play, job: str) -> list[tuple[str, str]]:
     """Return the attempts of a job that began, with their hosts."""
-    return [(attempt, host) for said, name, attempt, _, host in play.lines if (said, name) == ("begin", job)]
+    return [(attempt, host) for mark, name, attempt, _, host in play.lines if (mark, name) == ("begin", job)]
 
 
 def ask(machine: Machine, number: int) -> list[str]:
@@ -58,7 +58,7 @@ def test_a_host_without_postgresql_loses_its_jobs_and_holds_up_no_tree(fleet: Fl
     wait_for(lambda: ("2", "one") in began(play, job), play.state)
     others = ask(one, 4)
     all_over(one, play, *others)
-    assert {host for each in others for _, host in began(play, each)} == {"one"}
+    assert {host for job in others for _, host in began(play, job)} == {"one"}
     two.lines[1].mend()
     wait_for(lambda: hosts(one)["two"] == "works" and not moves.to_keep(one.seen.store, "two"), play.state)
     play.go()
@@ -74,7 +74,7 @@ def test_a_host_without_temporal_keeps_its_jobs_and_gets_no_others(fleet: Fleet)
     wait_for(lambda: hosts(one)["two"] == "held", play.state)
     others = ask(one, 4)
     all_over(one, play, *others)
-    assert {host for each in others for _, host in began(play, each)} == {"one"}
+    assert {host for job in others for _, host in began(play, job)} == {"one"}
     play.go()
     play.wait_for("end", 5)
     wait_for(lambda: time.monotonic() - since > 2 * MOVE_AFTER)

@@ -24,7 +24,7 @@ def started(fleet: Fleet) -> tuple[Play, Machine, Machine, dict[str, str]]:
     more = f'[fleet]\nmove_after = "{MOVE_AFTER}s"\n'
     one, two = fleet.host("one", more, max_parallel_jobs="2"), fleet.host("two", more)
     play = Play.on(fleet, one, two)
-    play.answers(**{each: {"wait": "told-may-end" if each == "told" else "go"} for each in STATIONS})
+    play.answers(**{station: {"wait": "told-may-end" if station == "told" else "go"} for station in STATIONS})
     one("daemon", "start")
     one("repo", "add", REPO, "--remote", str(fleet.hub()))
     jobs = {}
@@ -44,7 +44,7 @@ def started(fleet: Fleet) -> tuple[Play, Machine, Machine, dict[str, str]]:
 
 def began(play: Play, job: str) -> list[tuple[str, str]]:
     """Return the attempts of a job that began, with their hosts."""
-    return [(attempt, host) for said, name, attempt, _, host in play.lines if (said, name) == ("begin", job)]
+    return [(attempt, host) for mark, name, attempt, _, host in play.lines if (mark, name) == ("begin", job)]
 
 
 def ended(machine: Machine, job: str) -> bool:
@@ -69,7 +69,7 @@ def back(one: Machine, how: str) -> None:
 def test_what_has_moved_when_the_host_comes_back(fleet: Fleet, how: str) -> None:
     play, one, two, jobs = started(fleet)
     gone(one, how)
-    wait_for(lambda: all(("2", "two") in began(play, jobs[each]) for each in ("running", "begun")), play.state)
+    wait_for(lambda: all(("2", "two") in began(play, jobs[station]) for station in ("running", "begun")), play.state)
     back(one, how)
     play.go()
     all_over(two, jobs, play)

@@ -39,7 +39,7 @@ def test_each_host_runs_the_jobs_of_its_own_repository(pair: Fleet) -> None:
     job = one.json("agent", "ask", "scout-two", "hello " * 1000, "--repo", "acme/two")["job_id"]
     assert two.wait_until_ended(job)["state"] == "succeeded"
     assert (ran(two, job), ran(one, job)) == ([f"{job} {os.environ[MARK]}"], []), "the guard knows agents by the mark"
-    assert [each["name"] for each in one.json("daemon", "status", "--all")["hosts"]] == ["one", "two"]
+    assert [host["name"] for host in one.json("daemon", "status", "--all")["hosts"]] == ["one", "two"]
 
 
 @pytest.mark.ruling("Q4")
@@ -74,6 +74,6 @@ def test_a_host_whose_clock_is_behind_is_seen_and_sees_the_others(fleet: Fleet) 
         machine("daemon", "start")
     for machine in (one, late):
         hosts = machine.json("daemon", "status", "--all")["hosts"]
-        assert [(each["name"], each["has_worker"]) for each in hosts] == [("late", True), ("one", True)]
+        assert [(host["name"], host["has_worker"]) for host in hosts] == [("late", True), ("one", True)]
     job = one.json("agent", "ask", "scout-late", "hello", "--repo", "acme/late")["job_id"]
     assert late.wait_until_ended(job)["state"] == "succeeded"

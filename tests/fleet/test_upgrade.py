@@ -51,12 +51,12 @@ def upgrade(machine: Machine, release: str) -> None:
 def says(machine: Machine) -> list[dict[str, Any]]:
     """Return what doctor says of releases."""
     findings = machine.run("doctor", "--json")
-    return [each for each in json.loads(findings.stdout)["findings"] if each["about"] == "releases"]
+    return [finding for finding in json.loads(findings.stdout)["findings"] if finding["about"] == "releases"]
 
 
 def test_trees_that_wait_go_on_while_hosts_are_upgraded_one_after_the_other(machines: tuple[Machine, Machine]) -> None:
     one, two = machines
-    assert [each["says"] for each in says(one)] == [f"{OLD} takes the steps of all trees"]
+    assert [finding["says"] for finding in says(one)] == [f"{OLD} takes the steps of all trees"]
     waiting = [asks(one, on) for on in (one, two, one, two)]
     upgrade(one, NEW)
     ahead, leads = says(one)
@@ -69,7 +69,7 @@ def test_trees_that_wait_go_on_while_hosts_are_upgraded_one_after_the_other(mach
     upgrade(two, NEW)
     for root in (*waiting[2:], between):
         goes_on(two, root)
-    assert [each["says"] for each in says(two)] == [f"{NEW} takes the steps of all trees"]
+    assert [finding["says"] for finding in says(two)] == [f"{NEW} takes the steps of all trees"]
 
 
 def test_the_death_of_the_first_upgraded_host_stops_no_tree(machines: tuple[Machine, Machine]) -> None:
@@ -78,7 +78,7 @@ def test_the_death_of_the_first_upgraded_host_stops_no_tree(machines: tuple[Mach
     upgrade(one, NEW)
     one.crash()
     goes_on(two, waiting)
-    assert [each["says"] for each in says(two)][-1] == f"{OLD} takes the steps of all trees", "all the time"
+    assert [finding["says"] for finding in says(two)][-1] == f"{OLD} takes the steps of all trees", "all the time"
 
 
 def test_a_release_without_a_host_gives_the_lead_back(machines: tuple[Machine, Machine]) -> None:
@@ -93,7 +93,7 @@ def test_a_release_without_a_host_gives_the_lead_back(machines: tuple[Machine, M
     waiting = asks(two, two)
     one("daemon", "stop")
     goes_on(two, waiting)
-    assert [each["says"] for each in says(two)][-1].startswith(f"{OLD} takes the steps of all trees")
+    assert [finding["says"] for finding in says(two)][-1].startswith(f"{OLD} takes the steps of all trees")
 
 
 def test_all_trees_go_on_after_all_hosts_stopped_and_were_upgraded(machines: tuple[Machine, Machine]) -> None:

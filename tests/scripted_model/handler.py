@@ -48,7 +48,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         path, scenario = self._address()
         raw, tail = self._body(), path.rstrip("/")
-        protocol = next((each for each in PROTOCOLS if tail.endswith(each.path)), None)
+        protocol = next((protocol for protocol in PROTOCOLS if tail.endswith(protocol.path)), None)
         if tail.endswith("/count_tokens"):
             self._send(200, {"input_tokens": max(1, len(raw) // 4)})
         elif protocol is None:

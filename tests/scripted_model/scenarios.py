@@ -54,9 +54,9 @@ def with_texts(value: Any, cwd: str) -> Any:
     if isinstance(value, str):
         return value.replace("${cwd}", cwd)
     if isinstance(value, list):
-        return [with_texts(each, cwd) for each in value]
+        return [with_texts(inner, cwd) for inner in value]
     if isinstance(value, dict):
-        return {key: with_texts(each, cwd) for key, each in value.items()}
+        return {key: with_texts(inner, cwd) for key, inner in value.items()}
     return value
 
 

@@ -62,7 +62,7 @@ class ScriptedModel:
     def requests(self) -> list[Json]:
         """Return the requests so far."""
         with self._lock:
-            return [dict(each) for each in self._requests]
+            return [dict(request) for request in self._requests]
 
     def turn(self, protocol: Protocol, asked: Asked, scenario: str | None, program: str) -> Turn | None:
         """Return and record the turn of a request; None if it names an unknown scenario."""

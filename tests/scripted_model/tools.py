@@ -87,7 +87,7 @@ def _run(command: str, tools: dict[str, Json]) -> Call | None:
 
 def _where(asked: Asked, tool: str, path: str) -> Json:
     takes = _parameters(asked.tools[tool])
-    word = next((each for each in PATHS if each in takes), PATHS[0])
+    word = next((key for key in PATHS if key in takes), PATHS[0])
     return {word: path if path.startswith("/") else f"{asked.cwd}/{path}"}
 
 
