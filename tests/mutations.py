@@ -148,7 +148,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "policy/prompts/surroundings.py": (
         ("P2", "{format_duration(allowed.seconds)}", "{format_duration(2 * allowed.seconds)}"),
     ),
-    "policy/prompts/render.py": (
+    "policy/prompts/peoples_words.py": (
         ("F5", 'parts.append("Left unanswered." if text is None else', 'parts.append("" if text is None else'),
     ),
     "policy/prompts/task.py": (("P7", "fences.meaning(obeyed=_OBEYED)", "fences.meaning()"),),

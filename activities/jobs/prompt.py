@@ -10,14 +10,15 @@ from activities.sealing import seal_key
 from activities.store.registry import agent_rows
 from workflows.contract.models import Action, ServiceResult
 from workflows.contract.prompt_contract import Form, explain_contract
-from workflows.model.briefs import ContinuationBrief, Correction
+from workflows.model.briefs import ContinuationBrief
 from workflows.model.errors import NotFoundError
 from workflows.model.jobs import JobRun
 from workflows.model.long_texts import Text
 from workflows.model.states import Continuation
 from workflows.model.workers import Worker
-from workflows.policy.prompts.render import render_continuation, text_of, wanted_digests, whole_prompt
-from workflows.policy.prompts.short_prompts import restore
+from workflows.policy.prompts.continuation import render_continuation, wanted_digests
+from workflows.policy.prompts.correction import is_correction, put_prompts_back
+from workflows.policy.prompts.parts import text_of
 from workflows.policy.prompts.surroundings import Surroundings
 from workflows.policy.prompts.task import Artifact, render_task
 from workflows.policy.prompts.team import Installed, render_team
@@ -85,21 +86,16 @@ def form_of(run: JobRun) -> Form:
     """Return the extent to which a run's prompt explains delegating (ruling P4)."""
     if is_leaf(run):
         return Form.LEAF
-    if _corrects(run):
+    if is_correction(run):
         return Form.SHORT
     plans = run.delegation_id is None or Action.ASK in run.assignment.worker.capabilities
     return Form.WHOLE if plans else Form.SHORT
 
 
-def _corrects(run: JobRun) -> bool:
-    """Return whether a run only has to correct a set that its preflight refused: the plan is made (ruling C6)."""
-    return run.brief is not None and run.brief.correction is Correction.PREFLIGHT
-
-
 def _ending(context: Context, run: JobRun) -> str:
     """Return the contract, and for a coordinator the team before it (rulings P1, P4)."""
     form, budget = form_of(run), run.brief.budget if run.brief else run.budget
-    corrects = form is Form.SHORT and _corrects(run)
+    corrects = form is Form.SHORT and is_correction(run)
     if form is not Form.WHOLE and not corrects:
         return explain_contract(form)
     judged = not run.brief and bool(run.rules)
@@ -159,12 +155,10 @@ def _text(context: Context, text: Text | None) -> str:
 
 def with_whole_prompts(context: Context, run: JobRun, result: ServiceResult) -> ServiceResult:
     """Put back the rest of each prompt that a run's own prompt showed shortened (ruling C6)."""
-    if run.brief is None or not _corrects(run):
+    if run.brief is None or not is_correction(run):
         return result
     bodies = _texts(context, wanted_digests(run.brief))
-    whole = [whole_prompt(leg, refused, bodies) for refused in run.brief.refused for leg in refused.delegations]
-    legs = (leg.model_copy(update={"prompt": restore(leg.prompt, whole)}) for leg in result.delegations)
-    return result.model_copy(update={"delegations": tuple(legs)})
+    return put_prompts_back(result, run.brief, bodies)
 
 
 def _write_briefs(context: Context, brief: ContinuationBrief) -> None:

@@ -24,7 +24,8 @@ from workflows.model.states import Continuation, JobState
 from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.stages import stage_prompt
 from workflows.policy.memory import MemoryState, Recalled, render_memory
-from workflows.policy.prompts.render import answer_to, render_continuation, said_block
+from workflows.policy.prompts.continuation import render_continuation
+from workflows.policy.prompts.peoples_words import answer_to, said_block
 from workflows.policy.prompts.task import Artifact, render_task
 from workflows.policy.recipes import Recipe, expand
 from workflows.text.invisible import visible

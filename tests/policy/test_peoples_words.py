@@ -12,7 +12,7 @@ from workflows.model.jobs import JobRun
 from workflows.model.long_texts import Text
 from workflows.model.states import Continuation
 from workflows.model.workers import Assignment, Worker
-from workflows.policy.prompts.render import render_continuation
+from workflows.policy.prompts.continuation import render_continuation
 from workflows.policy.prompts.task import render_task
 
 WORD = "peopleswords"

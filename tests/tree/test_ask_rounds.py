@@ -5,7 +5,7 @@ from workflows.contract.models import Delegation, FailurePolicy, HumanQuestion
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, TaskState
-from workflows.policy.prompts.render import render_continuation
+from workflows.policy.prompts.continuation import render_continuation
 
 
 def asks(*ids: str, prompt: str = "which?") -> tuple[HumanQuestion, ...]:

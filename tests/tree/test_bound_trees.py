@@ -14,7 +14,7 @@ from workflows.pipeline.plan import PlannedAgent
 from workflows.pipeline.reducer import reduce
 from workflows.pipeline.state import new_run
 from workflows.pipeline.view import details as run_details
-from workflows.policy.prompts.render import render_continuation
+from workflows.policy.prompts.continuation import render_continuation
 from workflows.policy.prompts.task import render_task
 from workflows.temporal import search
 from workflows.tree.details import details

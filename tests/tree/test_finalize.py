@@ -6,7 +6,7 @@ from workflows.model.event_kinds import TELLS_PEOPLE
 from workflows.model.long_texts import LongPrompt
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
-from workflows.policy.prompts.render import render_continuation, wanted_digests
+from workflows.policy.prompts.continuation import render_continuation, wanted_digests
 from workflows.tree.details import details
 from workflows.tree.events import KillRequested, TreeStarted
 from workflows.tree.reducer import reduce

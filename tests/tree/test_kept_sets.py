@@ -6,7 +6,7 @@ from tests.tree.simulator import AGENTS, ROOT, World, delegation, tree_input
 from workflows.contract.models import Delegation, HumanQuestion
 from workflows.model.briefs import Correction
 from workflows.model.states import Continuation, JobState, TaskState
-from workflows.policy.prompts.render import render_continuation
+from workflows.policy.prompts.continuation import render_continuation
 from workflows.policy.state_limits import KEPT_BYTES
 
 ASKS = (HumanQuestion(id="q", prompt="which?"),)

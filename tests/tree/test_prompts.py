@@ -6,7 +6,7 @@ from tests.fenced import blocks, unmarked
 from tests.tree.prompted import BODIES, answered_leg, normal, start, told
 from tests.tree.simulator import delegation
 from workflows.contract.models import Notice
-from workflows.policy.prompts.render import BODIES_LIMIT, BODY_LIMIT, render_continuation, wanted_digests
+from workflows.policy.prompts.continuation import BODIES_LIMIT, BODY_LIMIT, render_continuation, wanted_digests
 from workflows.text.invisible import visible
 from workflows.text.markdown import excerpt
 from workflows.text.quoted_data import inline, write_fenced

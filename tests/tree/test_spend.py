@@ -10,7 +10,7 @@ from workflows.model.settings import Bounds, TreeSettings
 from workflows.model.states import Continuation
 from workflows.pipeline.view import details as details_of_run
 from workflows.policy.bounds import ledger_of
-from workflows.policy.prompts.render import render_continuation
+from workflows.policy.prompts.continuation import render_continuation
 from workflows.tree.details import details
 
 pytestmark = pytest.mark.ruling("K5")

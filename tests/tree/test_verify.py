@@ -7,7 +7,7 @@ from workflows.contract.models import Delegation
 from workflows.model.briefs import Correction
 from workflows.model.settings import Bounds
 from workflows.model.states import Continuation, TaskState
-from workflows.policy.prompts.render import render_continuation
+from workflows.policy.prompts.continuation import render_continuation
 from workflows.policy.prompts.task import render_task
 from workflows.tree.commands import Record, RunCoordinator
 

@@ -1,6 +1,6 @@
 """Continuations: one more job of a coordinator's chain, and its brief (rulings D1, C2, C3, E6).
 
-`policy/prompts/render` turns the brief into text.
+`policy/prompts/continuation` turns the brief into text.
 """
 
 from collections.abc import Iterator

@@ -18,7 +18,7 @@ from workflows.model.states import Continuation
 from workflows.policy import bounds, loops, preflight, state_limits
 from workflows.policy.assignments import leg_assignment
 from workflows.policy.cut_short import Cut
-from workflows.policy.prompts.render import answer_to
+from workflows.policy.prompts.peoples_words import answer_to
 from workflows.tree import continuation, finalize, job_offers
 from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.continuation import Cause

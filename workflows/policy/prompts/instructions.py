@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from workflows.contract.models import Action, SynthesisRule
-from workflows.model.briefs import ContinuationBrief, Correction
+from workflows.model.briefs import ContinuationBrief
 from workflows.model.states import Continuation
-from workflows.text.quoted_data import inline
+from workflows.policy.prompts.correction import how_to_correct
 
 TITLES = {
     Continuation.NONE: "Continuation",
@@ -66,42 +66,6 @@ have it checked. The line is the branch that collects the work of this task: eac
 merged into it, and the next legs begin from it, so nothing has to be done again. "Where you are" names the legs that \
 were left out because they conflict, and what brings each onto it. A person takes the line over when the task has \
 ended: say in your summary what is on it, and what is not."""
-
-_PREFLIGHT = """\
-Your last set was **not dispatched**: nothing of it ran, and nothing of it will. The faults are listed above, and the \
-set as you returned it.
-
-1. Correct the faults and return the whole set again; legs without a fault need no change.
-2. {workers}
-3. If the goal can be reached without these legs, finish it and return no delegations.
-
-A set with the same faults again brings the task closer to its end: after a few refusals in a row it is finalized."""
-
-_REPEATED = """\
-Your last set was **not dispatched**: the same set has already run in this task, and running it again would give the \
-same outcomes. This is the one warning; the next repetition ends the task.
-
-1. Look at the outcomes above: what did the earlier run leave undone, and why?
-2. Return a different set: other work, another approach, a sharper prompt, or a stronger `model`.
-3. If nothing different is left to try, finish: return your result without delegations, or `blocked` with what is \
-missing in `needs`."""
-
-_NO_PROGRESS = """\
-Your last sets ended with the same decisions and changed nothing: no new files, tests, pull requests or artifacts. \
-This is the one warning; another generation without effect ends the task.
-
-1. Find out why the legs have no effect before you delegate again.
-2. Return a set that will leave something behind which was not there before; or do the work in this job yourself.
-3. If nothing is left to change, finish: return your result without delegations, or `blocked` with what is missing in \
-`needs`."""
-
-_LEFT_OUT = """\
-Your last set was **not dispatched**, through no fault of it: the task started nothing when it came, and it was too \
-large to be kept until the task went on.
-
-1. Return the delegations that are still needed, in a smaller set: fewer of them, with shorter prompts and labels. \
-What comes after them can wait for your next continuation.
-2. If nothing of it is needed any more, finish: return your result without delegations."""
 
 _REPLAN = """\
 The verify legs did not pass, or could not run. This is replan attempt {attempt} of {attempts}; when the attempts are \
@@ -167,30 +131,10 @@ def _text(brief: ContinuationBrief) -> str:
         case Continuation.NONE | Continuation.NORMAL:
             return _NORMAL
         case Continuation.CORRECTIVE:
-            return _correction(brief)
+            return how_to_correct(brief)
         case Continuation.REPLAN:
             return _REPLAN.format(attempt=brief.attempt, attempts=brief.attempts, again=_AGAIN)
         case Continuation.ANSWERED:
             return _ANSWERED
         case Continuation.FINALIZE:
             return _FINALIZE
-
-
-def _correction(brief: ContinuationBrief) -> str:
-    match brief.correction:
-        case Correction.PREFLIGHT:
-            return _PREFLIGHT.format(workers=_workers(brief))
-        case Correction.REPEATED:
-            return _REPEATED
-        case Correction.LEFT_OUT:
-            return _LEFT_OUT
-        case Correction.NO_PROGRESS | None:
-            return _NO_PROGRESS
-
-
-def _workers(brief: ContinuationBrief) -> str:
-    ephemeral = '`"ephemeral": {"runtime": ...}` in place of `agent` for a throwaway worker'
-    if not brief.valid_agents:
-        return f"No registered agent is valid on this repository: use {ephemeral}."
-    names = ", ".join(map(inline, brief.valid_agents))
-    return f"Agents valid on this repository: {names}. Or use {ephemeral}."

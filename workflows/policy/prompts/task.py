@@ -8,7 +8,10 @@ from workflows.model.briefs import BriefLeg
 from workflows.model.jobs import JobRun
 from workflows.policy import binding_words
 from workflows.policy.prompts.instructions import decisions
-from workflows.policy.prompts.render import STARTER, belonging, leg_outcome, rule, said_block, standing, who
+from workflows.policy.prompts.leg_outcome import leg_outcome
+from workflows.policy.prompts.parts import STARTER, rule, standing, who
+from workflows.policy.prompts.peoples_words import said_block
+from workflows.policy.prompts.pull_request_or_issue import belonging
 from workflows.policy.prompts.surroundings import Surroundings, render_surroundings
 from workflows.policy.reference_names import BASE, LINE, leg_reference
 from workflows.text.markdown import excerpt

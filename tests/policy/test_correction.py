@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflows.policy.prompts.short_prompts import SHOWN, restore, shorten
+from workflows.policy.prompts.correction import SHOWN, restore, shorten
 
 pytestmark = pytest.mark.ruling("C6")
 LONG = "Change the limiter in limiter.py. " * 200

@@ -6,7 +6,7 @@ from tests.fenced import blocks
 from tests.tree.prompted import ISSUE, PULL_REQUEST, first, start
 from tests.tree.simulator import READER, delegation
 from workflows.model.jobs import JobRun
-from workflows.policy.prompts.render import UNREAD, belonging
+from workflows.policy.prompts.pull_request_or_issue import UNREAD, belonging
 from workflows.policy.prompts.surroundings import Allowed, Surroundings
 from workflows.text.quoted_data import write_fenced
 
