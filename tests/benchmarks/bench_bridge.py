@@ -114,7 +114,7 @@ def process(*words: str, **environment: str) -> Iterator[None]:
         running.wait()
 
 
-async def answering(url: str, headers: dict[str, str]) -> None:
+async def until_answered(url: str, headers: dict[str, str]) -> None:
     async with httpx.AsyncClient(headers=headers) as client:
         while True:
             try:
@@ -150,16 +150,16 @@ def p99(took: list[float]) -> float:
     return statistics.quantiles(took, n=100)[98] * 1000
 
 
-async def reading(folder: Path, service: Service, bridge_port: int, count: int) -> None:
+async def measure_reads(folder: Path, service: Service, bridge_port: int, count: int) -> None:
     ids, headers = fill(service, count), bearer(service)
     url = f"http://127.0.0.1:{bridge_port}/v1/jobs/{ids[0]}"
-    await answering(url, headers)
+    await until_answered(url, headers)
     async with httpx.AsyncClient(headers=headers) as client:
         (folder / "body").write_bytes((await client.get(url)).content)
     (folder / "bare.py").write_text(BARE)
     bare_port = free_port()
     with process(str(folder / "bare.py"), str(folder / "body"), str(bare_port)):
-        await answering(f"http://127.0.0.1:{bare_port}/v1/jobs/x", {})
+        await until_answered(f"http://127.0.0.1:{bare_port}/v1/jobs/x", {})
         rates: dict[str, list[float]] = {"bare": [], "ours": []}
         every: dict[str, list[float]] = {"bare": [], "ours": []}
         for turn in range(ROUNDS + 1):
@@ -177,9 +177,9 @@ async def reading(folder: Path, service: Service, bridge_port: int, count: int) 
     print(f"p99 {p99(every['ours']):.1f} ms beside {p99(every['bare']):.1f} ms at {AT_ONCE} at once")
 
 
-async def starting(folder: Path, service: Service, client: Client, port: int) -> None:
+async def measure_starts(folder: Path, service: Service, client: Client, port: int) -> None:
     base, ask_words = f"http://127.0.0.1:{port}", {"message": "Look", "repo": "acme/shop"}
-    await answering(f"{base}/readyz", {})
+    await until_answered(f"{base}/readyz", {})
     path, runs = register(service, "nightly"), client.get_workflow_handle(ids.workflow_id("nightly"))
     bare_port = free_port()
     (folder / "start.py").write_text(BARE_START)
@@ -193,7 +193,7 @@ async def starting(folder: Path, service: Service, client: Client, port: int) ->
         first = await post(f"{base}/v1/agents/scout/ask", ask_words)
         (folder / "words").write_text(json.dumps(await started_with(client, first["job_id"])))
         with process(str(folder / "start.py"), str(folder / "words"), str(bare_port)):
-            await answering(f"http://127.0.0.1:{bare_port}/", {})
+            await until_answered(f"http://127.0.0.1:{bare_port}/", {})
             kinds: dict[str, Callable[[int], Awaitable[Any]]] = {
                 "ask": lambda _: post(f"{base}/v1/agents/scout/ask", ask_words),
                 "run": lambda _: post(f"{base}{path}"),
@@ -241,8 +241,8 @@ async def main(count: int) -> None:
             port = free_port()
             serve = ("-P", "-m", "cli.main", "bridge", "serve", "--addr", f"127.0.0.1:{port}")
             with process(*serve, SERVICE_HOME=str(home.root)):
-                await reading(folder, service, port, count)
-                await starting(folder, service, client, port)
+                await measure_reads(folder, service, port, count)
+                await measure_starts(folder, service, client, port)
 
 
 if __name__ == "__main__":

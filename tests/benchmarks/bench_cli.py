@@ -47,7 +47,7 @@ class Bench:
         self.environment = {**os.environ, "SERVICE_HOME": f"{folder}/home"}
         self.home = Home(folder / "home")
         self.times: dict[tuple[str, bool], list[float]] = {}
-        self._open = self._waiting()
+        self._open = self._waiting_jobs()
 
     def run(self, *words: str) -> str:
         return subprocess.run(words, env=self.environment, check=True, capture_output=True, text=True).stdout
@@ -69,7 +69,7 @@ class Bench:
                     spent = self.seconds((*(SERVICE if warm else ALONE), *words))
                     self.times.setdefault((name, warm), []).append(spent)
 
-    def _waiting(self) -> Iterator[str]:
+    def _waiting_jobs(self) -> Iterator[str]:
         """Yield jobs that wait for an answer."""
         service = Service(self.home)
         for number in count():

@@ -22,7 +22,7 @@ from activities.settings.home import Home
 from activities.store import schema
 from bridge.machine import dashboard_link, token
 from bridge.operations.service import Service
-from tests.benchmarks.bench_bridge import answering, free_port
+from tests.benchmarks.bench_bridge import free_port, until_answered
 from tests.benchmarks.bench_paused import Process, running
 from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted
@@ -97,7 +97,7 @@ def _waits(kind: int, root: str, at: float, add: Any) -> None:
     add("deliveries", delivery | {"error": error})
 
 
-async def looking(client: httpx.AsyncClient, bridge: Process, path: str) -> None:
+async def measure_page(client: httpx.AsyncClient, bridge: Process, path: str) -> None:
     took, answer = [], await client.get(path)
     before = bridge.cpu
     for _ in range(CALLS):
@@ -114,7 +114,7 @@ async def looking(client: httpx.AsyncClient, bridge: Process, path: str) -> None
     )
 
 
-async def resting(client: httpx.AsyncClient, bridge: Process) -> None:
+async def measure_streams(client: httpx.AsyncClient, bridge: Process) -> None:
     async def stream() -> None:
         async with client.stream("GET", "/ui/live/", timeout=None) as answer:
             async for _ in answer.aiter_bytes():
@@ -144,7 +144,7 @@ async def main(jobs: int, waiting: int) -> None:
         base = f"http://127.0.0.1:{port}"
         command = (sys.executable, "-P", "-m", "cli.main", "bridge", "serve", "--addr", f"127.0.0.1:{port}")
         with running(command, os.environ | {"SERVICE_HOME": str(home.root)}) as bridge:
-            await answering(f"{base}/healthz", {})
+            await until_answered(f"{base}/healthz", {})
             limits = httpx.Limits(max_connections=STREAMS + 5)
             async with httpx.AsyncClient(base_url=base, timeout=60, limits=limits, follow_redirects=True) as client:
                 await client.get(f"/ui/enter?code={dashboard_link.make(home, 'bench')}&to=/ui/")
@@ -157,8 +157,8 @@ async def main(jobs: int, waiting: int) -> None:
                     "/ui/spend",
                     *(f"/ui/trees/{root}" for root in trees.values()),
                 ):
-                    await looking(client, bridge, path)
-                await resting(client, bridge)
+                    await measure_page(client, bridge, path)
+                await measure_streams(client, bridge)
 
 
 if __name__ == "__main__":

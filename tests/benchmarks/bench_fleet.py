@@ -39,10 +39,10 @@ def main(trees: int = 200, seconds: float = 1.0) -> None:
             try:
                 one, two = _machines(fleet, seconds)
                 one("daemon", "start")
-                alone = _timed(one, trees)
+                alone = _time_trees(one, trees)
                 two("daemon", "start")
-                _timed(one, 8)  # the second host gets its mirror
-                both = _timed(one, trees)
+                _time_trees(one, 8)  # the second host gets its mirror
+                both = _time_trees(one, trees)
             finally:
                 fleet.close()
     for hosts, (took, share) in {"one host": alone, "two hosts": both}.items():
@@ -64,7 +64,7 @@ def _machines(fleet: Fleet, seconds: float) -> list[Machine]:
     return machines
 
 
-def _timed(machine: Machine, trees: int) -> tuple[float, Counter[str]]:
+def _time_trees(machine: Machine, trees: int) -> tuple[float, Counter[str]]:
     """Start trees at once, and wait for them; return the seconds, and how many each host did."""
     marks = machine.tmp.parent / "marks"
     marks.write_text("")

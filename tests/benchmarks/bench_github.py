@@ -25,7 +25,7 @@ SETTINGS = {
 }
 
 
-async def counted(settings: str) -> str:
+async def count_calls(settings: str) -> str:
     with tempfile.TemporaryDirectory() as folder, Hub() as hub:
         home = Home(Path(folder)).ensure()
         open_store(home).dispose()
@@ -46,7 +46,7 @@ async def counted(settings: str) -> str:
 def main() -> None:
     print(f"{REPOS} idle repositories, {MINUTES:g} minutes")
     for name, settings in SETTINGS.items():
-        print(f"{name:32} {asyncio.run(counted(settings))}", flush=True)
+        print(f"{name:32} {asyncio.run(count_calls(settings))}", flush=True)
 
 
 if __name__ == "__main__":

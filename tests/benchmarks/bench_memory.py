@@ -59,7 +59,7 @@ def seconds(work: Callable[[str], object], query: str) -> float:
     return time.perf_counter() - start
 
 
-def compared(ours: Callable[[str], object], theirs: Callable[[str], object], query: str) -> tuple[float, float]:
+def compare(ours: Callable[[str], object], theirs: Callable[[str], object], query: str) -> tuple[float, float]:
     """Return both medians, measured in turns."""
     pairs = [(seconds(ours, query), seconds(theirs, query)) for _ in range(ROUNDS)]
     return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
@@ -78,7 +78,7 @@ def rows(size: int) -> list[str]:
                 def ours(query: str, agent: str | None = agent) -> object:
                     return memory_rows.recall(store, query, agent=agent, shared=False, repo="acme/shop", limit=LIMIT)
 
-                took, floor = compared(ours, alone, query)
+                took, floor = compare(ours, alone, query)
                 lines.append(f"{size:>8,} entries  {whose:15} {what:16} {took / floor:6.1f} x the bare query")
         store.dispose()
         return lines

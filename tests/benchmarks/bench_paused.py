@@ -37,7 +37,7 @@ from activities.temporal import data_converter
 from activities.worker import CACHED_TREES, STICKY_TIMEOUT, TREE_STEPS, WRITING
 from bridge.daemon.server import server_command, server_environment
 from bridge.machine.ports import choose_port
-from tests.benchmarks.bench_tree import connected
+from tests.benchmarks.bench_tree import connect
 from tests.temporal.host import an_input
 from tests.tree.simulator import outcome
 from workflows.contract.models import HumanQuestion
@@ -73,7 +73,7 @@ def run_job(run: JobRun) -> JobOutcome:
 async def serve(address: str, home: Home) -> None:
     """Run the workers as a host does, with the cache size of production."""
     client, context = (
-        await connected(address, data_converter(home, Settings())),
+        await connect(address, data_converter(home, Settings())),
         Context(home, Settings(), open_store(home)),
     )
     recorder, threads = TreeRecorder(context), ThreadPoolExecutor(WRITING)
@@ -147,10 +147,10 @@ class Stage:
         while (waiting := len(round_rows.open_rounds(self.store)) - before) < count:
             print(f"  {waiting} of {count} wait", file=sys.stderr, flush=True)
             await asyncio.sleep(2)
-        await self.until_told()
+        await self.until_notified()
         return names
 
-    async def until_told(self) -> None:
+    async def until_notified(self) -> None:
         """Wait until the notifications are sent too."""
         while await self._running_notifications():
             await asyncio.sleep(1)
@@ -239,9 +239,7 @@ async def main() -> None:
             running(server, server_environment()) as one,
             running(worker, os.environ | {"BENCH_DISPATCHED": str(dispatched)}) as other,
         ):
-            await measure(
-                Stage(await connected(address, data_converter(home, Settings())), home, one, other, dispatched)
-            )
+            await measure(Stage(await connect(address, data_converter(home, Settings())), home, one, other, dispatched))
 
 
 if __name__ == "__main__":

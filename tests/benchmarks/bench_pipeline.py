@@ -97,7 +97,7 @@ async def bare(client: Client) -> AsyncIterator[Play]:
         yield play
 
 
-async def timed(play: Play, length: int) -> tuple[float, str]:
+async def time_play(play: Play, length: int) -> tuple[float, str]:
     began = time.perf_counter()
     name = await play(length)
     return time.perf_counter() - began, name
@@ -112,7 +112,7 @@ async def compare(client: Client, one: Play, other: Play, length: int) -> tuple[
     pairs = []
     for round_ in range(ROUNDS[length]):
         first, second = (one, other) if round_ % 2 else (other, one)
-        results = {first: await timed(first, length), second: await timed(second, length)}
+        results = {first: await time_play(first, length), second: await time_play(second, length)}
         pairs.append((results[one], results[other]))
     ratio = statistics.median(a / b for (a, _), (b, _) in pairs)
     mine, floor = [await events(client, name) for _, name in pairs[-1]]

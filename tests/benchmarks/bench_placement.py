@@ -24,11 +24,11 @@ def main(other: str | None) -> None:
             for kind in ("sqlite", "postgres"):
                 url = server.create(f"this-{size}") if kind == "postgres" else ""
                 before = server.create(f"other-{size}") if kind == "postgres" and other else ""
-                line = f"{size:6} hosts, {kind:8}  {_called(HERE, url, size)}"
-                print(line + (f"   other: {_called(Path(other), before, size)}" if other else ""), flush=True)
+                line = f"{size:6} hosts, {kind:8}  {_measure_checkout(HERE, url, size)}"
+                print(line + (f"   other: {_measure_checkout(Path(other), before, size)}" if other else ""), flush=True)
 
 
-def _called(checkout: Path, url: str, size: int) -> str:
+def _measure_checkout(checkout: Path, url: str, size: int) -> str:
     with TemporaryDirectory() as home:
         Path(home).chmod(0o700)
         env = os.environ | {"PYTHONPATH": str(checkout), "SERVICE_HOME": home}

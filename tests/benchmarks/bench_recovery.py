@@ -55,7 +55,7 @@ worker.main()
 """
 
 
-def stepping() -> str:
+def leader_script() -> str:
     """Return an agent's script that delegates a chain of steps."""
     legs = ", ".join(
         f'{{"id": "s{n}", "agent": "stepper", "action": "ask", "prompt": "go on", "deps": [{before}]}}'
@@ -106,14 +106,14 @@ class Measured:
         self.kills.append(at)
         live = [tree for tree in self.trees if not self.is_over(tree)]
         _, attached, went_on = await asyncio.gather(
-            self.restarted(at),
+            self.restart(at),
             asyncio.gather(*[self.until_attached(job, at) for job in self.agents]),
             asyncio.gather(*[self.until_on(tree, self.last_event(tree), at) for tree in live]),
         )
         self.attached += [(after, self.ready[-1]) for after in attached]
         self.went_on += [(after, self.ready[-1]) for after in went_on]
 
-    async def restarted(self, at: float) -> None:
+    async def restart(self, at: float) -> None:
         await self.worker.start()
         self.ready.append(time.time() - at)
 
@@ -163,7 +163,7 @@ async def side(name: str, kills: int, words: tuple[str, ...], step: timedelta) -
     moments = random.Random(7)
     with tempfile.TemporaryDirectory() as folder:
         installed = await asyncio.to_thread(set_up, Path(folder))
-        for agent, script in (("waiter", WAITS), ("stepper", STEP % ""), ("leader", stepping())):
+        for agent, script in (("waiter", WAITS), ("stepper", STEP % ""), ("leader", leader_script())):
             await asyncio.to_thread(installed.agent, agent, script)
         with (installed.home / "config.toml").open("a") as config:
             config.write(f"[worker]\nmax_parallel_jobs = {AGENTS + TREES}\n")

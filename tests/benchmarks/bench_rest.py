@@ -34,14 +34,14 @@ COUNT = """SELECT coalesce(sum(calls), 0) FROM pg_stat_statements
 
 def main(other: str | None) -> None:
     sides = {"this": HERE} | ({"other": Path(other).resolve()} if other else {})
-    seen = {name: measured(checkout) for name, checkout in sides.items()}
+    seen = {name: measure(checkout) for name, checkout in sides.items()}
     for what, value in seen["this"].items():
         before = seen["other"][what] if other else 0.0
         ratio = f" / {before:8.2f} = {value / before:5.2f}" if before else ""
         print(f"{what:48} {value:8.2f}{ratio}")
 
 
-def measured(checkout: Path) -> dict[str, float]:
+def measure(checkout: Path) -> dict[str, float]:
     """Run the servers and the hosts of a checkout, and return its figures."""
     from bridge.daemon.server import server_command, server_environment
     from bridge.machine.ports import choose_port
@@ -57,7 +57,7 @@ def measured(checkout: Path) -> dict[str, float]:
         )
         silent = [word.replace("true", "false") if "WorkerCommand" in word else word for word in command]
         server = stack.enter_context(running(silent, server_environment()))
-        homes = [made(folder / name, name, port, database.url) for name in HOSTS]
+        homes = [create_home(folder / name, name, port, database.url) for name in HOSTS]
         figures = dict[str, float]()
         time.sleep(3)
         call(checkout, homes[0], "prepare", str(folder))
@@ -91,7 +91,7 @@ def measured(checkout: Path) -> dict[str, float]:
     return figures
 
 
-def made(home: Path, name: str, port: int, url: str) -> Path:
+def create_home(home: Path, name: str, port: int, url: str) -> Path:
     """Create the home of a host."""
     home.mkdir(mode=0o700)
     temporal = f'[temporal]\naddress = "127.0.0.1:{port}"\nnamespace = "{NAMESPACE}"\n'
@@ -201,28 +201,28 @@ def running(command: Sequence[str], env: Mapping[str, str]) -> Iterator[int]:
 def cpu_a_second(pid: int) -> float:
     """Return the milliseconds of CPU that a process takes in a second."""
 
-    def taken() -> float:
+    def seconds() -> float:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    before = taken()
+    before = seconds()
     time.sleep(CPU_SECONDS)
-    return (taken() - before) / CPU_SECONDS * 1000
+    return (seconds() - before) / CPU_SECONDS * 1000
 
 
 def statements_a_second(url: str) -> float:
-    asked(url, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
-    before = asked(url, COUNT)
+    query(url, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+    before = query(url, COUNT)
     time.sleep(STATEMENTS_SECONDS)
-    return (asked(url, COUNT) - before) / STATEMENTS_SECONDS
+    return (query(url, COUNT) - before) / STATEMENTS_SECONDS
 
 
 def connections(url: str) -> float:
     names = ", ".join(f"'{name}'" for name in HOSTS)
-    return asked(url, f"SELECT count(*) FROM pg_stat_activity WHERE application_name IN ({names})")
+    return query(url, f"SELECT count(*) FROM pg_stat_activity WHERE application_name IN ({names})")
 
 
-def asked(url: str, statement: str) -> float:
+def query(url: str, statement: str) -> float:
     """Return the first value of a statement's result, or 0."""
     import psycopg
 

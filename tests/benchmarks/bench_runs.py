@@ -37,7 +37,7 @@ async def plain(argv: tuple[str, ...], folder: Path, _: int) -> None:
         await process.wait()
 
 
-async def supervised(argv: tuple[str, ...], folder: Path, number: int) -> None:
+async def supervise(argv: tuple[str, ...], folder: Path, number: int) -> None:
     end = await run(RunRequest(folder / f"job-{time.monotonic_ns()}.{number}", argv, folder, ENV))
     assert end.exit_code == 0
 
@@ -52,11 +52,11 @@ async def measure(folder: Path) -> None:
     """Measure in turns, so that a slow minute of the machine affects all sides."""
     for name, argv in COMMANDS.items():
         for at_once in (1, TOGETHER):
-            times: dict[object, list[float]] = {plain: [], supervised: []}
+            times: dict[object, list[float]] = {plain: [], supervise: []}
             for _ in range(ROUNDS // at_once + 4):
                 for way, spent in times.items():
                     spent.append(await seconds(way, argv, folder, at_once))
-            floor, cost = (statistics.median(times[way]) for way in (plain, supervised))
+            floor, cost = (statistics.median(times[way]) for way in (plain, supervise))
             print(f"{name:16} {at_once} at once: {cost / floor:5.1f} x a plain subprocess ({floor * 1000:.0f} ms)")
 
 
@@ -73,11 +73,11 @@ def directly(run_dir: Path) -> None:
         spawn.directly(run_dir, made_run_key(run_dir), log.fileno())
 
 
-def forked(run_dir: Path) -> None:
+def fork(run_dir: Path) -> None:
     spawn.spawn(run_dir, made_run_key(run_dir))
 
 
-WAYS: dict[str, Way] = {"direct": directly, "fork server": forked}
+WAYS: dict[str, Way] = {"direct": directly, "fork server": fork}
 
 
 def about_to_start(folder: Path) -> Path:
@@ -99,7 +99,7 @@ def supervisor_of(run_dir: Path) -> int:
     return claim.pid
 
 
-async def started(way: Way, folder: Path, at_once: int) -> Start:
+async def measure_start(way: Way, folder: Path, at_once: int) -> Start:
     run_dirs = [about_to_start(folder) for _ in range(at_once)]
     server = spawn.current()
     before, begun = time.process_time() * 1000 + processor(server.pid), time.perf_counter()
@@ -122,7 +122,7 @@ async def starts(folder: Path) -> None:
         seen: dict[str, list[Start]] = {name: [] for name in WAYS}
         for _ in range(ROUNDS // at_once + 4):
             for name, way in WAYS.items():
-                seen[name].append(await started(way, folder, at_once))
+                seen[name].append(await measure_start(way, folder, at_once))
         for name, samples in seen.items():
             wall, work = (least_and_median(numbers) for numbers in zip(*map(astuple, samples), strict=True))
             print(f"{at_once} at once, {name:12} claimed after {wall} ms, {work} ms of processor each")

@@ -18,7 +18,7 @@ from temporalio.converter import DataConverter
 from activities.settings.home import Home
 from activities.settings.model import Settings, Temporal
 from activities.temporal import data_converter
-from tests.benchmarks.bench_tree import Play, ours, server, timed
+from tests.benchmarks.bench_tree import Play, ours, server, time_play
 
 ROUNDS = {4: 21, 16: 11}
 
@@ -37,7 +37,7 @@ async def compare(client: Client, what: str, one: Play, other: Play, legs: int) 
     for round_ in range(ROUNDS[legs]):
         taken = [0.0, 0.0]
         for side in (0, 1) if round_ % 2 else (1, 0):
-            taken[side], last[side] = await timed((one, other)[side], legs)
+            taken[side], last[side] = await time_play((one, other)[side], legs)
         times.append((taken[0], taken[1]))
     left, right = (statistics.median(pair[side] for pair in times) for side in (0, 1))
     ratio = statistics.median(a / b for a, b in times)
@@ -52,7 +52,7 @@ def ratios(value: float) -> str:
     return f"{value:5.3f}"
 
 
-def speaking(client: Client, converter: DataConverter) -> Client:
+def with_converter(client: Client, converter: DataConverter) -> Client:
     return Client(**(client.config() | {"data_converter": converter}))
 
 
@@ -61,7 +61,7 @@ async def main() -> None:
         home = Home(Path(folder)).ensure()
         hiding = data_converter(home, Settings(temporal=Temporal(encrypt=True)))
         async with server(home) as sealing:
-            without, hidden = (speaking(sealing, converter) for converter in (pydantic_data_converter, hiding))
+            without, hidden = (with_converter(sealing, converter) for converter in (pydantic_data_converter, hiding))
             async with (
                 ours(sealing, home, "sealed") as sealed,
                 ours(without, home, "plain") as plain,

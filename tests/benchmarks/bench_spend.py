@@ -42,7 +42,7 @@ def fill(store: Engine, days: int) -> None:
         connection.execute(insert(schema.jobs), rows)
 
 
-def writing(store: Engine, first: int) -> float:
+def time_writes(store: Engine, first: int) -> float:
     """Return the milliseconds of the three writes of a job's life, as trees write them."""
     began, most = time.perf_counter(), 300
     for number in range(first, first + most):
@@ -70,7 +70,9 @@ def main(url: str) -> None:
                 spend.find(service)
                 took.append(time.perf_counter() - start)
             print(f"{JOBS:,} jobs of {days} days, the last 30 added up: {min(took) * 1000:.0f} ms at best")
-        print(f"a job written three times: {min(writing(store, first) for first in (0, 1000, 2000)):.1f} ms at best")
+        print(
+            f"a job written three times: {min(time_writes(store, first) for first in (0, 1000, 2000)):.1f} ms at best"
+        )
 
 
 if __name__ == "__main__":

@@ -74,13 +74,13 @@ async def server(home: Home) -> AsyncIterator[Client]:
         *command, env=server_environment(), stdout=asyncio.subprocess.DEVNULL, start_new_session=True
     )
     try:
-        yield await connected(f"127.0.0.1:{port}", data_converter(home, Settings()))
+        yield await connect(f"127.0.0.1:{port}", data_converter(home, Settings()))
     finally:
         process.terminate()
         await process.wait()
 
 
-async def connected(address: str, converter: DataConverter = pydantic_data_converter) -> Client:
+async def connect(address: str, converter: DataConverter = pydantic_data_converter) -> Client:
     for _ in range(100):
         try:
             client = await Client.connect(address, namespace=NAMESPACE, data_converter=converter)
@@ -169,7 +169,7 @@ async def steps(client: Client, tree: str) -> str:
     )
 
 
-async def timed(play: Play, legs: int) -> tuple[float, str]:
+async def time_play(play: Play, legs: int) -> tuple[float, str]:
     began = time.perf_counter()
     name = await play(legs)
     return time.perf_counter() - began, name
@@ -181,7 +181,7 @@ async def compare(client: Client, one: Play, other: Play, legs: int) -> str:
     right: list[tuple[float, str]] = []
     for round_ in range(ROUNDS[legs]):
         for play, results in ((one, left), (other, right)) if round_ % 2 else ((other, right), (one, left)):
-            results.append(await timed(play, legs))
+            results.append(await time_play(play, legs))
     mine, floor = (statistics.median(seconds for seconds, _ in side) for side in (left, right))
     ratios = statistics.median(a / b for (a, _), (b, _) in zip(left, right, strict=True))
     jobs = legs + 2

@@ -47,7 +47,7 @@ def keep(ours: Worktree) -> None:
     commit_all(ours, "job", "x", seen)
 
 
-def timed(work: Callable[[], object]) -> float:
+def seconds_of(work: Callable[[], object]) -> float:
     os.sync()
     start = time.perf_counter()
     work()
@@ -68,17 +68,17 @@ class Legs:
         adding, removing = [0.0, 0.0], [0.0, 0.0]
         theirs = [self.trees / f"git{number}" for number in range(LEGS)]
         for one, other in zip(theirs, self.places, strict=True):
-            adding[0] += timed(partial(plain, self.repo, "worktree", "add", "-q", "--detach", str(one), "main"))
-            adding[1] += timed(partial(add_detached, self.repo, other, "main"))
+            adding[0] += seconds_of(partial(plain, self.repo, "worktree", "add", "-q", "--detach", str(one), "main"))
+            adding[1] += seconds_of(partial(add_detached, self.repo, other, "main"))
         for one, other in zip(theirs, self.places, strict=True):
-            removing[0] += timed(partial(plain, self.repo, "worktree", "remove", "--force", str(one)))
-            removing[1] += timed(partial(dispose, self.repo, other))
+            removing[0] += seconds_of(partial(plain, self.repo, "worktree", "remove", "--force", str(one)))
+            removing[1] += seconds_of(partial(dispose, self.repo, other))
         return adding, removing
 
     def at_once(self, parallel: int) -> tuple[float, float]:
         with ThreadPoolExecutor(parallel) as pool:
-            adding = timed(lambda: list(pool.map(lambda path: add_detached(self.repo, path, "main"), self.places)))
-            removing = timed(lambda: list(pool.map(lambda path: dispose(self.repo, path), self.places)))
+            adding = seconds_of(lambda: list(pool.map(lambda path: add_detached(self.repo, path, "main"), self.places)))
+            removing = seconds_of(lambda: list(pool.map(lambda path: dispose(self.repo, path), self.places)))
         return adding, removing
 
     def rounds(self) -> None:
@@ -93,7 +93,7 @@ class Legs:
             up, down = (statistics.median(each) for each in zip(*ratios, strict=True))
             print(f"{mode:12} set-up {up:5.2f} x   disposal {down:5.2f} x   of git one by one")
 
-    def keeping(self) -> None:
+    def compare_commits(self) -> None:
         """Compare observing and committing one changed file with `git status` and `git commit` of an equal change."""
         ours = add_branch(self.repo, self.trees / "ours", "ours", "main")
         plain(self.repo, "worktree", "add", "-q", "-b", "gits", str(self.trees / "gits"), "main")
@@ -101,8 +101,8 @@ class Legs:
         for number in range(2 * ROUNDS + 1):
             for path in (ours.path, self.trees / "gits"):
                 (path / "new.txt").write_text(str(number))
-            took["ours"].append(timed(lambda: keep(ours)))
-            took["git"].append(timed(lambda number=number: self._gits_way(number)))  # type: ignore[misc]
+            took["ours"].append(seconds_of(lambda: keep(ours)))
+            took["git"].append(seconds_of(lambda number=number: self._gits_way(number)))  # type: ignore[misc]
         ratio = statistics.median(took["ours"]) / statistics.median(took["git"])
         print(f"{'observing':12} and committing {ratio:5.2f} x   of git status, add, commit")
 
@@ -117,7 +117,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         legs = Legs(Path(folder))
         legs.rounds()
-        legs.keeping()
+        legs.compare_commits()
 
 
 if __name__ == "__main__":

@@ -71,14 +71,14 @@ class Talk:
 def until_gone(folder: Path) -> None:
     """Wait for programs whose command names this folder: runs outlive a worker, but these only for a moment."""
     deadline = time.monotonic() + PATIENCE
-    while (left := _naming(folder)) and time.monotonic() < deadline:
+    while (left := _pids_that_name(folder)) and time.monotonic() < deadline:
         time.sleep(0.05)
     for pid in left:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
-def _naming(folder: Path) -> list[int]:
+def _pids_that_name(folder: Path) -> list[int]:
     pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):

@@ -40,12 +40,12 @@ class Side:
 
     def sizes(self) -> dict[str, int]:
         """Return each database's bytes in use, including its write-ahead log."""
-        return {name: int(_asked(path, _SIZE)) for name, path in self.databases.items()}
+        return {name: int(_query(path, _SIZE)) for name, path in self.databases.items()}
 
     def box(self) -> str:
         """Return the box of the agent that ended last, from its record."""
         store = self.databases.get("store.db")
-        return str((store and _asked(store, _BOX)) or "none")
+        return str((store and _query(store, _BOX)) or "none")
 
 
 def in_turns(sides: Sequence[Side], rounds: int, take: Callable[[Side], T]) -> dict[str, list[T]]:
@@ -102,7 +102,7 @@ _BOX = (
 )
 
 
-def _asked(path: Path, query: str) -> Any:
+def _query(path: Path, query: str) -> Any:
     """Query a single value."""
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
