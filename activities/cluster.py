@@ -82,7 +82,7 @@ class Made:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return it as text: what was made, then the commands."""
+        """Return the report as text: what was made, then the commands."""
         return *self.said, *(("by hand:", *(f"  {line}" for line in self.by_hand)) if self.by_hand else ())
 
 

@@ -18,7 +18,9 @@ class ServerNamespace:
 
     @property
     def cloud(self) -> bool:
-        """Return whether it is Temporal Cloud, where namespaces belong to an account and another program makes them."""
+        """Return whether the server is Temporal Cloud, where namespaces belong to an account and another program makes
+        them.
+        """
         return self.address.partition(":")[0].endswith(_CLOUD)
 
 

@@ -52,7 +52,7 @@ class EndedWorkflow:
 
     why: str
     gone: bool = False
-    """True if its history is gone too."""
+    """True if the workflow's history is gone too."""
 
 
 @dataclass

@@ -93,7 +93,7 @@ async def _again_and_again(watch: OutsideWatch | HostWatch, what: str) -> None:
 
 
 async def keep_stepping(trees: Worker) -> None:
-    """End this worker if it can't evict a workflow, whose tree would stand still until then."""
+    """End this worker if it can't evict a workflow, because that workflow's tree would stall."""
     stuck = 0
     while True:
         await asyncio.sleep(STUCK_SECONDS)
@@ -193,8 +193,8 @@ def _patience(context: Context) -> float | None:
 def _let_go(why: str) -> None:
     """End this worker at once. The steps of trees that it has begun would wait with it; other workers take them.
 
-    Its agents run on, and the next worker attaches to them. Threads that wait for the store, and workflows that can't
-    be evicted, prevent an orderly end.
+    Its agents keep running, and the next worker attaches to them. Threads that wait for the store, and workflows that
+    can't be evicted, prevent an orderly end.
     """
     log.error("%s: this worker ends, and others take the steps of its trees", why)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -90,7 +90,9 @@ async def config(client: Client, settings: Settings) -> WorkerDeploymentConfig |
 
 
 async def make_current(client: Client, context: Context) -> bool:
-    """Make this release the current one if it has to be. Return False if none is current: then no tree goes on."""
+    """Make this release the current one if it has to be. Return False if no release is current: then no tree
+    continues.
+    """
     known, own = await deployment(client, context.settings), host_rows.release()
     living = [
         host.version for host in await asyncio.to_thread(host_rows.every, context.store) if not lacks_worker(host.seen)

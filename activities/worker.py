@@ -87,7 +87,7 @@ WRITING, WRITING_FAR = 2, 8
 """Threads that write rows: SQLite takes one writer at a time, and a remote database has latency."""
 
 WAITING_ROOM = 1000
-"""Runs that this host accepts; its slots limit how many go on at once (ruling C8)."""
+"""Runs that this host accepts; its slots limit how many run at once (ruling C8)."""
 
 
 def tree_worker(

@@ -35,16 +35,16 @@ class Launch:
     argv: tuple[str, ...]
     env: dict[str, str]
     stdin: bytes | None = None
-    """Content of its standard input; None gives it an empty one, never an open one."""
+    """Content of the program's standard input; None gives an empty input, never an open one."""
     read: tuple[Path, ...] = ()
     """Its own files, beside its program, that it reads: the box shows no others."""
     write: tuple[Path, ...] = ()
-    """Paths it must be able to change, beside its work folder: its sessions, its login.
+    """Paths that the program must be able to change beside its work folder, such as sessions and login.
 
     Missing ones are created: a file if the name has an ending, else a folder.
     """
     scratch: tuple[Path, ...] = ()
-    """Folders it writes to, of which only `read` and `write` are kept: in a box they begin empty."""
+    """Folders that the program writes to. Only `read` and `write` are kept; in a box the others begin empty."""
     settings: tuple[Path, ...] = ()
     """Those of the `read` paths that are private and its own: the account of agents may read them."""
 

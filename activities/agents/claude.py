@@ -31,7 +31,7 @@ VARIABLES = ("ANTHROPIC_*", "CLAUDE_CODE_*", "AWS_*", "CLOUD_ML_*", "VERTEX_*", 
 
 STATE, SERVERS = ".claude.json", "mcp.json"
 STATE_USED = ("primaryApiKey", "oauthAccount", "customApiKeyResponses", "hasCompletedOnboarding")
-"""Keys of its state that jobs get: of the login. The others list folders and prompts."""
+"""Keys of Claude's state that jobs get: those of the login. The other keys list folders and prompts."""
 
 UNCHECKED = "auto mode could not check"
 """Exit code 1 with a complete, good envelope: an action was refused, and the run continued."""

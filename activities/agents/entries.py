@@ -16,7 +16,7 @@ ARGUMENT_LIMIT = 300
 """Characters of a tool's argument that are shown."""
 
 _LOOKED_AT = 8192
-"""Characters of it that are read: enough not to cut a secret where the redaction looks for it."""
+"""Characters of an entry that are read: enough not to cut a secret where the redaction looks for it."""
 
 MOST_FILES = 100
 """Files that one entry names."""

@@ -58,7 +58,7 @@ class LoginRenewal:
             self._run(fcntl.LOCK_EX)
 
     def run_in_background(self) -> None:
-        """Renew the login if that is due and nobody is at it."""
+        """Renew the login in a thread if it is due and no other process is renewing it."""
         if self._is_due():
             threading.Thread(target=self._run, args=(fcntl.LOCK_EX | fcntl.LOCK_NB,), daemon=True).start()
 

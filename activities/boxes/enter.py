@@ -110,7 +110,7 @@ def _lay_out(box: Box, layout: agent_mounts.Layout | None, channel: socket.socke
 
 
 def _hold(box: Box) -> None:
-    """Restrict this process and its children for good."""
+    """Restrict this process and its children irrevocably."""
     kernel.no_new_privileges()
     if box.network is Network.FULL:
         kernel.leave_abstract_sockets()

@@ -76,7 +76,7 @@ def number(call: str) -> int | None:
 
 
 def install(network: Network) -> None:
-    """Filter the calls of this process and its children for good."""
+    """Filter the system calls of this process and its children irrevocably."""
     if os.uname().machine not in MACHINES:
         return
     steps = _steps(network)

@@ -34,7 +34,7 @@ class Attempt(Protocol[T]):
     """
 
     finishing: bool
-    """True once its program has ended, and only its end is left to record."""
+    """True once the attempt's program has ended, and only the end is left to record."""
 
     @property
     def offered(self) -> Offered: ...
@@ -199,8 +199,8 @@ async def is_still_wanted() -> bool:
 
 
 async def _run_that_calls(workflow_id: str, run_id: str) -> str:
-    """Return this run of a workflow if it is running, else the run that a reset made of it, which calls for the job
-    again; empty if there is none.
+    """Return this run of a workflow if it is running. Otherwise return the run that a reset made, which calls for the
+    job again; empty without such a run.
     """
     while run_id:
         handle = activity.client().get_workflow_handle(workflow_id, run_id=run_id)

@@ -40,9 +40,9 @@ class Wanted:
     """The part of its command line that an operator wrote."""
     cwd: Path
     writes: bool = True
-    """True if it may change its work folder."""
+    """True if the program may change its work folder."""
     lent: tuple[Path, ...] = ()
-    """Folders that its work folder needs: objects of the operator's repository."""
+    """Folders that the work folder needs: objects of the operator's repository."""
 
 
 def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: Wanted) -> Box | None:

@@ -149,7 +149,7 @@ class _Helper:
     connection: "Connection[Any, Any]"
     forker: "subprocess.Popen[bytes]"
     pid: int = 0
-    """Known once it is forked: its first message."""
+    """The helper's pid, known once the helper is forked: its first message."""
 
     def wait_until_forked(self) -> None:
         """Read the helper's pid. End a frozen forking process: its helpers end with it, and the next call starts
@@ -164,7 +164,7 @@ class _Helper:
         self.pid = self.connection.recv()
 
     def answers(self, seconds: float) -> bool:
-        """Wait for an answer. Return False if there is none in that time, or the helper was stopped for long."""
+        """Wait for an answer. Return False without an answer in that time, or if the helper was stopped for long."""
         deadline, signs = time.monotonic() + seconds, SignsOfLife(self.pid)
         while not self.connection.poll(min(FROZEN_SECONDS / LOOKS, max(0.0, deadline - time.monotonic()))):
             stopped = os_processes.is_stopped(self.pid)

@@ -55,7 +55,7 @@ class Slots:
         return self._taken["all", ""] + len(self._waiting)
 
     def one_call(self, key: tuple[str, int]) -> asyncio.Lock:
-        """Return the lock of an attempt: a call that lost its server must end before the next one goes on."""
+        """Return the lock of an attempt. A call that lost its server must end before the next call begins."""
         return self._calls.setdefault(key, asyncio.Lock())
 
     def hold(self, why: str) -> None:

@@ -23,7 +23,7 @@ from workflows.temporal.calls import WAITS
 from workflows.text.durations import clock, format_duration
 
 MARGIN_SECONDS = 5.0
-"""Seconds added to a time that the program names: its clock may differ from ours."""
+"""Seconds added to a time that the program names: its clock may differ from this host's."""
 
 EARLY_SECONDS = 0.25
 

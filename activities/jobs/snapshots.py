@@ -41,7 +41,8 @@ def latest(repo: Path, through: Hub, job_id: str, attempt: int = 1) -> str | Non
 
 
 def adopt(repo: Path, through: Hub, run: JobRun, branch: str) -> tuple[str, str] | None:
-    """Return the snapshot that a moved job goes on from, and its base; it is this attempt's own from now on (Q6).
+    """Return the snapshot from which a moved job continues, and its base. From now on the snapshot belongs to this
+    attempt (Q6).
 
     The branch moves to the snapshot's base, unless it has other commits than that: then the job begins afresh.
     """

@@ -53,7 +53,7 @@ class Workspace:
     lent: tuple[Path, ...] = ()
     """Folders of objects that its repository reads; the box permits only reading them."""
     line: TaskLine | None = None
-    """The line it begins from; None once its agent has begun."""
+    """The line from which the job begins; None once its agent has begun."""
     merging: tuple[LeftOutBranch, ...] = ()
     """The work whose merge is begun in the work folder (ruling O6)."""
     snapshot: tuple[str, ...] | None = None

@@ -66,7 +66,7 @@ def agent_of(pid: int) -> AgentProcess | None:
 
 
 def _without_proc(pid: int) -> AgentProcess | None:
-    """Return the agent that the environment's mark names. Without a mark raise on Linux: whoever hides /proc can
+    """Return the agent that the environment's mark names. Without a mark raise on Linux: a process that hides /proc can
     have removed the mark as well.
     """
     agent = _by_mark(os.environ) if pid == os.getpid() else None

@@ -20,7 +20,9 @@ class NotRegularError(OSError):
 
 
 def open_to_read(path: Path, *, ours: bool = True) -> BufferedReader:
-    """Open a file for reading; with `ours` it must belong to this account. Raise FileNotFoundError if it is missing."""
+    """Open a file for reading; with `ours` the file must belong to this account. Raise FileNotFoundError if the file is
+    missing.
+    """
     return open(_descriptor(path, os.O_RDONLY, ours), "rb")
 
 

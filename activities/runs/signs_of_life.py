@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from activities.runs import os_processes
 
 LOOKS = 6
-"""Looks without a sign of life after which a process is frozen. Looks are counted, not seconds: whoever looks may have
+"""Looks without a sign of life after which a process is frozen. Looks are counted, not seconds: the observer may have
 been suspended with the process.
 """
 

@@ -69,7 +69,7 @@ class Program:
     name: str
     """Its command, and its name in the setting `adapter`."""
     minimum: tuple[int, int, int]
-    """The version its adapter was measured with; an older one may lack what the adapter needs."""
+    """The version with which the adapter was measured; an older version may lack what the adapter needs."""
     install: str
     """The command to install or update it."""
     login: str

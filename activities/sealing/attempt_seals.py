@@ -1,4 +1,5 @@
-"""Seals of what a host records at an attempt's end (ruling N4): whoever has the database but no key can forge none.
+"""Seals of what a host records at an attempt's end (ruling N4): access to the database without a key is not enough to
+forge them.
 
 Each part has a seal of its own, valid for one attempt, so that a reader of one part needs no other.
 """

@@ -1,8 +1,8 @@
 """The header that authenticates a call from one host to another host's bridge: an HMAC under the seal key, which all
 hosts on a store share.
 
-It counts for one address on one host, and for a short time on the store's clock, so it is of no use to whoever copies
-it (ruling Q3).
+It counts for one address on one host, and for a short time on the store's clock, so a copy of it is useless (ruling
+Q3).
 """
 
 import hmac
@@ -14,7 +14,7 @@ from activities.sealing import seal_key
 
 HEADER = "x-service-host"
 LASTS = 30.0
-"""Seconds from its making in which a call is accepted, and before it: clocks are read at different moments."""
+"""Seconds before and after its creation in which a call is accepted: clocks are read at different moments."""
 
 _PURPOSE = "host to host"
 

@@ -48,7 +48,7 @@ class AttemptRow:
     """The commits that were merged into its worktree before it began; None until the merge has succeeded."""
     seals: str | None = None
     is_forged: bool = False
-    """True if its end was recorded without a valid seal: outcome, payload and diagnostics are left out."""
+    """True if the attempt's end was recorded without a valid seal: outcome, payload and diagnostics are left out."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -154,8 +154,8 @@ def abandoned_on(engine: Engine, host: str, seconds: float) -> list[AttemptRow]:
 
 
 def unrecorded_on(engine: Engine, host: str) -> list[AttemptRow]:
-    """Return a host's attempts without an outcome that are not put off, and those with one whose job runs on in the
-    rows.
+    """Return a host's attempts without an outcome that are not deferred, and those with an outcome whose job still runs
+    in the rows.
     """
     run, job, later = schema.attempts.c, schema.jobs.c, schema.deferrals.c
     mine = (later.job_id == run.job_id) & (later.attempt == run.attempt)

@@ -28,7 +28,7 @@ class Chore(IntEnum):
 class Leader:
     """A candidate for one chore. It is the leader while it holds the chore's advisory lock; with SQLite, always.
 
-    There may be two for a short time, if the first was suspended and goes on: a chore has to be idempotent.
+    There may be two leaders for a short time, if the first was suspended and resumes: a chore has to be idempotent.
     """
 
     def __init__(self, engine: Engine, chore: Chore) -> None:

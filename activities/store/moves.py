@@ -93,7 +93,7 @@ class HostAttempt:
     workflow_id: str
     """The workflow that waits for it."""
     moves: bool
-    """True if it can go on elsewhere: its repository has a remote, or its end is recorded."""
+    """True if the job can move to another host: its repository has a remote, or its end is recorded."""
     require: frozenset[str] = frozenset()
     """The labels that its host must have, if it waits there."""
 

@@ -30,7 +30,7 @@ class MemberProgram:
     name: str
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    """The whole environment, not an addition to ours."""
+    """The whole environment, not an addition to the daemon's."""
     ready: Callable[[int], Awaitable[None]]
     """Takes the pid, and returns once the member works."""
     log: Path
@@ -46,7 +46,7 @@ class MemberProgram:
     inherit: tuple[int, ...] = ()
     """File descriptors to inherit."""
     umask: int = -1
-    """The umask for its files; -1 keeps ours."""
+    """The umask for its files; -1 keeps the daemon's."""
     works_with: str = ""
     """The name of another member, after which this one is started again."""
     rejoins: Callable[[int], Awaitable[None]] | None = None

@@ -184,7 +184,7 @@ def _settings(ui: Listener, namespace: str) -> dict[str, Any] | None:
 
 
 def _answer(ui: Listener, namespace: str, path: str = "", seconds: float = 2.0) -> dict[str, Any] | None:
-    """Return the server's answer about the namespace, or a part of it; None if there is none."""
+    """Return the server's answer about the namespace, or a part of it; None if the server gave no answer."""
     connection = HTTPConnection(*ui, timeout=seconds)
     try:
         connection.request("GET", f"/api/v1/namespaces/{namespace}{path}")

@@ -18,7 +18,7 @@ from workflows.text.durations import format_duration
 log = logging.getLogger(__name__)
 
 RESTART = "service daemon stop && service daemon start"
-"""The command that restarts all members. Agents that are at work go on."""
+"""The command that restarts all members. Running agents continue."""
 
 SILENT = timedelta(seconds=60)
 """The time without a beat after which the daemon is frozen."""
@@ -68,7 +68,7 @@ class ChildState(_StateModel):
     pid: int | None = None
     restarts: int = 0
     note: str = ""
-    """The reason it is not running, and what happens next."""
+    """The reason why the member is not running, and what happens next."""
     again_at: datetime | None = None
     """The time of the next restart of a dead member."""
     frozen_at: datetime | None = None

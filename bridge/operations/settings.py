@@ -38,7 +38,7 @@ class Process:
     changed: tuple[Change, ...]
     restart: str
     fault: str = ""
-    """Why the settings are unreadable now; the process goes on with those it has read."""
+    """Why the settings are unreadable now; the process keeps using the settings that it has read."""
 
 
 def lines(service: Service, *, origins: bool) -> Iterator[str]:

@@ -153,7 +153,7 @@ def say_what_is_next(service: "Service", job_id: str) -> None:
 
 
 def follow_commands(job_id: str) -> tuple[str, str]:
-    """Return the commands that fit a tree that was started or goes on."""
+    """Return the commands for following a tree that was started or continues."""
     return f"service job tree {job_id} --watch", "service attention"
 
 

@@ -62,7 +62,7 @@ class Piece(NamedTuple):
     text: str
     look: Tone = Tone.PLAIN
     link: str = ""
-    """An address of ours that a click opens."""
+    """An address of the service that a click opens."""
 
 
 class ScreenLine(str):
@@ -92,7 +92,7 @@ def path(name: str) -> Piece:
 
 
 def prose(text: str) -> ScreenLine:
-    """Return a sentence as a line that is folded with an indent, since nobody copies it as a whole."""
+    """Return a sentence as a line that wraps with an indent, since people don't copy sentences as a whole."""
     indent = len(text) - len(text.lstrip(" "))
     return ScreenLine(text, below=" " * (indent + 2) + FOLDED)
 

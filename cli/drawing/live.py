@@ -187,7 +187,7 @@ def _body(rows: Sequence[ViewRow], screen: Screen, room: int) -> list[str]:
 
 
 def _folding(line: str) -> ScreenLine:
-    """Fold long lines of a live view: nobody copies from a screen that changes."""
+    """Wrap long lines of a live view: people don't copy from a changing screen."""
     return line if isinstance(line, ScreenLine) and line.below is not None else prose(line)
 
 

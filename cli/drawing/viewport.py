@@ -19,7 +19,7 @@ class ViewRow:
     rank: tuple[float, ...] = ()
     """The priority; the lowest are shown first."""
     word: str = ""
-    """The word it is counted as while hidden."""
+    """The word under which a hidden line is counted."""
     above: int | None = None
     """The index of its parent row, which is shown with it if there is room."""
 

@@ -27,7 +27,7 @@ _OF_THE_SYSTEM = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE),
     *(errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
 }
-"""Errors of the machine, whoever asks: full, read-only, not permitted, wrong kind of file."""
+"""Errors of the machine for any command, such as a full disk, a read-only file system or a missing permission."""
 
 
 def answer(fault: BaseException) -> int:

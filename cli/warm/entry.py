@@ -33,7 +33,7 @@ def run() -> None:
 
 
 def _name_conflict() -> tuple[str, str] | None:
-    """Return the error and the remedy if another package shadows one of ours."""
+    """Return the error and the remedy if another package shadows one of the service's packages."""
     for name, file in _OURS.items():
         spec = PathFinder.find_spec(name)
         places = list(spec.submodule_search_locations or [spec.origin or "."]) if spec else []

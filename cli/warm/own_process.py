@@ -10,7 +10,7 @@ from cli.invocation.aliases import expand
 _NOUNS = {"dashboard", "demo", "doctor", "init", "runtime"}
 _COMMANDS = {("daemon", "start"), ("daemon", "stop"), ("daemon", "run"), ("bridge", "serve")}
 _BROWSER = "--web"
-"""A browser it opens belongs to the person, not to the daemon."""
+"""A browser that a command opens belongs to the person, not to the daemon."""
 _ON_A_TERMINAL = {"-", "--wait", "--watch", "--follow", "-f", "diff", "watch", "help"}
 """Words of commands that read from the terminal, page, or run long: Ctrl-Z, `bg` and `fg` are the shell's to handle."""
 _VERBS = {"answer", "retry", "continue", "abort", "extend"}

@@ -31,14 +31,14 @@ class Peer:
 
     @property
     def lives(self) -> bool:
-        """True if it has not ended: its pid is still its own."""
+        """True if the peer has not ended: its pid is still its own."""
         ends = select.poll()  # unlike `select`, it takes handles above 1023
         ends.register(self.handle, select.POLLIN)
         return not ends.poll(0)
 
     @property
     def is_here(self) -> bool:
-        """True if it belongs to this process's user and is in the same container."""
+        """True if the peer belongs to this process's user and is in the same container."""
         same = (_namespace(self.pid, each) == _namespace(os.getpid(), each) for each in _NAMESPACES)
         return self.user == os.getuid() and all(same)
 

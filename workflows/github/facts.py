@@ -27,7 +27,7 @@ def marker(fact_id: str) -> str:
 def fact_in(body: str) -> str | None:
     """Return the fact of a comment, or None if its last line is not exactly a mark.
 
-    The caller checks that the comment is ours: anybody can type a mark.
+    The caller checks that the service wrote the comment: anybody can type a mark.
     """
     last = body.rstrip("\r\n").rpartition("\n")[2]
     match = _OURS.fullmatch(last)

@@ -14,7 +14,9 @@ class Payload(BaseModel):
 
 
 class RecordRefusedPayload(Payload):
-    """The reason the store refused rows for good, and their jobs: the rows were written shortened (ruling B6)."""
+    """The reason why the store rejected rows permanently, and their jobs. The rows were written shortened (ruling
+    B6).
+    """
 
     why: str
     jobs: list[str]

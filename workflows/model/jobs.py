@@ -41,7 +41,7 @@ class JobRun(Wire):
     before: str = ""
     """For a leg, how the attempt before this one ended (ruling P3)."""
     moved_from: int = 0
-    """The attempt that a lost host had begun: this one goes on from its last snapshot (ruling Q5)."""
+    """The attempt that a lost host had begun: this attempt continues from its last snapshot (ruling Q5)."""
     guidance: tuple[str, ...] = ()
     """People's words for this attempt: instructions of a retry, answers to the leg's own questions (ruling F3)."""
     artifacts: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ RETRY = "service job retry"
 """The command that opens a blocked task again; append the job."""
 
 DISMISS = "service job dismiss"
-"""The command that ends a blocked task for good; append the root."""
+"""The command that ends a blocked task permanently; append the root."""
 
 KILL = "service job kill"
 """The command that ends a tree; append any of its jobs, and `--now` to end it at once."""

@@ -41,7 +41,7 @@ class TaskState(StrEnum):
 
 
 class WaitsFor(StrEnum):
-    """What has to come before a task or a job goes on: in a word, what its `next` tells people in a sentence (B3)."""
+    """What a task or a job waits for, in one word; its `next` tells people in a sentence (B3)."""
 
     NOTHING = ""
     """Nothing: the task or job continues, or has ended, and `next` names no command."""

@@ -25,7 +25,7 @@ class StageMemory:
     summary: str = ""
     job_id: str | None = None
     waits_for: str = ""
-    """The reason its tree waits for people; empty while it goes on."""
+    """The reason why the stage's tree waits for people; empty while the tree continues."""
     pausing: bool = False
     """True while the pause before its next attempt lasts."""
     branches: tuple[str, ...] = ()

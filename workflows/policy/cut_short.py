@@ -16,7 +16,7 @@ CUT_SHORT = "cut short"
 
 @dataclass(frozen=True)
 class Cut:
-    """The bound that ended a tree, and a value of its setting that would have let the tree go on."""
+    """The bound that ended a tree, and a value of its setting under which the tree would have continued."""
 
     words: str
     """What was asked for and the limit, with the setting's name."""

@@ -17,7 +17,7 @@ class HostSeen:
     stopped_at: float | None = None
     """Time at which its worker was stopped in order, if it has not come back."""
     held: str = ""
-    """Reason that its worker starts nothing."""
+    """The reason why the host's worker starts nothing."""
     now: float = field(default=0.0, compare=False)
     """Time on the store's clock when this was read: the clock of the machine that judges may differ."""
 
@@ -72,5 +72,5 @@ def seen_time(host: HostSeen) -> str:
 
 
 def way_to_move(host: str) -> str:
-    """Return the command after which the host's jobs go on elsewhere."""
+    """Return the command that lets other hosts continue the jobs of this host."""
     return f"service host lost {host}"

@@ -56,7 +56,7 @@ def lost_rows(
 
 
 def dismissed_rows(task: TaskRecord, *, actor: str, number: int, now: float) -> Records:
-    """Return the rows of a blocked task that is dismissed for good."""
+    """Return the rows of a blocked task that is dismissed permanently."""
     reason = f"dismissed by {actor}; it was blocked: {task.reason}"[:REASON_LIMIT]
     root, update = (
         task.root_job_id,

@@ -258,7 +258,7 @@ def way_to_share(repo: str) -> str:
 
 
 def way_to_replace(host: str) -> str:
-    """Return the command that gives a new machine the name of a host that is gone for good."""
+    """Return the command that gives a new machine the name of a host that will not return."""
     return f"on a new machine: service host join TOKEN --host {host}"
 
 

@@ -1,4 +1,4 @@
-"""What stands still although nobody ordered it: which, since when, and the commands that help (ruling B3)."""
+"""Stalls that nobody ordered, with their beginning and the commands that help (ruling B3)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +12,7 @@ STEP_ATTEMPTS = 3
 """Attempts of a step of a tree or run that are usual, as after the death of a worker."""
 
 WAYS = ("service daemon logs worker", "service daemon stop && service daemon start")
-"""The commands that show the cause, and that end most stalls. Agents that are at work go on."""
+"""The commands that show the cause, and that end most stalls. Running agents continue."""
 
 
 class StallKind(StrEnum):

@@ -55,7 +55,7 @@ _LOOKED_AT = 32
 
 
 def without_escapes(text: str) -> View | None:
-    """Decode one layer of escapes; None if there is none."""
+    """Decode one layer of escapes; return None if the text has no escapes."""
     return view(text, _CODED, _decode) if _ANY.search(text) else None
 
 

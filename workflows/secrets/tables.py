@@ -75,7 +75,7 @@ def mnemonics(text: str) -> Iterator[Span]:
 
 
 def _end_of_phrase(text: str, start: int, end: int) -> int:
-    """Return the end of a phrase of valid length, at a line's end or before other text; 0 if there is none."""
+    """Return the end of a phrase of valid length, at a line's end or before other text; 0 without such a phrase."""
     last = count = 0
     for word in _WORD.finditer(text, start, end):
         if word[0].strip(", \r\n").lower() in _NEVER:

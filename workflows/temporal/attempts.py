@@ -77,7 +77,8 @@ def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
 async def on_host(work: Callable[[R], T], run: R, needs: Unplaced, moves: Moves, *, placed: bool, summary: str) -> T:
     """Run one attempt's activity on the host that is chosen for it, or without placement on its tree's host.
 
-    Raise `TakenBack` if the attempt was cancelled before it began there, and `Moved` if it goes on elsewhere.
+    Raise `TakenBack` if the attempt was cancelled before it began there, and `Moved` if the attempt's job continues on
+    another host.
     """
     host = needs.host
     if placed:

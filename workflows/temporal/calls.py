@@ -77,7 +77,9 @@ class Claim(Wire):
 
 @activity.defn
 def take_back(offer: OfferKey) -> Claim:
-    """Withdraw an offer unless its host has begun the job, which then runs on; no host can begin it after that (B5)."""
+    """Withdraw an offer. If the host has begun the job, the job keeps running; otherwise no host can begin it any more
+    (B5).
+    """
     raise NotImplementedError
 
 

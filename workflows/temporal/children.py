@@ -27,7 +27,7 @@ TAKE_UP = "take-up-children"
 """A patch that histories of 0.2.0 may carry."""
 
 FIRST_WAIT, LONGEST_WAIT = 5.0, 900.0
-"""Seconds until a child is asked again, doubling: one that was terminated tells nobody."""
+"""Seconds until a child is asked again, doubling: a terminated child does not report its end."""
 
 
 @dataclass

@@ -218,7 +218,7 @@ class DelegationTree:
 
     async def _carry_out(self, todo: list[Command]) -> None:
         """Take offers back first: nothing begins once a pause, a block or an end is shown (ruling F8). Then write the
-        rows, so that whoever sees a job run can look it up; then begin the commands.
+        rows, so that a running job can be looked up; then begin the commands.
         """
         claims = await self._take_back([command for command in todo if isinstance(command, TakeBack)])
         rows = merge_records([command.records for command in todo if isinstance(command, Record)])
@@ -238,7 +238,7 @@ class DelegationTree:
                 self._begin(command)
 
     async def _take_back(self, commands: list[TakeBack]) -> dict[int, Claim] | None:
-        """Take offers back. Return their claims by number, without those that the store refused for good."""
+        """Take offers back. Return their claims by number, without those that the store rejected permanently."""
         if not commands or not workflow.patched(BACK_FIRST):
             return None
         offers = [_offer_of(command) for command in commands]
@@ -246,7 +246,7 @@ class DelegationTree:
         return {offer.offer: claim for offer, claim in zip(offers, answers, strict=True) if isinstance(claim, Claim)}
 
     async def _write(self, rows: Records) -> list[Command]:
-        """Write rows, shortened if the store refuses them for good; if it refuses even those, fail the workflow
+        """Write rows, shortened if the store rejects them permanently; if it rejects even those, fail the workflow
         (B6).
 
         If the tree was reset and the store's rows are newer than it, write every row.

@@ -79,7 +79,7 @@ class DelegationInput(Wire):
     run: JobRun
     host: str
     placed: bool = False
-    """True if its host is chosen when it is to run (ruling Q4)."""
+    """True if the job's host is chosen when the job is to run (ruling Q4)."""
     summary: str = ""
     """The path in its tree, who does what, and the tree's title, for the web UI; empty in trees of earlier releases."""
 
@@ -91,6 +91,6 @@ class Reopened(Wire):
 
     stage_id: str
     tree: TreeStart
-    """The tree as it goes on, with the order."""
+    """The tree as it continues, with the order."""
     memory: dict[str, Any] = {}
-    """What the run knew when it ended; empty for one that still goes on."""
+    """What the run knew when it ended; empty for a run that has not ended."""

@@ -82,7 +82,8 @@ async def attempt(run: StageRun, host: str, moves: Moves, *, placed: bool = Fals
 async def write(records: RunRecords) -> None:
     """Write rows in a local activity: one event in the history, no round trip.
 
-    Rows the store refuses for good are written shortened; if it refuses even those, the workflow fails (ruling B6).
+    Rows that the store rejects permanently are written shortened; if it rejects even those, the workflow fails (ruling
+    B6).
     """
     if not (refused := await _write(records)):
         return

@@ -133,7 +133,7 @@ class PipelineRun:
         return self._closed
 
     async def _carry_out(self, todo: list[Command]) -> None:
-        """Write the rows first, so that whoever sees a stage run can look it up; then begin the commands."""
+        """Write the rows first, so that a running stage can be looked up; then begin the commands."""
         if rows := merge_records([command.records for command in todo if isinstance(command, RecordRows)]):
             await pipeline_calls.write(rows)
         self._show()

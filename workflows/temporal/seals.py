@@ -26,7 +26,7 @@ class Message:
     """The value of a message, and whether a process of this service sent it.
 
     When decoded to this type, a payload without any seal is accepted too: somebody may have sent it by hand. One with a
-    wrong seal never is. If nothing is sealed, all messages count as ours.
+    wrong seal never is. If nothing is sealed, all messages count as the service's.
     """
 
     value: Any

@@ -33,8 +33,8 @@ NAMING = (
     EventKind.JOB_BEGUN,
     EventKind.JOB_QUEUED,
 )
-"""The events that may name a write, the most significant first. Histories contain these names: do not add kinds
-here, or waiting trees could not go on.
+"""The events that may name a write, the most significant first. Histories contain these names: do not add kinds here,
+or waiting trees could not continue.
 """
 
 WRITERS = ("record", *(f"record {kind.value}" for kind in NAMING))

@@ -1,8 +1,8 @@
 """Foreign text quoted in prompts as data: code spans, and fences that it cannot forge (rulings E6, N6).
 
 A fence's lines hold a mark that is chosen for one prompt and occurs nowhere else in it, so no text can open or close a
-block, and our headings are outside of blocks only. The mark is derived from a seed: rewriting a prompt gives an equal
-one, and nobody without the seed can predict it.
+block, and the service's headings are outside of blocks only. The mark is derived from a seed: rewriting a prompt gives
+an equal one, and nobody without the seed can predict it.
 """
 
 import hashlib

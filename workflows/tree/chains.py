@@ -63,7 +63,7 @@ class Leg(Memory):
     asked: bool = False
     """True if the leg failed and asked people: the answer goes to the coordinator, who decides (ruling F2)."""
     moved_from: int = 0
-    """The attempt that ended with its host, if this one goes on from its snapshot (ruling Q5)."""
+    """The attempt that ended with its host, if this attempt continues from its snapshot (ruling Q5)."""
     guided_by: list[int] = []
     """Numbers of the rounds whose instructions the leg's re-runs get (ruling F3)."""
     before: str = ""

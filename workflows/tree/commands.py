@@ -74,7 +74,7 @@ class CloseTree(Wire):
     cost_usd: float
     price_assumed: bool = False
     aborted: str = ""
-    """Which round a person aborted, and who; empty when nobody did."""
+    """The round that a person aborted, and the person; empty without an abort."""
     cut_short: bool = False
     """True if a bound ended the tree before what was planned ran; the reason says which (ruling G1)."""
     branches: tuple[str, ...] = ()

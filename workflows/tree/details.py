@@ -187,5 +187,5 @@ def _line(job: JobRecord) -> str:
 
 
 def plain(text: str) -> str:
-    """Return one line without our Markdown markup."""
+    """Return one line without the service's Markdown markup."""
     return one_line(" ".join(text.replace("`", "'").replace("*", " ").split()))

@@ -94,7 +94,7 @@ class TreeTakenUp(Wire):
 
 
 class RecordRefused(Wire):
-    """The store refused rows of these jobs for good: it would refuse the same rows again (ruling B6)."""
+    """The store rejected rows of these jobs permanently: a retry would fail too (ruling B6)."""
 
     now: float
     why: str

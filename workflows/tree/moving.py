@@ -1,4 +1,4 @@
-"""Jobs that go on at another host, at no cost to retries, budgets and streaks (ruling Q5)."""
+"""Jobs that continue on another host, at no cost to retries, budgets and streaks (ruling Q5)."""
 
 from workflows.model.event_kinds import Data, EventKind
 from workflows.model.jobs import JobOutcome

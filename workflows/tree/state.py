@@ -45,7 +45,7 @@ class TreeInput(Wire):
     prefer: tuple[str, ...] = ()
     """Labels that every job of the tree requires and prefers of its host (ruling Q4)."""
     read_only: bool = False
-    """True if no job of the tree may implement: whoever started it may only ask (ruling N5)."""
+    """True if no job of the tree may implement: the caller who started the tree may only ask (ruling N5)."""
 
     options: str = ""
     """Options of the command that started it, as typed, without those of its repository, pull request or issue."""
@@ -83,7 +83,7 @@ class Finalize(Memory):
     bound: str = ""
     """The bound that tripped, in words; empty if a person or a deadline ended the tree."""
     raised: str = ""
-    """The setting that would have let the tree go on."""
+    """The setting under which the tree would have continued."""
     unrun: bool = False
     """True if something that was planned did not run: the tree was cut short."""
 

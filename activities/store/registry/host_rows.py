@@ -45,7 +45,7 @@ class HostRow:
     held: str
     """The reason why it starts nothing."""
     machine: str = ""
-    """Identifies its home on its machine."""
+    """Identifies the host's home on its machine."""
     key: str = ""
     """The fingerprint of the key it seals with."""
     keys: Sequence[str] = ()
@@ -153,7 +153,9 @@ def drain(engine: Engine, name: str, *, undo: bool = False) -> None:
 
 
 def free(engine: Engine, name: str) -> None:
-    """Let this machine have the name, whoever had it: the store is a copy of another home's, or this home has moved."""
+    """Release the host's name from the machine that has it: the store is a copy of another home's, or this home has
+    moved.
+    """
     write(engine, update(schema.hosts).where(schema.hosts.c.name == name).values(machine=""))
 
 

@@ -56,7 +56,7 @@ cluster = Table(
     Column("oldest_release", String(64), nullable=False),
     CheckConstraint("id = 1", name="cluster_has_one_row"),
 )
-"""Its one row is written by the first worker: what all hosts must have in common."""
+"""The first worker writes the table's one row: what all hosts must have in common."""
 
 invites = Table(
     "invites",

@@ -5,7 +5,7 @@ from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, Index, Integer
 from activities.store.schema.columns import CleanText, metadata, of, only
 
 REFUSED = "the account of [github] is refused"
-"""Prefix of an account's `problem` that only a person can mend."""
+"""Prefix of an account's `problem` that only a person can resolve."""
 
 github_threads = Table(
     "github_threads",

@@ -37,7 +37,7 @@ class AuthGate(HeadGate):
         return self._token.accepts(shown) or await self._find(shown) is not None
 
     async def _find(self, shown: bytes) -> NamedToken | None:
-        """Look a token up in a thread: the store may be slow, and other calls go on meanwhile."""
+        """Look a token up in a thread: the store may be slow, and other calls must not wait for it."""
         return await asyncio.to_thread(self._named.find, shown)
 
     async def _identify(self, call: Call, shown: bytes) -> bool:

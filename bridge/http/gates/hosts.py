@@ -47,7 +47,9 @@ class HostGate:
         return await self._answers(scope, receive, send)
 
     async def _let_in(self, scope: Scope) -> None:
-        """Check signature and age, then the caller's rate: nobody else's calls, nor copies of old ones, count there."""
+        """Check signature and age, then the caller's rate, so that forged calls and copies of old calls do not
+        count.
+        """
         keys, query = seal_key.every(self._service.home.root), scope["query_string"].decode("latin-1")
         target = f"{scope.get('raw_path', b'').decode('latin-1')}{'?' if query else ''}{query}"
         shown, here = header(scope, HEADER.encode()) or "", self._service.settings.host

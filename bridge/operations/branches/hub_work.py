@@ -40,7 +40,7 @@ class _Fetch:
         return self.ended.is_set() and time.monotonic() - self.ended_at > FRESH_SECONDS
 
     def wait(self) -> bool:
-        """Wait for its end for a few seconds from its beginning, whoever began it."""
+        """Wait for the fetch's end, at most a few seconds from its beginning, also if another caller began it."""
         return self.ended.wait(max(0.0, self.begun + WAIT_SECONDS - time.monotonic()))
 
 

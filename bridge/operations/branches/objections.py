@@ -65,8 +65,8 @@ class Objections:
         ]
 
     def to(self, job: JobRecord, head: str | None) -> tuple[str, str]:
-        """Return the first objection to merging a job's work, and the job that objects; two empty texts if nobody
-        objects.
+        """Return the first objection to merging a job's work, and the objecting job; two empty texts without an
+        objection.
         """
         last = chain_of(self._jobs, job).jobs[-1]
         if last.decision is not None and last.decision not in APPROVING:

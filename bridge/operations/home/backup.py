@@ -1,6 +1,6 @@
 """Copying a service home while it is in use, and restoring the copy into a new home.
 
-Both databases are copied as of one moment, like after a crash at that moment, and the service goes on from there.
+Both databases are copied as of one moment, like after a crash at that moment, and the service continues from there.
 Artifacts never change once they are written, so they are copied afterwards.
 """
 

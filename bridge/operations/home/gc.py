@@ -1,7 +1,7 @@
 """Finding unneeded files and their size, and removing them on demand.
 
-Only trees and pipeline runs that ended some time ago lose files: whatever runs, waits or is blocked may go on and keeps
-all. Rows stay, and so do branches, settings, keys, audits and backups.
+Only trees and pipeline runs that ended some time ago lose files: a tree or run that runs, waits or is blocked may
+continue, and keeps all files. Rows stay, and so do branches, settings, keys, audits and backups.
 """
 
 import re

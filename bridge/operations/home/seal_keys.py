@@ -31,7 +31,7 @@ class Replaced(BaseModel):
 
 def replace(service: Service, *, now: bool = False) -> Replaced:
     """Replace all keys by a new one that no other host has. Refused while something is under way, unless it may end
-    `now`, and while a host works, which would go on with the former key.
+    `now`, and while a host works, because that host would keep using the former key.
     """
     if not now:
         _refuse_under_way(service.store)

@@ -191,7 +191,9 @@ def _state(host: host_rows.HostRow) -> HostState:
 
 
 def with_reasons(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
-    """Return the jobs, each one that waits for its host with that as its reason, and when it goes on elsewhere (Q5)."""
+    """Return the jobs. Give each job that waits for its host that reason, and the time when it moves to another host
+    (Q5).
+    """
     known = host_rows.of_jobs(service.store, {job.job_id for job in jobs if not job.state.has_ended})
     remotes = set[str]()
     if service.settings.is_fleet and any(map(lacks_worker, known.values())):

@@ -67,7 +67,7 @@ class Resolving:
 
 
 BELONGING = ("pull_request", "issue", "github", "web", "about", "into", "head")
-"""The fields that say what a tree belongs to: a job that goes on from its work belongs to that too."""
+"""The fields that say what a tree belongs to. A job that continues its work belongs there too."""
 
 
 def possible(service: Service, action: Action, repo: str) -> bool:
@@ -120,7 +120,7 @@ def belonging(service: Service, root: str, start: TreeInput, **assigned: str | N
 
 
 def follow_up_title(doing: str, whole: Tree) -> str:
-    """Return the title of a job that goes on from a tree's work."""
+    """Return the title of a job that continues a tree's work."""
     return f"{doing} {whole.task.title}"[: new_jobs.TITLE_LENGTH]
 
 

@@ -1,7 +1,7 @@
 """Sending a person's comments on a diff back, as the next instructions for the work it shows.
 
-A leg about which its coordinator's failure round waits runs again with them (ruling F3). Otherwise a new job goes on
-from the work, as one does that resolves conflicts (ruling O6).
+A leg about which its coordinator's failure round waits runs again with them (ruling F3). Otherwise a new job continues
+the work, like a job that resolves conflicts (ruling O6).
 """
 
 import textwrap

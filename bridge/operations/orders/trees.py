@@ -99,7 +99,7 @@ async def kill(service: Service, job_id: str, *, actor: str, immediate: bool) ->
 
 
 async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
-    """Dismiss a blocked task for good: reminders end, and no retry can open it again (ruling D4)."""
+    """Dismiss a blocked task permanently: reminders end, and no retry can reopen the task (ruling D4)."""
     root = jobs.get(service, job_id).root_job_id
     task = job_rows.task_of(service.store, root)
     if task is not None and not task.state.is_closed:

@@ -69,7 +69,7 @@ def get(service: Service, name: str) -> HostDetail:
 
 
 def remove(service: Service, name: str) -> HostDetail:
-    """Forget a host that is gone for good, unless something still depends on it."""
+    """Forget a host that will not return, unless something still depends on it."""
     host = get(service, name)
     if host.has_worker:
         raise RefusedError(f"the host {name} works", f"on {name}: service daemon stop")

@@ -44,7 +44,7 @@ def cell(text: str, limit: int = 60) -> str:
 
 
 def code(text: str) -> str:
-    """Format one of our names or commands as code."""
+    """Format a name or command of the service as code."""
     clean = word(inert(safe_excerpt(text, TEXT))).replace("`", "'").replace("|", "\N{BOX DRAWINGS LIGHT VERTICAL}")
     return f"`{clean}`" if clean else "`-`"
 

@@ -45,7 +45,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Conversation:
-    """The transcript of an attempt on its page, or the reason why there is none."""
+    """The transcript of an attempt on its page, or the reason why the transcript is missing."""
 
     problem: str = ""
     there: str = ""

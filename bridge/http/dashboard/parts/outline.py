@@ -86,7 +86,7 @@ class Batch:
 
     @property
     def seconds(self) -> float | None:
-        """Return how long it took from its dispatch; None while a job of it goes on."""
+        """Return the seconds from the dispatch to the last end; None until all jobs have ended."""
         ends = [job.ended_at for job in self.jobs if job.ended_at is not None]
         whole = len(ends) == len([*self.jobs])
         return max(ends) - min(job.queued_at for job in self.jobs) if whole else None
