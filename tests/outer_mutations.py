@@ -434,16 +434,11 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "began_there and holds(",
         ),
     ),
-    "bridge/operations/branches/merges.py": (
+    "bridge/operations/branches/into_mine.py": (
         (
             "bridge/operations/branches/test_task_line.py::TestAllOrNothing::test_a_name_that_is_not_left_out_is_an_error",
             "if name not in named]:",
             "if not name]:",
-        ),
-        (
-            "bridge/operations/branches/test_merges.py::test_legs_of_two_trees_are_merged_tree_by_tree",
-            "for job in wanted}) > 1:",
-            "for job in wanted}) > 2:",
         ),
         (
             "bridge/operations/branches/test_merges.py::TestIntoMine::test_a_merge_that_is_not_done_is_ended_first",
@@ -454,6 +449,13 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "bridge/operations/branches/test_merges.py::TestIntoMine::test_a_conflict_leaves_the_checkout_as_it_was",
             '"merge", "--abort")',
             '"merge", "--quit")',
+        ),
+    ),
+    "bridge/operations/branches/merges.py": (
+        (
+            "bridge/operations/branches/test_merges.py::test_legs_of_two_trees_are_merged_tree_by_tree",
+            "for job in wanted}) > 1:",
+            "for job in wanted}) > 2:",
         ),
         (
             "bridge/operations/branches/test_merges.py::test_a_leg_that_was_dropped_is_merged_no_more_and_can_be_had_back",

@@ -5,17 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from activities.git import command, git_branches, hub
-from activities.git.hub import Hub, HubRefusesError
-from activities.git.merges.commits import CommitConflict, commit_merge, merged_tree
-from activities.git.merges.task_branch import TRIES, Contribution, Merged, TaskBranchConflict, merge_all
-from activities.git.registered_repository import git_directory
-from activities.host import checkouts
+from activities.git import git_branches
+from activities.git.merges.task_branch import Contribution, Merged, TaskBranchConflict, merge_all
 from activities.store import branch_rows
 from activities.store.registry import repo_rows
-from activities.store.registry.repo_rows import Repo
 from bridge.operations.branches import branches, hub_work, task_line
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
+from bridge.operations.branches.into_mine import OwnBranch, into_checkout, into_default, is_bare, refuse_unfit
 from bridge.operations.branches.task_line import OmittedLeg, refuse_foreign
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
@@ -50,39 +46,9 @@ class MergedLegs:
         if self.default:
             return f"service job merge {self.root_job_id} --into-mine{task_line.without(self.left_out)}"
         where = shlex.quote(self.path)
-        if _is_bare(Path(self.path)):
+        if is_bare(Path(self.path)):
             return f"git -C {where} push . {self.task_branch}:BRANCH   # a branch of yours"
         return f"git -C {where} merge {self.task_branch}"
-
-
-def _is_bare(path: Path) -> bool:
-    return not (path / ".git").exists()
-
-
-@dataclass(frozen=True)
-class _Mine:
-    """The operator's own branch, which gets all of a tree's work except the parts in `without`."""
-
-    repo: Path
-    order: str
-    without: tuple[str, ...]
-
-    def refuse_missing(self, root: str, missing: Sequence[OmittedLeg]) -> None:
-        """Raise if the merge would leave out a part that is not named, and not in the operator's branch already."""
-        out = task_line.not_in_head(self.repo, missing)
-        named = {name for part in out for name in (part.leg, part.job_id)}
-        if unknown := [name for name in self.without if name not in named]:
-            raise UsageError(
-                f"{unknown[0]} is not left out; nothing was merged: `--without` names parts that a merge leaves out",
-                f"service job branches {root}",
-            )
-        unnamed = [part for part in out if not {part.leg, part.job_id} & set(self.without)]
-        if unnamed:
-            ways = dict.fromkeys(part.commands[0] for part in unnamed)
-            raise RefusedError(
-                f"{'; '.join(part.says for part in unnamed)}; nothing was merged",
-                Commands(*ways, f"{self.order}{task_line.without(unnamed)}"),
-            )
 
 
 def merge(
@@ -110,16 +76,16 @@ def merge(
     repo = branches.checkout(service, jobs.get(service, job_ids[0]).repo, again)
     path = Path(repo.path)
     if not repo.is_mirror:
-        _refuse_unfit(path, again)
-    mine = _Mine(path, again, tuple(without))
+        refuse_unfit(path, again)
+    mine = OwnBranch(path, again, tuple(without))
     done = _into_task_branch(service, job_ids, actor, anyway, again, mine)
     tree = branches.of_tree(service, job_ids[0])
-    taken = _into_default(service, repo, tree) if repo.is_mirror else _into_checkout(path, tree, again)
+    taken = into_default(service, repo, tree) if repo.is_mirror else into_checkout(path, tree, again)
     return replace(done, into_mine=taken)
 
 
 def _into_task_branch(
-    service: Service, job_ids: Sequence[str], actor: str, anyway: bool, order: str, mine: _Mine | None = None
+    service: Service, job_ids: Sequence[str], actor: str, anyway: bool, order: str, mine: OwnBranch | None = None
 ) -> MergedLegs:
     """Merge legs in the order given: all of them or, with a reason, none.
 
@@ -156,7 +122,7 @@ def _into_task_branch(
     return _answer(tree, legs, pending, done)
 
 
-def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool, mine: _Mine | None) -> MergedLegs:
+def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool, mine: OwnBranch | None) -> MergedLegs:
     """Move the task's branch to the line of the tree, or merge the line if the branch has commits of its own."""
     whole, legs = jobs.tree(service, tree.root_job_id), task_line.on_line(tree)
     pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
@@ -333,80 +299,3 @@ def _lost_branch_error(tree: Branches, leg: LegBranch) -> NotFoundError:
     return NotFoundError(
         f"{message}; its commits are still there", branches.restore(tree.path, leg.branch, leg.head_sha or "")
     )
-
-
-def _refuse_unfit(path: Path, again: str) -> None:
-    """Raise before any merge is made if the checkout can't take one: it is missing, mid-merge, detached or changed."""
-    where = shlex.quote(str(path))
-    if _is_bare(path):
-        raise RefusedError(
-            f"{path} is bare: no branch is checked out there; nothing was merged", again.removesuffix(" --into-mine")
-        )
-    if (git_directory(path) / "MERGE_HEAD").exists():
-        ends = f"git -C {where} merge --abort   # or, once it is resolved: git -C {where} merge --continue"
-        raise RefusedError(f"{path} is in the middle of a merge; nothing was merged", Commands(ends, again))
-    if not (git_directory(path) / "HEAD").read_text().startswith("ref: "):
-        named = f"git -C {where} switch -c NAME   # or to a branch that you have"
-        raise RefusedError(f"{path} has no branch checked out; nothing was merged", Commands(named, again))
-    if changed := command.git(path, "status", "--porcelain", "--untracked-files=no").splitlines():
-        raise RefusedError(
-            f"{path} has {len(changed)} changed file(s) that are not committed; nothing was merged",
-            Commands(f"git -C {where} stash", again, f"git -C {where} stash pop"),
-        )
-
-
-def _into_checkout(path: Path, tree: Branches, again: str) -> str:
-    """Merge the task's branch into the operator's checked-out branch, by their git; return what happened.
-
-    A conflict leaves the checkout as it was.
-    """
-    before, where = command.line(path, "rev-parse", "HEAD"), shlex.quote(str(path))
-    try:
-        command.in_operators_checkout(path, "merge", "--no-edit", tree.task_branch)
-    except command.GitError as error:
-        files = command.all_printable(command.paths(command.git(path, "diff", "--name-only", "--diff-filter=U", "-z")))
-        if (git_directory(path) / "MERGE_HEAD").exists():
-            command.in_operators_checkout(path, "merge", "--abort")
-        stash = f"git -C {where} stash --include-untracked   # keeps your own files for later"
-        by_hand = f"git -C {where} merge {tree.task_branch}   # resolve the files it names, then: git commit"
-        why = f"it conflicts in {', '.join(files)}" if files else str(error)
-        raise RefusedError(
-            f"{tree.task_branch} has the work, and is not merged into {path}: {why}; the checkout is as it was",
-            Commands(*((f"service job resolve {tree.root_job_id} --with-mine", by_hand) if files else (stash, again))),
-        ) from None
-    after, theirs = command.line(path, "rev-parse", "HEAD"), command.line(path, "rev-parse", tree.task_branch)
-    return "was there already" if after == before else "fast-forwarded" if after == theirs else "merged"
-
-
-def _into_default(service: Service, repo: Repo, tree: Branches) -> str:
-    """Merge the task's branch into the default branch at the remote, without forcing it; return what happened.
-
-    A push that somebody else was ahead of is made again from where they left it.
-    """
-    path, peoples = Path(repo.path), Hub(repo.remote, "refs/heads/")
-    for _ in range(TRIES):
-        checkouts.fresh(service, repo)
-        base, theirs = git_branches.tip(path, repo.default_branch) or "", git_branches.tip(path, tree.task_branch) or ""
-        if git_branches.contains(path, base, theirs):
-            return "was there already"
-        head = theirs if git_branches.contains(path, theirs, base) else _on_default(path, tree, base, theirs)
-        try:
-            if hub.push(path, peoples, head, repo.default_branch, expected=base):
-                checkouts.fresh(service, repo)
-                return "fast-forwarded" if head == theirs else "merged"
-        except HubRefusesError as refused:
-            why = f"{tree.task_branch} has the work, and is not merged into {tree.default}: {refused.message}"
-            raise RefusedError(why, f"service job publish {tree.root_job_id}") from None
-    raise RefusedError(f"{tree.default} is being changed by somebody else", "try again in a moment")
-
-
-def _on_default(path: Path, tree: Branches, base: str, theirs: str) -> str:
-    """Make the merge of the task's branch into the default branch."""
-    made = merged_tree(path, base, theirs)
-    if isinstance(made, CommitConflict):
-        files = ", ".join(command.all_printable(made.files))
-        raise RefusedError(
-            f"{tree.task_branch} has the work, and is not merged into {tree.default}: it conflicts in {files}",
-            Commands(f"service job resolve {tree.root_job_id} --with-mine", f"service job publish {tree.root_job_id}"),
-        )
-    return commit_merge(path, made, (base, theirs), f"Merge {tree.task_branch}")
