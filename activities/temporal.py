@@ -71,7 +71,7 @@ def namespace_of(home: Home, settings: Settings) -> str:
 
 
 def data_converter(home: Home, settings: Settings) -> "DataConverter":
-    """Return the data converter of a home's clients and workers, with the seals of its keys; make a key if there is
+    """Return the data converter of a home's clients and workers, with the seals of its keys; make a key if the home has
     none.
     """
     from activities.sealing.converter import sealing_converter

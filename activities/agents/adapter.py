@@ -37,7 +37,7 @@ class Launch:
     stdin: bytes | None = None
     """Content of the program's standard input; None gives an empty input, never an open one."""
     read: tuple[Path, ...] = ()
-    """Its own files, beside its program, that it reads: the box shows no others."""
+    """Files, beside the program itself, that the program reads. The box shows no other files."""
     write: tuple[Path, ...] = ()
     """Paths that the program must be able to change beside its work folder, such as sessions and login.
 

@@ -62,7 +62,7 @@ def only_sessions(folder: Path, program: Program) -> Path | None:
 
 
 def besides_sessions(folder: Path, program: Program) -> tuple[Path, ...]:
-    """Return what is in the folder and is no session. A program that an older release started has no folder."""
+    """List the folder's content besides sessions. A program that an older release started has no folder."""
     names = sorted(os.listdir(folder)) if folder.exists() else ()
     return tuple(folder / name for name in names if name not in program.writes)
 

@@ -98,7 +98,7 @@ def _usage(line: bytes) -> tuple[tuple[int, int], str | None] | None:
 
 
 def _tokens(value: Record) -> tuple[int, int] | None:
-    """Return the input and output tokens of a usage line; None if it is not one."""
+    """Return the input and output tokens of a usage line; None for any other line."""
     read, written = value.get("input_tokens", 0), value.get("output_tokens", 0)
     if value.get("type") != "usage" or type(read) is not int or type(written) is not int or min(read, written) < 0:
         return None

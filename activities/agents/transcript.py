@@ -46,7 +46,7 @@ class ProgramOutput:
 
     file: Path
     begin: int
-    """Offset of its first byte."""
+    """Offset of the output's first byte."""
     end: int
     closed: bool
     """False if more may be added to its last line."""
@@ -71,7 +71,7 @@ class _Line:
     next: int
     """Offset of the line behind it."""
     text: bytes | None
-    """None if it is longer than `LINE_LIMIT`."""
+    """The line's text; None if the line is longer than `LINE_LIMIT`."""
     program: ProgramOutput
 
 

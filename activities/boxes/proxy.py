@@ -30,7 +30,7 @@ CONNECTIONS = 256
 _SHOWN = 100
 NOTES = 64
 DESCRIPTORS = 1024
-"""Descriptors to close: a supervisor has a dozen, and the proxy needs none of them."""
+"""Descriptors to close: a supervisor has a dozen, and the proxy does not need them."""
 
 _REQUEST = re.compile(rb"([A-Z]+) ([!-~]+) (HTTP/1\.[01])", re.ASCII)
 _ADDRESS = re.compile(r"http://([^/?#]+)(/[^#]*|\?[^#]*|)")

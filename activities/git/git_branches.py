@@ -66,7 +66,7 @@ def check_name(repo: Path, branch: str) -> None:
 
 
 def tip(repo: Path, branch: str) -> str | None:
-    """Return the commit of a branch; None if there is no such branch."""
+    """Return the commit of a branch; None if the branch does not exist."""
     return commit(repo, f"refs/heads/{branch}")
 
 

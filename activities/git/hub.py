@@ -35,8 +35,8 @@ MOST_BYTES = 20 << 30
 
 SERVICE, HEADS = "refs/service/", "refs/heads/service/"
 LINES, BASES, SNAPS, KEPT = "line/", "base/", "snap/", "kept/"
-"""Names below the namespace that are no branches: where jobs began, where trees began, work in progress, and the work
-of attempts that went on elsewhere.
+"""Names below the namespace other than branches: starts of jobs and trees, work in progress, and work of attempts that
+moved to another host.
 """
 
 AT_HOST = "@"

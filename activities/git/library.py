@@ -26,7 +26,7 @@ _READ_TOO = ("partialclone",)
 
 
 class RepositoryError(RefusedError):
-    """The place is no repository that work can be done in."""
+    """The place is not a repository in which jobs can work."""
 
     code = "repository_unusable"
 
@@ -63,7 +63,7 @@ class _OpenRepositories(threading.local):
 
     repositories: "dict[Path, Repository] | None" = None
     answers: dict[tuple[object, ...], object] | None = None
-    """Cached answers about them."""
+    """Cached answers about the open repositories."""
 
 
 _open = _OpenRepositories()

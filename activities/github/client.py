@@ -32,7 +32,7 @@ SHORT_WAIT = 60.0
 LONG_WAIT = 3600.0
 REFUSED_WAIT = 300.0
 TOKEN_SPARE = 300.0
-"""Time before its expiry at which an App's token is renewed."""
+"""Seconds before an App's token expires at which the token is renewed."""
 
 
 class GithubError(Exception):
@@ -57,7 +57,7 @@ class AwayError(GithubError):
     def __init__(self, why: str, status: int | None = None) -> None:
         super().__init__(why)
         self.status = status
-        """The status of its answer; None if it gave none, and answers nothing else either."""
+        """The status of GitHub's answer; None if GitHub gave no answer, and answers nothing else either."""
 
 
 class DeclinedError(GithubError):

@@ -37,7 +37,7 @@ class Wanted:
     runtime: str
     launch: Launch
     command: tuple[str, ...]
-    """The part of its command line that an operator wrote."""
+    """The part of the program's command line that an operator wrote."""
     cwd: Path
     writes: bool = True
     """True if the program may change its work folder."""

@@ -42,7 +42,7 @@ class DiskWriter:
     """Use of the whole disk, in bytes, when this run was measured last."""
     wrote: int = 0
     reason: str = ""
-    """The reason why it was ended."""
+    """The reason why the run was ended."""
 
     def measure(self, used: int) -> None:
         """Measure what the run wrote, in a separate process: it may have made a million files."""

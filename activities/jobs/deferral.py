@@ -32,7 +32,7 @@ FINALIZE_SECONDS = 300.0
 
 
 def due(blocker: Blocker, section: RuntimeSection, before: Sequence[Deferral], now: float) -> float | str:
-    """Return when to try again, or why there is no further try."""
+    """Return when to try again, or why no retry follows."""
     number = sum(each.kind == blocker.kind for each in before)
     match blocker.kind:
         case BlockerKind.LOGIN | BlockerKind.PROGRAM:

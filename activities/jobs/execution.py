@@ -71,7 +71,7 @@ class Execution:
     context: Context
     adapter: Adapter
     run: JobRun
-    """The run as it is shown to its program."""
+    """The run in the form that its program sees."""
     cwd: Path
     run_dir: Path
     on_progress: Callable[[Progress], None]

@@ -53,7 +53,7 @@ class JobAttempt:
     _before: tuple[Deferral, ...] = ()
     """Deferred tries of this attempt."""
     _fault: BaseException | None = None
-    """The error of its program's start."""
+    """The error of the program's start."""
     _programs: list[Executed] = field(default_factory=list)
     """The programs that ended: the first, and its repair."""
 

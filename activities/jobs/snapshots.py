@@ -1,6 +1,7 @@
 """Work in progress at the hub (ruling Q6): pushed every minute in which files changed, and removed when the job ends.
 
-Each attempt of a job has a snapshot of its own: a host that comes back replaces none of the attempt that went on.
+Each attempt of a job has a snapshot of its own: a host that comes back cannot replace a snapshot of the attempt that
+continued.
 """
 
 import asyncio

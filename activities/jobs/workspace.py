@@ -51,7 +51,7 @@ class Workspace:
     repo: Path
     worktree: Worktree
     lent: tuple[Path, ...] = ()
-    """Folders of objects that its repository reads; the box permits only reading them."""
+    """Folders of objects that the worktree's repository reads; the box permits only reading them."""
     line: TaskLine | None = None
     """The line from which the job begins; None once its agent has begun."""
     merging: tuple[LeftOutBranch, ...] = ()
@@ -61,7 +61,7 @@ class Workspace:
     products: bool = False
     """True if build products are committed like other files (`[git].build_products`)."""
     through: hub.Hub | None = None
-    """The hub to which its work is pushed; None for a repository without a remote."""
+    """The hub to which the job's work is pushed; None for a repository without a remote."""
 
 
 @dataclass(frozen=True)

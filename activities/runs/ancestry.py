@@ -29,7 +29,7 @@ class AgentProcess:
     """A process below a supervisor."""
 
     job_id: str | None = None
-    """The job it works for; None if no trusted source names one."""
+    """The job that the agent works for; None if no trusted source names a job."""
     home: Path | None = None
     """The service home of that job."""
 

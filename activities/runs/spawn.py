@@ -45,7 +45,7 @@ class ForkServer:
         with theirs:
             self._process = _start_isolated(Path(fork_server.__file__), stdin=theirs.fileno())
         self._outside = list(_groups)
-        """The groups that it is not yet known to have entered."""
+        """The control groups that the fork server may not have entered yet."""
 
     @property
     def pid(self) -> int:

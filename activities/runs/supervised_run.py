@@ -63,14 +63,14 @@ class RunEnd:
     exit_code: int | None = None
     signal: int | None = None
     error: str = ""
-    """The reason why it was not started, was ended by the service, or has an unknown end."""
+    """The reason why the run was not started, was ended by the service, or has an unknown end."""
     problem: str = ""
-    """The reason why its records are not trusted."""
+    """The reason why the run's records are not trusted."""
     started_at: float | None = None
     ended_at: float | None = None
     survivors: int = 0
     ran_out: str = ""
-    """The limit of its control group that it reached, in words."""
+    """The limit of its control group that the run reached, in words."""
 
     @property
     def stdout(self) -> Path:

@@ -159,7 +159,7 @@ class RunningCommand:
     childless: bool = False
     """True if no child is left, not even a zombie: then there are no descendants, and none can come any more."""
     in_bwrap: bool = False
-    """True if it runs below bubblewrap. A signal to bubblewrap itself would end all of it at once."""
+    """True if the command runs below bubblewrap. A signal to bubblewrap itself would end all of it at once."""
     waiting: WaitingProxy | None = None
     """The sockets of a proxy that has not been started yet."""
     proxy: int | None = None

@@ -67,7 +67,7 @@ class Program:
     """An agent program as its makers ship it. Its runs have sessions that a later run can continue."""
 
     name: str
-    """Its command, and its name in the setting `adapter`."""
+    """The program's command, and its name in the setting `adapter`."""
     minimum: tuple[int, int, int]
     """The version with which the adapter was measured; an older version may lack what the adapter needs."""
     install: str
@@ -83,7 +83,7 @@ class Program:
     keys: tuple[str, ...]
     """Variables of which any one replaces a login."""
     lost_session: re.Pattern[str]
-    """Pattern of its error that the session to continue is missing, or is of another folder."""
+    """Pattern of the program's error that the session to continue is missing, or is of another folder."""
     in_vain: re.Pattern[str] | None = None
     """Pattern of a line that says it tries again after it was refused the login."""
     counts: UsageScope = UsageScope.RUN
@@ -106,7 +106,7 @@ class Program:
     renewal: Renewal | None = None
     """None: the service never renews its login."""
     settings: tuple[str, ...] = ()
-    """Further variables of its own, passed on if the service has them."""
+    """Further variables of the program's own, passed on if the service has them."""
 
     @property
     def passes(self) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ async def keep_beating(path: Path) -> None:
 
 
 def beat_of(path: Path) -> int | None:
-    """Return the time of the last beat in nanoseconds; None if there is none."""
+    """Return the time of the last beat in nanoseconds; None before the first beat."""
     try:
         return path.stat().st_mtime_ns
     except OSError:

@@ -153,7 +153,7 @@ class Artifacts:
             yield OldArtifact(str(path), path.lstat().st_size, partial(discard, self.root, path, limit))
 
     def hand_over(self) -> None:
-        """Store what is in this home alone in the store that the hosts share; once."""
+        """Copy this home's artifacts into the store that the hosts share; once."""
         if not self.shared or self._handed_over.exists():
             return
         for path in sorted((self.root / "sha256").glob("*/*")):

@@ -148,7 +148,7 @@ class JobFilter(WorkFilter):
 
     states: Collection[JobState] = ()
     tree: str | None = None
-    """The root of their tree."""
+    """The root of the jobs' tree."""
     roots_only: bool = False
     preflight_failed: bool = False
 

@@ -89,13 +89,13 @@ class HostAttempt:
     attempt: int
     repo: str
     begun_at: float | None
-    """None if it waits there."""
+    """The time of the begin; None if the attempt waits on the host."""
     workflow_id: str
-    """The workflow that waits for it."""
+    """The workflow that waits for the attempt."""
     moves: bool
     """True if the job can move to another host: its repository has a remote, or its end is recorded."""
     require: frozenset[str] = frozenset()
-    """The labels that its host must have, if it waits there."""
+    """The labels that the attempt's host must have, if the attempt waits there."""
 
 
 def begun_on(engine: Engine, host: str) -> list[HostAttempt]:

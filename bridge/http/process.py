@@ -27,7 +27,7 @@ GRACE_SECONDS = 3
 KEEP_ALIVE_SECONDS = 30
 
 _REDACTION = "workflows.secrets.redact"
-"""Compiling its patterns takes a tenth of a second, which the first call would have to wait for."""
+"""Compiling the redaction's patterns takes a tenth of a second, for which the first call would have to wait."""
 
 
 def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: Callable[[str], None]) -> None:

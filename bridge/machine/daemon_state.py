@@ -33,7 +33,7 @@ VIEWS = {
     "failed today": '`ExecutionStatus`="Failed" AND `WorkflowType`!="Notify" AND `CloseTime`>="{today}"',
     "pipeline runs": '`WorkflowType`="PipelineRun"',
 }
-"""The query of each list in Temporal's web UI. Workflows that only notify people are in none of them."""
+"""The query of each list in Temporal's web UI. Workflows that only notify people are left out."""
 
 
 class GroupPhase(StrEnum):

@@ -54,6 +54,6 @@ class Token:
         return bool(expected) and hmac.compare_digest(shown, expected or b"")
 
     def signature(self, of: bytes) -> bytes | None:
-        """Return a signature that only a holder of the token can make; None while there is no token."""
+        """Return a signature that only a holder of the token can make; None without a token."""
         key = self._file.value()
         return hmac.digest(key, of, "sha256") if key else None

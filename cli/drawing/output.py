@@ -264,7 +264,7 @@ def _without_secrets(text: str) -> str:
 
 
 def flush() -> None:
-    """Flush all output. A closed pipe is no error."""
+    """Flush all output. Ignore a closed pipe."""
     with suppress(BrokenPipeError), _printing():
         sys.stdout.flush()
     with suppress(OSError):

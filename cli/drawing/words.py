@@ -274,7 +274,7 @@ def claim_lines(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
 
 
 def work_in_sum(works: "Sequence[UnmergedWork]") -> str:
-    """Return what unmerged branches cost together."""
+    """Return a sentence on the number, size and age of unmerged branches."""
     count, oldest = sum(len(work.branches) for work in works), min(work.ended_at for work in works)
     trees = f"{len(works)} tree{'' if len(works) == 1 else 's'}"
     branches = f"{count} unmerged branch{'' if count == 1 else 'es'}"

@@ -114,7 +114,9 @@ def locate(text: str) -> tuple[Candidate | Broken, ...]:
 
 
 def slip(text: str, start: int = 0) -> str:
-    """Return why the last object with the key is no JSON, where there is no candidate; empty if none is near."""
+    """Return why the last object with the key is invalid JSON, in an output without a candidate; empty without such an
+    object.
+    """
     places = [match.start() for match in _NEARLY.finditer(text, start)]
     if places:
         try:

@@ -9,10 +9,10 @@ import re
 from workflows.contract.size_limits import BOUNDS
 
 AT_BASE = "@base"
-"""A name that is no worktree: the leg starts from the base of its tree (ruling O2)."""
+"""A reserved name: the leg starts from the base of its tree (ruling O2)."""
 
 MERGE = "@merge:"
-"""Beginning of a name that is no worktree: the leg starts with the merge of the leg named behind it (ruling O6)."""
+"""A reserved prefix: the leg starts with the merge of the leg named after it (ruling O6)."""
 
 RULE = (
     'must be a relative name such as "shared" or "team/api": parts of letters, digits, ".", "_" and "-", each '

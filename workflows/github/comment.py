@@ -135,7 +135,7 @@ class Comment:
 
     @property
     def on_pull_request(self) -> bool:
-        """True if its address is a pull request's."""
+        """True if the comment's address is a pull request's."""
         return f"/pull/{self.number}" in self.url
 
 

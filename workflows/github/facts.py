@@ -82,7 +82,7 @@ class Fact:
     about: str = ""
     """The round or event it is about."""
     only_edit: bool = False
-    """True once it is outdated: an existing comment is edited, a missing one is not created."""
+    """True once the fact is outdated: an existing comment is edited, a missing comment is not created."""
 
 
 def status_id(root: str) -> str:

@@ -24,7 +24,7 @@ class Look(StrEnum):
     """The code a job looked at for its verdict."""
 
     HERE = "here"
-    """All of it is in the head."""
+    """All of the work is in the head."""
     ELSEWHERE = "elsewhere"
     UNKNOWN = "unknown"
 
@@ -40,7 +40,7 @@ class JobFacts:
     looked_at: str = ""
     """The commits it was given, for people."""
     problem: str = ""
-    """The reason it is unknown what the job looked at."""
+    """The reason why the commits that the job looked at are unknown."""
     unseen: str = ""
     """The commits and files of the head that it has not seen, for people."""
     replaced: bool = False
@@ -81,7 +81,7 @@ class LaterReview:
     """The job with its verdict."""
     over: bool
     head: str
-    """The commit it was asked to review."""
+    """The commit that the job was asked to review."""
     facts: JobFacts = JobFacts()
 
 

@@ -54,11 +54,11 @@ class JobRun(Wire):
     line: tuple[Work, ...] = ()
     """The work of its chain before it, in order of dispatch: it starts from all of that which merges (ruling O2)."""
     at_base: bool = False
-    """True if it starts from the base of its tree on purpose, and not from the line (ruling O2)."""
+    """True if the job starts from the base of its tree on purpose, and not from the line (ruling O2)."""
     merges: tuple[str, ...] = ()
     """Legs that are not on the line, whose merge is begun in its folder for it to resolve (ruling O6)."""
     own_branch: str = ""
-    """The branch it continues, because an earlier job of its chain wrote there (ruling O5)."""
+    """The branch that the job continues, because an earlier job of its chain wrote there (ruling O5)."""
     shared_worktree: str | None = None
     leaf: bool = False
     """True for a leg at the depth cap: it may not delegate."""
@@ -69,9 +69,9 @@ class JobRun(Wire):
     goal: Text | None = None
     """The goal of the whole tree, for a leg; a continuation has it in its brief (ruling P3)."""
     follows: tuple[BriefLeg, ...] = ()
-    """The legs it depends on, with their outcomes."""
+    """The legs on which the job depends, with their outcomes."""
     rules: tuple[SynthesisRule, ...] = ()
-    """The rules its decision counts for."""
+    """The rules for which the job's decision counts."""
     quorum: int | None = None
     require: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
@@ -87,10 +87,10 @@ class JobOutcome(Wire):
     attempt: int = 1
     state: JobState
     begun_at: float | None = None
-    """The time its host began it; None if it never did."""
+    """The time when the host began the job; None if the host never did."""
     reason: str = ""
     moved: bool = False
-    """True if its host was lost or is drained: the job is offered elsewhere (ruling Q5)."""
+    """True if the job's host was lost or is drained: the job is offered elsewhere (ruling Q5)."""
     decision: Decision | None = None
     summary: str = ""
     findings: str = ""
@@ -116,7 +116,7 @@ class JobOutcome(Wire):
     long_prompts: dict[str, LongPrompt] = {}
     """Prompts of delegations that were stored instead of sent, by leg."""
     conflict: str = ""
-    """The branches it depends on could not be merged: legs and files. Blocks the batch whatever the policy."""
+    """The legs and files of dependencies whose branches could not be merged. Blocks the batch whatever the policy."""
     first: str = ""
     """The command a person must type first; running it again at once would end no better (ruling B3)."""
     agents: tuple[Worker, ...] = ()

@@ -48,14 +48,14 @@ class ResumeOrder(Wire):
 
     actor: str = SOMEBODY
     channel: str = BY_HAND
-    """The surface it came from: `cli`, `bridge`, `dashboard`, `comment`, `temporal`."""
+    """The surface from which the order came: `cli`, `bridge`, `dashboard`, `comment`, `temporal`."""
     job_id: str = ""
     """The coordinator's, or any job of the tree (ruling B1); empty means the only one that waits."""
     verb: str
     text: str = ""
     """Answers, instructions, or a duration."""
     round: int | None = None
-    """The round it is meant for; None means the open one."""
+    """The round for which the order is meant; None means the open round."""
     digest: str = ""
     """The round's digest as the person saw it, or its first eight characters or more; empty accepts any."""
     request_id: str = ""

@@ -48,10 +48,10 @@ class Round(Memory):
     stage: TimerPurpose = TimerPurpose.HALF
     """The purpose of that timer."""
     armed_at: float
-    """The time its deadline was last set: reminders are counted from here."""
+    """The time when the round's deadline was last set: reminders are counted from here."""
     extensions: int = 0
     shown: list[str] = []
-    """The verbs its row says it takes."""
+    """The verbs that the round takes, as its row shows them."""
     vain: dict[str, str] = {}
     """Verbs that would end the tree in place of their effect, each with the reason (ruling F4)."""
     requests: list[str] = []
@@ -60,11 +60,11 @@ class Round(Memory):
     """The person's words, until the coordinator receives them."""
     end: RoundEnd | None = None
     closed: str = ""
-    """Who ended it, how and when; empty while it is open."""
+    """Who ended the round, how and when; empty while the round is open."""
 
     @property
     def open(self) -> bool:
-        """True while it waits for a person."""
+        """True while the round waits for a person."""
         return self.end is None
 
 

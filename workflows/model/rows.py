@@ -98,7 +98,7 @@ class JobRecord(Wire):
         return (self.branch,) if made and self.branch else ()
 
     def as_work(self, leg: str) -> tuple[Work, ...]:
-        """Return its branch as work of a leg, or as a coordinator's own."""
+        """Return the job's branch as work of a leg, or as a coordinator's own."""
         head = self.head_sha or ""
         return tuple(Work(leg=leg, job_id=self.job_id, branch=branch, head=head) for branch in self.work)
 
@@ -175,7 +175,7 @@ class RoundRecord(Wire):
     number: int
     kind: RoundKind
     digest: str
-    """Digest of its questions: a resume with an older one is refused."""
+    """Digest of the round's questions: a resume with an older digest is refused."""
     revision: int
     questions: tuple[QuestionRecord, ...] = ()
     failing: tuple[FailingRecord, ...] = ()
@@ -185,10 +185,10 @@ class RoundRecord(Wire):
     opened_at: float
     expires_at: float
     end: RoundEnd | None = None
-    """None while it is open."""
+    """How the round ended; None while the round is open."""
     closed_at: float | None = None
     closed: str = ""
-    """Who ended it, how and when."""
+    """Who ended the round, how and when."""
     said: str = ""
     """The person's words."""
 

@@ -28,7 +28,7 @@ class Usage(Wire):
         )
 
     def less(self, counted: "Usage") -> "Usage":
-        """Return it without what was counted before."""
+        """Return this spend without the part that was counted before."""
         return Usage(
             input_tokens=max(0, self.input_tokens - counted.input_tokens),
             output_tokens=max(0, self.output_tokens - counted.output_tokens),

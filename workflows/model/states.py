@@ -52,7 +52,7 @@ class WaitsFor(StrEnum):
     RETRY = "retry"
     """An operator has to run a job again."""
     DISMISS = "dismiss"
-    """Nothing can open it again: an operator has to dismiss it."""
+    """Nothing can reopen the task: an operator has to dismiss it."""
     START = "start"
     """It is lost, or a bound cut it short: an operator has to start its task anew, as a new tree."""
 

@@ -64,8 +64,8 @@ class Assignment(Wire):
     head: str = ""
     """The head of the pull request when the tree started, if the tree has another base."""
     base: str = ""
-    """The base of its tree: the commit it starts from while its task has no branch (ruling O1); UNRESOLVED until its
-    first job.
+    """The base of the tree: the commit from which jobs start while the task has no branch (ruling O1). UNRESOLVED until
+    the tree's first job.
     """
     task_branch: str = ""
     """The branch of the task whose conflicts its tree resolves; empty: its own task's (ruling O6)."""

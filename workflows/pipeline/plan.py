@@ -117,7 +117,7 @@ class StageOutcome(Wire):
     state: StageState
     reason: str = ""
     moved: bool = False
-    """True if its host was lost or is drained: the stage is offered elsewhere (ruling Q5)."""
+    """True if the stage's host was lost or is drained: the stage is offered elsewhere (ruling Q5)."""
     cut_short: bool = False
     """True if a bound ended its tree too early: another attempt would have the same bounds."""
     decision: Decision | None = None
@@ -128,4 +128,4 @@ class StageOutcome(Wire):
     branches: tuple[str, ...] = ()
     """Its implemented branches, for the stages that need it."""
     of: str = ""
-    """The attempt it belongs to, as reported by its host: all runs of a pipeline share one workflow id (ruling N1)."""
+    """The attempt that ended so, as reported by its host: all runs of a pipeline share one workflow id (ruling N1)."""

@@ -19,7 +19,7 @@ class StageMemory:
     state: StageState = StageState.PENDING
     attempt: int = 0
     moves: int = 0
-    """Number of attempts that ended with their host, which are no failures (ruling Q5)."""
+    """Number of attempts that ended with their host; they do not count as failures (ruling Q5)."""
     reason: str = ""
     decision: Decision | None = None
     summary: str = ""
@@ -77,7 +77,7 @@ class RunMemory:
         return all(stage.has_ended for stage in self.stages.values())
 
     def unmet(self, stage: StageMemory) -> list[StageMemory]:
-        """Return the stages it needs that have not succeeded."""
+        """Return the needed stages that have not succeeded."""
         needed = (self.stages[name] for name in stage.plan.needs)
         return [each for each in needed if each.state is not StageState.SUCCEEDED]
 

@@ -24,7 +24,7 @@ class Cut:
     """The line of `config.toml` below `[orchestrate]`; empty if no value of a setting would help."""
 
     def way_on(self, anew: str) -> str:
-        """Return what a person does to have all of it: raise the limit, then start the tree anew."""
+        """Return the words that tell a person to raise the limit and start the tree anew."""
         return f"write {self.raised} below [orchestrate] in config.toml; then: {anew}" if self.raised else anew
 
 

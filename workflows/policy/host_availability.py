@@ -15,7 +15,7 @@ class HostSeen:
     name: str
     seen_at: float | None = None
     stopped_at: float | None = None
-    """Time at which its worker was stopped in order, if it has not come back."""
+    """Time of an orderly stop of the host's worker, if the worker has not come back."""
     held: str = ""
     """The reason why the host's worker starts nothing."""
     now: float = field(default=0.0, compare=False)

@@ -17,7 +17,7 @@ class Move(Wire):
     host: str
     reason: str
     begun: bool = True
-    """True if it also holds for an attempt that the host has begun."""
+    """True if the move also applies to an attempt that the host has begun."""
     last_seen: float | None = None
     """The time at which the host was last seen: one that was seen later has come back, and keeps its attempts."""
 

@@ -77,7 +77,7 @@ class Host:
     """The attempts that have a slot or wait for one, and those placed since the host last reported."""
     labels: frozenset[str] = frozenset()
     has_repo: bool = False
-    """True if it has the repository: as a checkout, or as a mirror."""
+    """True if the host has the repository as a checkout or as a mirror."""
     draining_at: float | None = None
     lost_at: float | None = None
 
@@ -106,11 +106,11 @@ class Need:
 
     repo: str
     require: frozenset[str] = frozenset()
-    """Labels that its host must have; one of them names the runtime."""
+    """Labels that the attempt's host must have; one of them names the runtime."""
     prefer: frozenset[str] = frozenset()
-    """Labels that its host should have, if a host with them is free."""
+    """Labels that the attempt's host should have, if a host with them is free."""
     near: str = ""
-    """The host that it should rather have, of those with as many of the preferred labels."""
+    """The preferred host among those with as many of the preferred labels."""
     only: frozenset[str] | None = None
     """The hosts with a checkout, if the repository has no remote; None: any host can get it."""
 

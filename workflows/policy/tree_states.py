@@ -10,19 +10,19 @@ class TreeState(StrEnum):
     """The state of a tree as lists show and filter it."""
 
     QUEUED = "queued"
-    """No job of it runs, and none waits for a person."""
+    """No job of the tree runs or waits for a person."""
     RUNNING = "running"
     WAITING = "waiting"
     """A person has to answer or to decide."""
     ENDING = "ending"
     """It starts nothing more, and ends with the jobs that run."""
     BLOCKED = "blocked"
-    """A retry opens it again."""
+    """A retry reopens the tree."""
     FAILED = "failed"
     """It ended without a result, and nothing opens it again."""
     DONE = "done"
     CUT_SHORT = "cut_short"
-    """A bound ended it before what was planned ran."""
+    """A bound ended the tree before all planned jobs ran."""
     CANCELLED = "cancelled"
 
     @property

@@ -41,7 +41,7 @@ class View:
     origins: list[Span]
     """Its span in the original."""
     decoded: list[bool]
-    """True if it maps to its origin only as a whole."""
+    """True if the piece maps to its origin only as a whole."""
 
     def back(self, span: Span) -> Span:
         """Map a span back to the original."""

@@ -36,8 +36,8 @@ def quoted_is_secret(name: str, value: str) -> bool:
 
 
 def _passphrase(name: str, value: str) -> bool:
-    """Return whether several words are no sentence: four in lower case, one that looks random, or any under a
-    variable's name.
+    """Return whether several words look like a passphrase, not a sentence: four in lower case, one that looks random,
+    or any under a variable's name.
     """
     words = value.split()
     if len(words) > 12 or NO_PASSPHRASE & {word.lower().strip(".,:;!?") for word in words}:
@@ -102,5 +102,5 @@ def is_random(text: str) -> bool:
 
 
 def may_be_random(text: str) -> bool:
-    """Return whether a text is no path, no version, and no number with a unit."""
+    """Return whether a text is neither a path nor a version nor a number with a unit."""
     return "/" not in text and "." not in text and not _MEASURE.fullmatch(text)

@@ -14,7 +14,7 @@ class TreeStart(Wire):
 
     input: TreeInput
     host: str
-    """The host on which its repository was when it was started."""
+    """The host that had the repository when the tree was started."""
     placed: bool = False
     """True if a host is chosen for each attempt (ruling Q4); otherwise all run on the tree's host."""
     state: TreeMemory | None = None

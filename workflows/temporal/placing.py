@@ -31,11 +31,11 @@ class Unplaced(Wire):
     stage: str = ""
     """The id of a shell stage; empty for a job."""
     host: str
-    """The host of its tree or run."""
+    """The host of the attempt's tree or run."""
     require: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
     near: str = ""
-    """The host that it should rather have, of those with as many of the preferred labels."""
+    """The preferred host among those with as many of the preferred labels."""
 
 
 @activity.defn

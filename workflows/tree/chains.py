@@ -51,7 +51,7 @@ class Leg(Memory):
     """The leg that runs in place of this duplicate (ruling C5)."""
     state: JobState = JobState.QUEUED
     reason: str = ""
-    """Reason for its failure, or for never running."""
+    """The reason why the leg failed or never ran."""
     attempt: int = 1
     retries_used: int = 0
     timer: str | None = None

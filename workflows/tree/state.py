@@ -50,7 +50,7 @@ class TreeInput(Wire):
     options: str = ""
     """Options of the command that started it, as typed, without those of its repository, pull request or issue."""
     pipeline: str = ""
-    """The pipeline whose stage it is."""
+    """The pipeline whose stage the tree is."""
 
     @property
     def anew(self) -> str:

@@ -47,7 +47,7 @@ class TaskLine:
     legs: dict[str, str] = field(default_factory=dict)
     """The commit of each leg's work, on the line or not."""
     people: bool = False
-    """True if it includes commits that people put on the task's branch."""
+    """True if the line includes commits that people put on the task's branch."""
 
     @property
     def names(self) -> dict[str, str]:

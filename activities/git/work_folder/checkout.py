@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 LEFT_OUT = "left-out"
-"""File of the names that the registered checkout leaves out too (sparse checkout): their absence is no deletion."""
+"""File with the names that the registered checkout leaves out too (sparse checkout): their absence does not count as a
+deletion.
+"""
 
 
 def fill(common: Path, path: Path, side: Path, commit: str) -> None:

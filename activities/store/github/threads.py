@@ -35,7 +35,7 @@ class Thread:
     """`pull_request`, `issue` or `published`."""
     bound_at: float
     told_seq: int = -1
-    """The last event that its declared facts cover."""
+    """The last event that the tree's declared facts cover."""
     over: bool = False
     """True if the tree has ended and its facts are declared: nothing is checked until it is opened again."""
     head_sha: str | None = None

@@ -43,16 +43,16 @@ class HostRow:
     seen_at: float
     stopped_at: float | None
     held: str
-    """The reason why it starts nothing."""
+    """The reason why the host starts nothing."""
     machine: str = ""
     """Identifies the host's home on its machine."""
     key: str = ""
     """The fingerprint of the key it seals with."""
     keys: Sequence[str] = ()
-    """Of 0.2.0; nothing reads it."""
+    """Unused: a column of 0.2.0."""
     labels: Sequence[str] = ()
     address: str = ""
-    """The URL of its bridge for other hosts; empty if it only listens for its own machine."""
+    """The URL of the host's bridge for other hosts; empty if the bridge only listens for its own machine."""
     taken: int = 0
     """Number of slots in use."""
     draining_at: float | None = None
@@ -61,7 +61,7 @@ class HostRow:
     """The number of attempts that were ever placed on it."""
     pool: str = ""
     lot: float = 0.0
-    """What it is drawn by."""
+    """The number by which placement draws the host."""
     running: int = 0
     """Number of jobs that run there."""
     now: float = 0.0

@@ -132,7 +132,7 @@ class Tree:
     def final_summary(self) -> str:
         """Return the summary that the tree ended with: its coordinator's, else that of the job that ended last.
 
-        Empty while the tree goes on, and where no job has a summary.
+        Empty while the tree continues, and if no job has a summary.
         """
         if not self.over or not self.jobs:
             return ""

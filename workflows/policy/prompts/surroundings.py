@@ -31,11 +31,11 @@ class Allowed:
     """Permissions of a job, by its program, its policy and its box."""
 
     edits: bool
-    """True if it may change its work folder."""
+    """True if the job may change its work folder."""
     commands: bool
-    """True if it may run builds and tests."""
+    """True if the job may run builds and tests."""
     commits: bool
-    """True if it may write `.git`."""
+    """True if the job may write `.git`."""
     network: str
     """Network access, in words."""
     temporary: str
@@ -44,7 +44,7 @@ class Allowed:
     read: tuple[str, ...] = ()
     """Places outside the system that the operator allows, besides the work folder."""
     boxed: bool = True
-    """True if it sees nothing of the service's home."""
+    """True if the job sees nothing of the service's home."""
     seconds: float | None = None
     memory: int = 0
     """Bytes; 0 means no limit of its own."""
@@ -62,7 +62,7 @@ class Surroundings:
     line: str
     allowed: Allowed
     people: bool = False
-    """True if it includes people's commits on the task's branch."""
+    """True if the start includes people's commits on the task's branch."""
     merged: tuple[str, ...] = ()
     """Legs whose work is on the line, in order."""
     given: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Surroundings:
     merging: tuple[LeftOut, ...] = ()
     """Work whose merge is begun in the folder, for the job to resolve (ruling O6)."""
     at_base: bool = False
-    """True if it begins from the base on purpose, without the line's work."""
+    """True if the job begins from the base on purpose, without the line's work."""
     target: str = ""
     """Git name of the branch that the tree's pull request is for; empty if none or unknown."""
     references: tuple[str, ...] = ()

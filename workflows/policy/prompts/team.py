@@ -59,7 +59,7 @@ class Installed:
     builds_with: AutonomyPolicy
     """The least policy with which its program can run builds and tests."""
     tiers: Mapping[str, str] = field(default_factory=dict)
-    """The models that it has for each tier."""
+    """The models that the runtime has for each tier."""
 
 
 def render_team(

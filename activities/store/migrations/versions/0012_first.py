@@ -65,7 +65,7 @@ POSTGRESQL = (
     """,
     "CREATE INDEX memory_search_index ON memory USING gin (memory_search) WHERE state = 'confirmed'",
 )
-"""Stems as on SQLite, and leaves out no word: what a query need not look for is decided where it is read."""
+"""Stems as on SQLite, and keeps stop words: the reader of a query drops them."""
 
 
 def upgrade() -> None:

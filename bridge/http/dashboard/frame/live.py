@@ -220,7 +220,7 @@ class Live:
 
 
 def digest_of(html: str) -> str:
-    """Return a digest of a page's content. It ignores relative times, whose change is no news."""
+    """Return a digest of a page's content. It ignores relative times, which change all the time."""
     return hashlib.blake2b(_TIMES.sub(r"\1", html).encode(), digest_size=12).hexdigest()
 
 

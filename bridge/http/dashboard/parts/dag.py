@@ -88,7 +88,7 @@ class Picture:
     box: Size = (WIDTH, HEIGHT)
 
     def at(self, x: float, y: float) -> "Picture":
-        """Return it moved to the right and down."""
+        """Return the picture moved to the right and down."""
         return replace(
             self,
             nodes=tuple(replace(node, x=node.x + x, y=node.y + y) for node in self.nodes),

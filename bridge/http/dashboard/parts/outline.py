@@ -81,7 +81,7 @@ class Batch:
 
     @property
     def jobs(self) -> Iterator[JobRecord]:
-        """Yield all its jobs, also those that its legs led to."""
+        """Yield all jobs of the batch, also those that its legs led to."""
         return (job for leg in self.legs for job in leg.jobs)
 
     @property
@@ -144,12 +144,12 @@ class Chain:
 
     @property
     def own(self) -> Iterator[JobRecord]:
-        """Yield its jobs, without those of its batches."""
+        """Yield the chain's jobs, without those of its batches."""
         return (part.job for part in self.parts if isinstance(part, JobLine))
 
     @property
     def jobs(self) -> Iterator[JobRecord]:
-        """Yield all its jobs, also those of its batches."""
+        """Yield all jobs of the chain, also those of its batches."""
         for part in self.parts:
             if isinstance(part, JobLine):
                 yield part.job

@@ -64,7 +64,7 @@ class JobRow:
     name: str
     bars: tuple[Bar, ...]
     took: float | None
-    """The seconds it ran; None if it never did."""
+    """The seconds that the job ran; None if the job never ran."""
     critical: bool
 
 
