@@ -7,7 +7,7 @@ import pytest
 from activities.agents.claude import Claude
 from activities.agents.codex import Codex
 from activities.agents.kimi import Kimi
-from activities.agents.registry import ADAPTERS, adapters_of
+from activities.agents.registry import ADAPTERS, adapters_of, reader_of
 from activities.agents.shell import Shell
 from activities.runtimes.known_runtimes import CLAUDE, CODEX, KIMI, PROGRAMS, RUNTIMES, runtime_of
 from activities.runtimes.programs import Program, find, is_logged_in, version_in
@@ -151,6 +151,7 @@ def test_settings_that_make_no_sense_are_refused(name: str, section: dict[str, o
 def test_the_table_has_every_runtime_that_the_contract_names_and_an_adapter_for_every_program() -> None:
     assert set(RUNTIMES) == {*(each.value for each in Runtime), "shell"} == RUNTIME_NAMES
     assert set(ADAPTERS) == set(PROGRAMS) == PROGRAM_NAMES
+    assert all(reader_of(Settings(), name) for name in RUNTIMES)
     assert [runtime_of(name) for name in PROGRAMS] == [name for name, row in RUNTIMES.items() if row.sessions]
 
 
