@@ -228,7 +228,7 @@ def gate(
 
 def branches(job_id: JobId, json: Json = False) -> None:
     """List every branch of a tree: what it has, whether it is merged, how to merge it."""
-    from bridge.operations.branches import branches, publish, task_line
+    from bridge.operations.branches import branches, merge_offer, publish
     from bridge.operations.jobs import jobs
 
     service = service_here()
@@ -243,7 +243,7 @@ def branches(job_id: JobId, json: Json = False) -> None:
         say_next(*([listing.way_on] if listing.way_on.startswith("ssh ") else []))
     if listing.stale:
         tell(f"what other hosts did last may be missing: {listing.stale}")
-    offer = task_line.offer(service, jobs.tree(service, listing.root_job_id), listing)
+    offer = merge_offer.offer(service, jobs.tree(service, listing.root_job_id), listing)
     fresh = {leg.job_id for leg in offer.fresh}
     rows = (_row(leg, leg.merge if leg.job_id in fresh else "") for leg in listing.legs)
     cut = say_table(HEADINGS, rows, "no job of this tree may write: there are no branches")

@@ -146,10 +146,10 @@ def watch_tree(service: "Service", job_id: str, *, json: bool = False) -> None:
 
 def say_what_is_next(service: "Service", job_id: str) -> None:
     """Print the commands that fit the tree's end."""
-    from bridge.operations.branches import task_line
+    from bridge.operations.branches import merge_offer
     from bridge.operations.jobs import jobs
 
-    say_next(*task_line.next_commands(service, jobs.tree(service, job_id)))
+    say_next(*merge_offer.next_commands(service, jobs.tree(service, job_id)))
 
 
 def follow_commands(job_id: str) -> tuple[str, str]:

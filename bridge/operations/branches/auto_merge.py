@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from activities.git.hub import HubAwayError
 from activities.store import branch_rows, tree_rows
 from activities.store.registry import host_rows, repo_rows
-from bridge.operations.branches import branches, merge_gate, merges, task_line
+from bridge.operations.branches import branches, merge_gate, merge_offer, merges
 from bridge.operations.branches.branches import Branches
 from bridge.operations.service import Service
 from workflows.github.merge_gate import GateState
@@ -90,7 +90,7 @@ def _is_handled(service: Service, tree: Branches) -> bool:
     events = branch_rows.events_of(service.store, tree.root_job_id)
     merged = {event.branch for kind, _, event in events if kind is BranchEventKind.MERGED}
     dropped = any(kind is BranchEventKind.DROPPED for kind, _, _ in events)
-    return dropped or all(leg.branch in merged for leg in task_line.on_line(tree))
+    return dropped or all(leg.branch in merged for leg in merge_offer.on_line(tree))
 
 
 async def keep(service: Service) -> None:

@@ -19,13 +19,12 @@ from activities.host import checkouts
 from activities.store import attempt_rows, branch_rows, tree_rows
 from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Repo
-from bridge.operations.branches import hub_work
+from bridge.operations.branches import hub_work, task_line
 from bridge.operations.branches.objections import Objections
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
 from workflows.contract.models import Action
-from workflows.github.effective_jobs import chain_of
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError
 from workflows.model.event_kinds import BranchEventKind
 from workflows.model.rows import JobRecord
@@ -158,7 +157,7 @@ def of_tree(
             problem=error.message,
             way_on=error.hint,
         )
-    line = _line(service, tree, path, base)
+    line = task_line.of_ended_tree(service, tree, path, base)
     dropped = [leg for leg in legs if leg.state is BranchState.DROPPED and leg.ahead is not None]
     if line and any(_contains(path, line, leg.head_sha or "") for leg in dropped):
         line = ""
@@ -185,17 +184,6 @@ def _fetch(service: Service, tree: Tree, typed: str, *, fresh: bool) -> tuple[Re
     elif (stale := hub_work.look(service, repo, tree)) and not checkouts.is_made(service, repo):
         raise stale
     return checkout(service, repo.name, typed), stale.message if stale else ""
-
-
-def _line(service: Service, tree: Tree, repo: Path, base: str) -> str:
-    """Return the commit of the tree's last job, else that job's base; empty if the job has delegated since."""
-    last = chain_of(tree.jobs, tree.jobs[0]).jobs[-1]
-    if not base or not tree.over or any(job.parent_job_id == last.job_id and job.delegation_id for job in tree.jobs):
-        return ""
-    began = [run.base_sha for run in attempt_rows.of_job(service.store, last.job_id)[-1:]]
-    left = last.head_sha if last.state is JobState.SUCCEEDED else None
-    line = left or next(iter(began), None)
-    return line if line and line != base and git_branches.commit(repo, line) else ""
 
 
 class _BranchReader:

@@ -18,7 +18,7 @@ from activities.git.work_folder.worktree_changes import capture_diff
 from activities.host.helper_process import apart
 from activities.redaction.redact import redact_text
 from activities.store import attempt_rows
-from bridge.operations.branches import branches, task_line
+from bridge.operations.branches import branches, merge_offer
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.hosts import OtherHost
 from bridge.operations.service import Service
@@ -145,7 +145,7 @@ def of_tree(service: Service, job_id: str) -> JobDiff:
         raise NotFoundError(f"the repository cannot be read: {tree.problem}", tree.way_on)
     if not tree.base:
         raise RefusedError(f"{root} has no base yet: no job of it has begun", f"service job branches {root}")
-    line = draw(Path(tree.path), tree.base, tree.head or tree.base, task_line.parts_of(service, tree))
+    line = draw(Path(tree.path), tree.base, tree.head or tree.base, merge_offer.parts_of(service, tree))
     left_out = tuple(each.leg for each in line.left_out)
     return JobDiff(root, "tree", Path(tree.path), tree.base, line.commit, left_out=left_out)
 

@@ -17,7 +17,7 @@ from activities.store import branch_rows, job_rows
 from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Repo
 from bridge.machine.step_messages import Step, unheard
-from bridge.operations.branches import branches, hub_work, task_line
+from bridge.operations.branches import branches, hub_work, merge_offer
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.merges import writer
 from bridge.operations.jobs import jobs
@@ -183,14 +183,14 @@ def _refuse_lost(service: Service, path: Path, tree: Branches, legs: Sequence[Le
     if not lost and (legs or not stays):
         return
     kept, root = [*(leg.branch for leg in lost), *([stays] if stays else [])], tree.root_job_id
-    taken = task_line.on_line(tree) if tree.line else [leg for leg in lost if not leg.objection]
+    taken = merge_offer.on_line(tree) if tree.line else [leg for leg in lost if not leg.objection]
     helps = bool(stays) or any(leg in taken and leg.merge for leg in lost)
-    out = task_line.missing(task_line.offer(service, jobs.tree(service, root), tree), tree)
+    out = merge_offer.missing(merge_offer.offer(service, jobs.tree(service, root), tree), tree)
     raise RefusedError(
         f"{len(kept)} branch(es) of {root} have commits that are merged nowhere; dropping loses them: "
         f"{', '.join(kept[:SHOWN])}{', …' if len(kept) > SHOWN else ''}",
         Commands(
-            *([f"service job merge {root} --into-mine{task_line.without(out)}"] if helps else []),
+            *([f"service job merge {root} --into-mine{merge_offer.without(out)}"] if helps else []),
             f"service job branches {root}",
             f"service job drop {root} --force",
         ),

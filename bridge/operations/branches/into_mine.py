@@ -12,9 +12,9 @@ from activities.git.merges.task_branch import TRIES
 from activities.git.registered_repository import git_directory
 from activities.host import checkouts
 from activities.store.registry.repo_rows import Repo
-from bridge.operations.branches import task_line
+from bridge.operations.branches import merge_offer
 from bridge.operations.branches.branches import Branches
-from bridge.operations.branches.task_line import OmittedLeg
+from bridge.operations.branches.merge_offer import OmittedLeg
 from bridge.operations.service import Service
 from workflows.model.errors import Commands, RefusedError, UsageError
 
@@ -29,7 +29,7 @@ class OwnBranch:
 
     def refuse_missing(self, root: str, missing: Sequence[OmittedLeg]) -> None:
         """Raise if the merge would leave out a part that is not named, and not in the operator's branch already."""
-        out = task_line.not_in_head(self.repo, missing)
+        out = merge_offer.not_in_head(self.repo, missing)
         named = {name for part in out for name in (part.leg, part.job_id)}
         if unknown := [name for name in self.without if name not in named]:
             raise UsageError(
@@ -41,7 +41,7 @@ class OwnBranch:
             ways = dict.fromkeys(part.commands[0] for part in unnamed)
             raise RefusedError(
                 f"{'; '.join(part.says for part in unnamed)}; nothing was merged",
-                Commands(*ways, f"{self.order}{task_line.without(unnamed)}"),
+                Commands(*ways, f"{self.order}{merge_offer.without(unnamed)}"),
             )
 
 

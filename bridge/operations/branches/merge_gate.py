@@ -8,10 +8,10 @@ from activities.git import git_branches, pull_requests
 from activities.git.reviewed_commits import holds, saw_all, unseen
 from activities.store import attempt_rows, branch_rows, event_rows, round_rows
 from activities.store.attempt_rows import Given
-from bridge.operations.branches import branches, task_line
+from bridge.operations.branches import branches, merge_offer
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
+from bridge.operations.branches.merge_offer import ForeignCommitsError, refuse_foreign
 from bridge.operations.branches.objections import plans_of
-from bridge.operations.branches.task_line import ForeignCommitsError, refuse_foreign
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.service import Service
@@ -133,7 +133,7 @@ def _without_foreign(service: Service, tree: Branches, head: Head) -> Head:
     """
     try:
         if head.sha and head.sha == tree.line:
-            task_line.refuse_foreign_on(service, tree, "")
+            merge_offer.refuse_foreign_on(service, tree, "")
         for leg in tree.legs:
             if head.sha and leg.branch == head.name:
                 refuse_foreign(service, tree, leg, "")

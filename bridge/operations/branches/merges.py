@@ -9,10 +9,10 @@ from activities.git import git_branches
 from activities.git.merges.task_branch import Contribution, Merged, TaskBranchConflict, merge_all
 from activities.store import branch_rows
 from activities.store.registry import repo_rows
-from bridge.operations.branches import branches, hub_work, task_line
+from bridge.operations.branches import branches, hub_work, merge_offer
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.branches.into_mine import OwnBranch, into_checkout, into_default, is_bare, refuse_unfit
-from bridge.operations.branches.task_line import OmittedLeg, refuse_foreign
+from bridge.operations.branches.merge_offer import OmittedLeg, refuse_foreign
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.contract.models import Action
@@ -44,7 +44,7 @@ class MergedLegs:
     def taking_over(self) -> str:
         """Return the command that merges the task's branch into the operator's own, or into the default branch."""
         if self.default:
-            return f"service job merge {self.root_job_id} --into-mine{task_line.without(self.left_out)}"
+            return f"service job merge {self.root_job_id} --into-mine{merge_offer.without(self.left_out)}"
         where = shlex.quote(self.path)
         if is_bare(Path(self.path)):
             return f"git -C {where} push . {self.task_branch}:BRANCH   # a branch of yours"
@@ -116,7 +116,7 @@ def _into_task_branch(
         _refuse_objected(against, jobs.tree(service, tree.root_job_id).task, job_ids)
     if mine:
         skipped = (leg for leg in tree.legs if of_root and leg.merge and leg not in pending)
-        mine.refuse_missing(tree.root_job_id, [task_line.without_approval(leg, order) for leg in skipped])
+        mine.refuse_missing(tree.root_job_id, [merge_offer.without_approval(leg, order) for leg in skipped])
     done = _merge(service, tree, pending, [_contribution(service, leg) for leg in pending])
     _tell(service, tree, legs if done else (), pending, actor)
     return _answer(tree, legs, pending, done)
@@ -124,20 +124,20 @@ def _into_task_branch(
 
 def _merge_line(service: Service, tree: Branches, actor: str, anyway: bool, mine: OwnBranch | None) -> MergedLegs:
     """Move the task's branch to the line of the tree, or merge the line if the branch has commits of its own."""
-    whole, legs = jobs.tree(service, tree.root_job_id), task_line.on_line(tree)
+    whole, legs = jobs.tree(service, tree.root_job_id), merge_offer.on_line(tree)
     pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
-    task_line.refuse_foreign_on(service, tree, "; nothing was merged")
-    against = task_line.objected_legs(service, whole, pending)
+    merge_offer.refuse_foreign_on(service, tree, "; nothing was merged")
+    against = merge_offer.objected_legs(service, whole, pending)
     if not anyway:
         _refuse_objected(against, whole.task, [tree.root_job_id])
     if mine:
-        mine.refuse_missing(tree.root_job_id, task_line.offer(service, whole, tree).left_out)
+        mine.refuse_missing(tree.root_job_id, merge_offer.offer(service, whole, tree).left_out)
     there = tree.head and all(leg.state is BranchState.MERGED for leg in legs)
     all_of_it = Contribution("", tree.root_job_id, tree.line, tree.line, whole.task.title, forwards=True)
     done = _merge(service, tree, pending, [] if there else [all_of_it])
     _tell(service, tree, legs, against, actor)
     head = done.head if done else tree.head or tree.line
-    return replace(_answer(tree, legs, pending, done), left_out=tuple(task_line.left_out(tree, head)))
+    return replace(_answer(tree, legs, pending, done), left_out=tuple(merge_offer.left_out(tree, head)))
 
 
 def _contribution(service: Service, leg: LegBranch) -> Contribution:

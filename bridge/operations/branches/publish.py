@@ -15,9 +15,9 @@ from activities.store.github import account, facts
 from activities.store.github.facts import FactRow
 from activities.store.registry import repo_rows
 from activities.store.registry.repo_rows import Repo
-from bridge.operations.branches import branches, task_line
+from bridge.operations.branches import branches, merge_offer
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
-from bridge.operations.branches.task_line import refuse_foreign
+from bridge.operations.branches.merge_offer import refuse_foreign
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from workflows.contract.models import Action
@@ -208,7 +208,7 @@ def work_of(service: Service, job: JobRecord) -> NamedCommit:
         message = f"{work.branch or job.job_id} is not a branch of the service: only {OUR_BRANCHES}... is published"
         raise RefusedError(message, f"service job branches {job.root_job_id}")
     if work.commit == tree.line != tree.head:
-        task_line.refuse_foreign_on(service, tree, "; nothing was published")
+        merge_offer.refuse_foreign_on(service, tree, "; nothing was published")
     elif work.commit != tree.head:
         for leg in tree.legs:
             if leg.branch and work.commit in (leg.head_sha, git_branches.tip(path, leg.branch)):

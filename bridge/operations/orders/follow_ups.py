@@ -16,9 +16,9 @@ from activities.store import branch_rows, job_rows, tree_rows
 from activities.store.registry import agent_rows
 from activities.store.registry.agent_rows import Agent
 from activities.store.registry.repo_rows import Repo
-from bridge.operations.branches import branches, hub_work, merge_gate, task_line
+from bridge.operations.branches import branches, hub_work, merge_gate, merge_offer
 from bridge.operations.branches.branches import Branches, BranchState
-from bridge.operations.branches.task_line import refuse_foreign
+from bridge.operations.branches.merge_offer import refuse_foreign
 from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import new_jobs, trees
@@ -165,7 +165,7 @@ def _conflicts(
     for leg in tree.legs:
         if leg.job_state is JobState.SUCCEEDED and leg.state is BranchState.UNMERGED and leg.ahead is not None:
             refuse_foreign(service, tree, leg, "; nothing was started")
-    parts = task_line.parts_of(service, tree)
+    parts = merge_offer.parts_of(service, tree)
     if with_mine:
         branch = command.line(repo, "rev-parse", "--abbrev-ref", "HEAD")
         parts.append(LinePart(MINE, MINE, branch, command.line(repo, "rev-parse", "HEAD")))

@@ -13,10 +13,10 @@ from pydantic import BaseModel, Field, ValidationError
 
 from activities.git.merges.task_line import LinePart
 from activities.store import attempt_rows, branch_rows, event_rows, job_rows, tree_rows
-from bridge.operations.branches import branches, diffs, task_line
+from bridge.operations.branches import branches, diffs, merge_offer
 from bridge.operations.branches.branches import Branches, BranchState
 from bridge.operations.branches.diffs import FilePatch, JobDiff
-from bridge.operations.branches.task_line import refuse_foreign
+from bridge.operations.branches.merge_offer import refuse_foreign
 from bridge.operations.jobs import jobs, rounds
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import follow_ups, new_jobs, resume, trees
@@ -226,8 +226,8 @@ async def _go_on(
     repo = branches.checkout(service, tree.repo, f"service job revise {job.job_id}")
     worker = _worker(service, job, whole, agent)
     if feedback.whole:
-        task_line.refuse_foreign_on(service, tree, "; nothing was started")
-        parts = task_line.parts_of(service, tree)
+        merge_offer.refuse_foreign_on(service, tree, "; nothing was started")
+        parts = merge_offer.parts_of(service, tree)
     else:
         leg = next(each for each in tree.legs if each.job_id == job.job_id)
         if leg.state is not BranchState.MERGED:

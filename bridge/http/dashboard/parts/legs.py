@@ -7,9 +7,9 @@ from pathlib import Path
 from activities.git import git_branches
 from bridge.http.dashboard.frame.page import ActionNote, Done, SubmittedForm
 from bridge.http.dashboard.parts.slow_answers import Recent
-from bridge.operations.branches import branches, drops, merge_gate, merges, task_line
+from bridge.operations.branches import branches, drops, merge_gate, merge_offer, merges
 from bridge.operations.branches.branches import Branches, WayOut
-from bridge.operations.branches.task_line import OmittedLeg
+from bridge.operations.branches.merge_offer import OmittedLeg
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import follow_ups
 from bridge.operations.orders.trees import Killed
@@ -78,7 +78,7 @@ def finish_of(service: Service, tree: Tree, events: Sequence[EventRecord], liste
 
 
 def _finish(service: Service, tree: Tree, listed: Branches) -> Finish:
-    offer = task_line.offer(service, tree, listed)
+    offer = merge_offer.offer(service, tree, listed)
     apart = bool(listed.head) and not git_branches.contains(Path(listed.path), "HEAD", listed.head or "")
     fits = bool(listed.line) or tree.task.state is not TaskState.BLOCKED
     return Finish(
@@ -86,7 +86,7 @@ def _finish(service: Service, tree: Tree, listed: Branches) -> Finish:
         drops=any(leg.exists for leg in listed.legs) or bool(listed.head and listed.owns_task_branch),
         objected=bool(offer.objected),
         left_out=offer.left_out,
-        missing=tuple(task_line.missing(offer, listed)),
+        missing=tuple(merge_offer.missing(offer, listed)),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from activities.settings.home import Home
-from bridge.operations.branches import branches, diffs, drops, merge_gate, merges, task_line
+from bridge.operations.branches import branches, diffs, drops, merge_gate, merge_offer, merges
 from bridge.operations.branches.publish import work_of
 from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
@@ -146,7 +146,7 @@ def test_what_is_offered_before_and_after(tree: Grown) -> None:
     """An objection that a later check withdrew does not block the merge; conflicting legs are not offered."""
 
     def offered() -> tuple[list[str], list[str], list[str]]:
-        offer = task_line.offer(tree.service, jobs.tree(tree.service, ROOT), branches.of_tree(tree.service, ROOT))
+        offer = merge_offer.offer(tree.service, jobs.tree(tree.service, ROOT), branches.of_tree(tree.service, ROOT))
         return (
             [leg.leg for leg in offer.fresh],
             [leg.leg for leg in offer.objected],
@@ -154,7 +154,7 @@ def test_what_is_offered_before_and_after(tree: Grown) -> None:
         )
 
     assert offered() == (["code", "fix"], [], ["docs"])
-    look, merge = task_line.next_commands(tree.service, jobs.tree(tree.service, ROOT))
+    look, merge = merge_offer.next_commands(tree.service, jobs.tree(tree.service, ROOT))
     assert (look, merge) == (f"service job diff {ROOT} --tree", f"service job merge {ROOT}")
     merges.merge(tree.service, [CODE], actor="ann", anyway=True)
     assert offered() == (["fix"], [], ["docs"])
