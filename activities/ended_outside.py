@@ -69,8 +69,8 @@ class OutsideWatch:
         self.stalls = StallWatch(self.client, self.context)
 
     async def check(self) -> None:
-        """Look for what stands still, and end this host's agents of ended jobs; if this host is the leader, check all
-        trees and pipeline runs.
+        """Find stalls, and end this host's agents of ended jobs. If this host is the leader, check all trees and
+        pipeline runs.
         """
         leads = await asyncio.to_thread(self.leader.leads)
         await self.stalls.check(leads=leads)

@@ -150,8 +150,8 @@ def tidy(context: Context) -> int:
 
 @contextlib.asynccontextmanager
 async def record_presence(context: Context, namespace: str) -> AsyncIterator[None]:
-    """Have this host admitted to its fleet, and record that it has a worker until the context ends; also record an
-    orderly end.
+    """Admit this host to its fleet, and record heartbeats of its worker until the context ends. Then record the orderly
+    end.
     """
     started_at = time.time()
     await asyncio.to_thread(admission.admit, context, namespace, started_at=started_at)

@@ -75,7 +75,7 @@ class HostWatch:
     not_kept: dict[Key, str] = field(default_factory=dict)
     """Why the work of attempts that moved away from this host is not kept yet, as it was logged."""
     idle: frozenset[str] = frozenset()
-    """The hosts that had free slots at the last check: a host that has just started does not report its queue yet."""
+    """The hosts that had free slots at the last check. A newly started host does not report its queue yet."""
 
     async def check(self) -> None:
         """Keep the work of attempts that this host has lost; if it is the leader, check all hosts."""

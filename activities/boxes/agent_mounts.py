@@ -23,7 +23,7 @@ once for each mount it makes: without these it starts sooner.
 
 @dataclass(frozen=True)
 class Layout:
-    """The mounts of a box, planned by looking at the machine, so that the process that makes them has little left to
+    """The mounts of a box. They are planned by looking at the machine, so that the mounting process has little left to
     do.
     """
 

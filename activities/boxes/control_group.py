@@ -38,8 +38,8 @@ VARIABLE = "SERVICE_CONTROL_GROUP"
 
 MOST_PROCESSES = 8192
 WEIGHT, SHARES = 50, 4096
-"""CPU weight of all jobs together: in v2 half the default weight of a group; in v1, which weighs groups against
-single processes, as much as four processes. Jobs have equal weight among themselves.
+"""CPU weight of all jobs together. In v2 it is half the default weight of a group. In v1, which weighs groups against
+single processes, it is as much as four processes. Jobs have equal weight among themselves.
 """
 
 OUT_OF_ITS_OWN = "it used all of its memory: {} MiB, see [worker].job_memory"

@@ -1,4 +1,4 @@
-"""A copy of the files of /etc that boxes see, in one folder: a box then needs one mount for them instead of forty."""
+"""A copy of the files of /etc that boxes see. It is one folder, so a box needs one mount instead of forty."""
 
 import contextlib
 import hashlib

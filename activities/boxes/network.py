@@ -21,9 +21,7 @@ MOST_SOCKETS = 253
 
 
 def local_ports(box: Box) -> tuple[int, ...]:
-    """Return the ports of this machine's services that the box may use; in the box they are reachable at the same
-    address.
-    """
+    """Return the ports of this machine's services that the box may use. In the box they have the same address."""
     named = (entry.port for entry in map(HostEntry.read, box.hosts) if entry.host == LOOPBACK)
     return tuple(dict.fromkeys(filter(None, named)))
 

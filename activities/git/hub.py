@@ -40,7 +40,9 @@ moved to another host.
 """
 
 AT_HOST = "@"
-"""Separates a branch from the host whose work could not be added to it; ids and names of worktrees have no `@`."""
+"""Separates a branch from the host whose work could not be added to the branch. Ids and names of worktrees have
+no `@`.
+"""
 
 AT_ONCE = 500
 """References that one push removes."""
@@ -160,7 +162,7 @@ def fetch_one(repo: Path, hub: Hub, name: str) -> str:
 
 
 def fetch_commits(repo: Path, places: Iterable[str], commits: Iterable[str]) -> None:
-    """Fetch the commits that are missing here, from the first place that has them; one that nobody has stays
+    """Fetch the commits that are missing here, from the first place that has them; a commit that no place has stays
     missing.
     """
     missing = [commit for commit in dict.fromkeys(commits) if git_branches.commit(repo, commit) is None]
@@ -203,7 +205,7 @@ def overwrite(repo: Path, hub: Hub, commit: str, name: str) -> None:
 
 
 def keep(repo: Path, hub: Hub, commit: str, name: str, elsewhere: str) -> str:
-    """Push a commit to a name that only moves forward; where the hub has other commits there, push it to the name
+    """Push a commit to a name that only moves forward. If the hub has other commits there, push it to the name
     `elsewhere`. Return the name.
     """
     kept = name

@@ -84,8 +84,8 @@ def _list_commits(repo: Path, most: str, inside: Sequence[str], outside: Sequenc
 
 
 def _changed_by_hand(repo: Path, head: str, seen: Sequence[str]) -> bool:
-    """Return whether a merge differs from git's own merge of its parents: a conflict resolved, a side left out, a line
-    added.
+    """Return whether a merge differs from git's own merge of its parents, for example by a resolved conflict or an
+    added line.
 
     `--cc` would not show a merge that takes one side whole.
     """

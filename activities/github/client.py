@@ -1,4 +1,4 @@
-"""The one way to GitHub: every request is counted, none is repeated, and a limit's error says until when to wait (L8).
+"""The only client of GitHub. It counts every request and repeats none; a limit's error says until when to wait (L8).
 
 Retries belong to the workflow, after a check whether the write has happened. Only this process has the account's token;
 errors and logs never contain it.

@@ -47,8 +47,8 @@ def path_of(here: Here, repo: Repo) -> Path:
 
 
 def seen_here(here: Here, repo: Repo) -> Repo:
-    """Return the repository as this host has it, with the path and the host of its own checkout or mirror; one that it
-    can't work on is returned as it is.
+    """Return the repository with the path and the host of this host's checkout or mirror. A repository that this host
+    can't work on is returned unchanged.
     """
     host = here.settings.host
     if not repo.is_on(host):
@@ -126,7 +126,7 @@ def reach(here: Here, repo: Repo) -> None:
 
 
 def share(here: Here, repo: Repo, commit: str) -> None:
-    """Push a commit that a tree begins from, unless the remote or the hub has it: other hosts may have to begin there.
+    """Push a tree's start commit, unless the remote or the hub has it: other hosts may have to begin there.
 
     Without a remote, nothing is pushed.
     """

@@ -46,7 +46,7 @@ MEMORY = 4 << 30
 """Memory limit of a helper in bytes, also without control groups."""
 
 SLOW_SECONDS = 2.0
-"""A call that takes longer gives up its turn; a helper that worked as long is not used again, since it has grown."""
+"""A longer call gives up its turn. A helper that worked as long is not used again, since its memory has grown."""
 
 FILL_SECONDS = 900.0
 """Time limit to fill a work folder, or to merge the work of others into it."""

@@ -18,7 +18,7 @@ from workflows.temporal.messages import Begun, HeldUp, HostReport
 log = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.2
-"""Delay of a report, to batch it with others and with the end of its job; nobody waits for it."""
+"""Delay of a report, which batches it with other reports and with the end of its job."""
 
 CROWD, CROWD_SECONDS = 4, 1.0
 """With more waiting reports than `CROWD`, each waits `CROWD_SECONDS`: most of their jobs have ended by then. A tree

@@ -1,4 +1,4 @@
-"""Wait for the end of a process that is not a child; the kernel reports it at once by a pidfd where it can."""
+"""Wait for the end of a process that is not a child: by a pidfd where the kernel has them, else by polling."""
 
 import asyncio
 import os

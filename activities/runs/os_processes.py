@@ -32,7 +32,9 @@ def this_process() -> int:
 
 
 def identity(pid: int) -> str | None:
-    """Return when a living process began, which tells it from one with a reused pid; None if it is gone or a zombie."""
+    """Return the start time of a living process, which distinguishes it from a process with a reused pid. Return None
+    if it is gone or a zombie.
+    """
     try:
         state, _, start = _stat(pid)
     except FileNotFoundError:
@@ -100,8 +102,8 @@ def parent_of(pid: int) -> int | None:
 
 
 def effort(pid: int) -> tuple[float, bool] | None:
-    """Return the processor time of a process in seconds, and whether a thread of it waits for a processor or a disk;
-    None if the process is gone.
+    """Return the processor time of a process in seconds, and whether one of its threads waits for a processor or a
+    disk. Return None if the process is gone.
     """
     try:
         used = _read(f"/proc/{pid}/stat").decode("latin-1").rpartition(")")[2].split()[11:13]

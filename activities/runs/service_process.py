@@ -92,8 +92,8 @@ def to_stderr(form: str) -> None:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import what a process needs for as long as it lives, without the garbage collector: it would take a sixth of the
-    time and find next to nothing. What was loaded is spared from its traversals, and stays shared in forks.
+    """Turn the garbage collector off while a process imports its modules: it would take a sixth of the time and find
+    next to nothing. What was loaded is spared from its traversals, and stays shared in forks.
     """
     gc.disable()
     try:

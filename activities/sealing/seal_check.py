@@ -131,9 +131,7 @@ class _Gate(WorkflowInstance):
         return completion
 
     def _look_at_message(self, job: WorkflowActivationJob) -> None:
-        """Replace each value of a message by an empty one if it has several: handlers take one value, and report the
-        number.
-        """
+        """Empty the values of a message that has several: handlers take one value, and report the number."""
         message = job.signal_workflow if job.HasField("signal_workflow") else job.do_update
         if (count := len(message.input)) > 1:
             nothing = self._seals.seal(_NOTHING, binding_of(self._inner.get_serialization_context(None)))

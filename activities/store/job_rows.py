@@ -71,8 +71,8 @@ def dismiss(engine: Engine, task: TaskRecord, actor: str) -> None:
 
 
 def open_trees(engine: Engine) -> dict[str, str]:
-    """Map each tree whose rows say that a workflow works on it to the run of the workflow that wrote them last; empty
-    if that is unknown.
+    """Map each tree that a workflow works on, by its rows, to the workflow's run that wrote them last. The run is empty
+    if it is unknown.
     """
     tasks = select(schema.tasks.c.root_job_id).where(schema.tasks.c.state.in_(OPEN_TASKS))
     jobs = select(schema.jobs.c.root_job_id).where(schema.jobs.c.state.not_in(ENDED_JOBS))

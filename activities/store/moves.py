@@ -162,9 +162,7 @@ def _attempts(engine: Engine, jobs: Select[Any], stages: Select[Any]) -> list[Ho
 
 
 def to_keep(engine: Engine, host: str) -> list[tuple[str, int]]:
-    """Return job and number of the attempts that were taken from this host while it was away, and whose work it has not
-    kept.
-    """
+    """Return the attempts that were taken from this absent host and whose work it has not kept, by job and number."""
     table = schema.moves.c
     query = select(table.job_id, table.attempt).where(table.host == host, table.kept.is_(None))
     return [(job_id, attempt) for job_id, attempt in rows(engine, query)]

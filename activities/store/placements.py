@@ -35,7 +35,7 @@ from workflows.policy.host_availability import HostSeen
 from workflows.policy.placement import HANDFUL, NO_HOST, Host, Need, Pool, pools_for
 
 ON_ITS_WAY = 2.0
-"""The longest time in seconds until a host has an attempt that was placed on it, and reports it in its load."""
+"""The longest time in seconds from a placement until the host reports the attempt in its load."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,9 @@ def asks(engine: Engine, repo: str, agent: str = "") -> Asks:
 
 
 def draw(engine: Engine, need: Need, seed: str) -> Drawn:
-    """Draw a handful of hosts by lot, from the pools that can run the attempt, the best first; and those it names."""
+    """Draw a few hosts at random from the pools that can run the attempt, the best pools first, and add the hosts it
+    names.
+    """
     with engine.connect() as connection:
         pools = [Pool.read(key) for key in connection.scalars(_POOLS)]
         ranked = pools_for(need, pools, seed)
@@ -147,7 +149,7 @@ def placed_on(engine: Engine, job_id: str, attempt: int) -> str:
 
 
 def hosts_in(engine: Engine, root_job_id: str) -> dict[str, str]:
-    """Map each job of a tree to the host on which its attempt began, or else was placed; jobs without one are left
+    """Map each job of a tree to the host on which its attempt began, or else was placed. Jobs without a host are left
     out.
     """
     job, run, placed = schema.jobs.c, schema.attempts.c, schema.placements.c

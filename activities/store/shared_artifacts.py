@@ -85,7 +85,7 @@ def _touch(connection: Connection, digest: str) -> bool:
 
 
 def _upsert(digest: str, content: bytes) -> Insert:
-    """Insert a row with the first part of the content; renew an existing one unless its time is recent and it has
+    """Insert a row with the first part of the content. Renew an existing row unless its time is recent and it has
     content.
     """
     new = queries.insert("postgresql", _TABLE).values(

@@ -170,7 +170,7 @@ def _own_members(
 def _polling(
     member: MemberProgram, options: DaemonOptions, ui: Listener | None, queues: tuple[Queue, ...]
 ) -> MemberProgram:
-    """Have a member that polls our own server find it again after a restart."""
+    """Reconnect a member that polls the service's own server after the server's restart."""
     if ui is None:
         return member
 

@@ -66,7 +66,7 @@ class MemberProcess:
 
     @classmethod
     async def launch(cls, member: MemberProgram) -> "MemberProcess":
-        """Start the member in a session of its own: we pass a Ctrl-C of our terminal on ourselves, in order."""
+        """Start the member in a session of its own: the daemon itself passes on a Ctrl-C of its terminal, in order."""
         with open_log(member.log) as log:
             start = os.fstat(log.fileno()).st_size  # before anything is printed
             process = await asyncio.create_subprocess_exec(

@@ -72,7 +72,7 @@ _OWN_SETTINGS_ONLY = ("--disable-config-file", "--disable-config-env")
 
 
 def find_program() -> Path:
-    """Return the `temporal` beside our Python, or on PATH."""
+    """Return the `temporal` program beside this Python, or on PATH."""
     beside = Path(sys.executable).with_name("temporal")
     path = str(beside) if os.access(beside, os.X_OK) else shutil.which("temporal")
     if path is None:
@@ -120,7 +120,7 @@ def _serving(ui: Listener, *, encrypt: bool) -> Iterator[str]:
 
 
 def own_environment() -> dict[str, str]:
-    """Return our environment without variables that point at another cluster."""
+    """Return this process's environment without variables that point at another cluster."""
     return {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
 
 

@@ -103,8 +103,8 @@ def to_push(store: Engine, now: float) -> list[FactRow]:
 
 
 def pusher(session: GithubSession, fact: FactRow) -> str:
-    """Return the host that pushes: that of the checkout; for a repository with a remote, this one, which surely has the
-    account.
+    """Return the host that pushes: for a repository with a remote this host, which surely has the account; else the
+    checkout's host.
     """
     task = job_rows.task_of(session.store, fact.root_job_id)
     repo = repo_rows.get(session.store, task.repo) if task else None

@@ -53,7 +53,7 @@ class Needless(Exception):  # noqa: N818
 
 
 class CommentDeleted(Exception):  # noqa: N818
-    """The comment that a fact answers was deleted: the fact is dropped, and nobody is notified."""
+    """The comment that a fact answers was deleted: the fact is dropped without a notification."""
 
 
 class Never(Exception):  # noqa: N818

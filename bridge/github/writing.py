@@ -48,7 +48,7 @@ COMMENTS = (
 REACTIONS = {FactKind.TAKEN: "eyes", FactKind.APPLIED: "+1"}
 
 CLOCKS_APART = 3600.0
-"""Generous bound on the clock skew to GitHub: the search for our comment begins this much before the fact."""
+"""Generous bound on the clock skew to GitHub: the search for the service's comment begins this much before the fact."""
 
 LONG_AGO = 10.0
 """A search that took longer is repeated before a comment is created: the process may have been suspended in between."""

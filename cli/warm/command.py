@@ -184,7 +184,7 @@ def _open_streams(wanted: list[Stream]) -> None:
 
 
 def _end_with(line: socket.socket) -> None:
-    """Have the kernel kill this process when the client is gone: the client sends nothing more, so only its end is
+    """Have the kernel kill this process when the client is gone. The client sends nothing more, so only its end is
     signalled.
     """
     line.setblocking(False)

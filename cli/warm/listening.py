@@ -10,7 +10,8 @@ _BACKLOG = 128
 
 
 def until_the_first(home: Home) -> None:
-    """Wait for the first typed command; that one, and others during our imports, run in processes of their own.
+    """Wait for the first typed command; that command, and others during this process's imports, run in processes of
+    their own.
 
     So a daemon without typed commands pays nothing for this process.
     """
@@ -40,7 +41,7 @@ def listen(home: Home) -> tuple[socket.socket, int]:
 
 
 def _new_key(home: Home, folder: int) -> int:
-    """Create a new file that nobody has open yet. While it is open here, its inode is not reused."""
+    """Create a new file that no process has open yet. While it is open here, its inode is not reused."""
     draft = f".{home.commands_key.name}.{os.getpid()}"
     with suppress(FileNotFoundError):
         os.unlink(draft, dir_fd=folder)

@@ -52,8 +52,8 @@ def _bytes(output: str | bytes) -> bytes:
 
 
 def _tail(output: str | bytes) -> tuple[str, int]:
-    """Return the redacted end of an output, at most 12 000 bytes and cut between characters, and the count of bytes
-    before it.
+    """Return the redacted end of an output and the count of bytes before it. The end has at most 12 000 bytes, cut
+    between characters.
     """
     raw = _bytes(output)
     text = redact(raw[-_MARGIN:].decode("utf-8", "replace"))

@@ -96,7 +96,7 @@ def _add_bounds(definitions: Schema) -> None:
 
 
 def _tidy(node: Any) -> Any:
-    """Remove titles, defaults and nulls, and close our objects to unknown members."""
+    """Remove titles, defaults and nulls, and close the contract's objects to unknown members."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):

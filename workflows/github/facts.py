@@ -121,13 +121,13 @@ def check_id(root: str, head_sha: str) -> str:
 
 
 OUR_BRANCHES = "service/"
-"""The prefix of our branches; no other branch is ever pushed."""
+"""The prefix of the service's branches; no other branch is ever pushed."""
 
 BY_ITSELF = "[github].publish"
 """The actor of a publication that the settings request and no person."""
 
 REMEMBERED = 4
-"""Digests of our latest texts that are kept."""
+"""The number of kept digests of the service's latest texts."""
 
 EDITED = frozenset({FactKind.STATUS, FactKind.PAUSE, FactKind.REMINDER, FactKind.END})
 """The kinds whose comments are updated from the rows; the others are posted once and stay."""

@@ -263,7 +263,7 @@ def _unmerged_work(seen: GateInputs, job: JobRecord) -> Iterator[_Reason]:
 
 
 def _of_another(seen: GateInputs) -> Iterator[_Reason]:
-    """Yield an objection if no work or review of the tree concerns this head: else any tree would pass any pull
+    """Yield an objection if no work or review of the tree concerns this head. Otherwise any tree would pass any pull
     request.
     """
     if not any(each.work is WorkState.MERGED or each.look is Look.HERE for each in seen.facts.values()):

@@ -428,7 +428,7 @@ class UnfitPayloadError(Exception):
 
 
 def check_payload(kind: str, data: Data) -> None:
-    """Raise if a payload does not fit its kind: that is a bug, like a move that is not in the table."""
+    """Raise if a payload does not fit its kind, which is a bug."""
     try:
         PAYLOADS[EventKind(kind)].model_validate(data)
     except ValidationError as error:

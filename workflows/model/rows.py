@@ -217,7 +217,7 @@ class Records(Wire):
     revision: int = 0
     """The tree's revision at their first step; 0 if they are not from a step of a tree."""
     whole: bool = False
-    """True if these are all rows of the tree: other open rows under its id are not of its course any more."""
+    """True if these are all rows of the tree: other open rows under its id are obsolete."""
 
 
 class Written(Wire):

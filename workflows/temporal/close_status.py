@@ -1,4 +1,4 @@
-"""The closing of our workflows, so that Temporal's own lists show the outcome (Failed, Canceled, Completed).
+"""The closing of workflows, so that Temporal's own lists show the outcome (Failed, Canceled, Completed).
 
 A workflow that fails carries its outcome in the failure's details. One that is cancelled can carry nothing, so it sends
 its outcome to its parent by the signal `outcome` before it closes.
@@ -87,7 +87,9 @@ async def _tell_parent(outcome: Wire) -> None:
 
 
 async def _ask_for_cancel() -> None:
-    """Request our own cancellation: a workflow closes as cancelled only if the server was asked to cancel it."""
+    """Request the cancellation of this workflow: a workflow closes as cancelled only if the server was asked to cancel
+    it.
+    """
     try:
         if workflow.cancellation_reason() is None:
             await workflow.execute_local_activity(

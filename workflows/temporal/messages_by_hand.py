@@ -46,7 +46,7 @@ def takes_anything(handler: F) -> F:
 
 
 def between_ours(kind: type[W]) -> Callable[[Callable[[Any, W], None]], Callable[[Any, W], None]]:
-    """Decorate a signal that only our own processes send: messages without a valid seal or of another type are
+    """Decorate a signal that only the service's processes send: messages without a valid seal or of another type are
     ignored.
     """
 

@@ -1,4 +1,4 @@
-"""The demands of a validation in our words: pydantic's begin with the type of the value."""
+"""The demands of a validation in the service's words: pydantic's begin with the type of the value."""
 
 import re
 

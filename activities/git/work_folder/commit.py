@@ -52,8 +52,8 @@ def trailers_of(
 
 
 def message(summary: str, trailers: Mapping[str, str]) -> str:
-    """Build a commit message: a subject from the summary, the whole summary below it if it is longer, and trailers
-    (ruling I1).
+    """Build a commit message with a subject from the summary, the whole summary if it is longer, and trailers (ruling
+    I1).
     """
     text = " ".join(redact_text(summary).split())
     subject = text if len(text) <= SUBJECT else f"{text[: SUBJECT - 1].rpartition(' ')[0] or text[: SUBJECT - 1]}…"

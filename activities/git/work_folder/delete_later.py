@@ -68,7 +68,7 @@ def in_background(*paths: Path) -> None:
 
 
 def _delete_and_make_room() -> None:
-    """Delete what waits; no-op if that was deleted together with what was put away before it."""
+    """Delete all waiting folders; no-op if an earlier call has deleted them."""
     if not _waiting:
         return
     time.sleep(GATHER_SECONDS)

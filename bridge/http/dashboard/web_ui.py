@@ -42,7 +42,7 @@ _INLINE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 
 class WebUi:
-    """The embedded server's web UI, at the address that the daemon told this process; empty if there is none."""
+    """The embedded server's web UI, at the address that the daemon told this process; empty without a web UI."""
 
     def __init__(self, listens: str) -> None:
         self._at, self._held = listens, HeldOpen(stream_limit.MOST)

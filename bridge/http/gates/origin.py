@@ -19,7 +19,7 @@ _HOST = re.compile(r"(?:\[(?P<v6>[^\[\]]+)\]|(?P<name>[^\[\]:/@\s]+))(?::[0-9]{1
 
 
 class OriginGate(HeadGate):
-    """A gate that accepts only our own host names and addresses, and no foreign Origin."""
+    """A gate that accepts only the service's own host names and addresses, and no foreign Origin."""
 
     def __init__(self, app: ASGIApp, allowed_hosts: Collection[str], url: str = "") -> None:
         super().__init__(app)

@@ -149,7 +149,7 @@ def _base(base: str | None, branch: str) -> str:
 
 
 def current(service: Service, job_id: str) -> PublishAnswer | None:
-    """Return the state of the publication of a job's work; None if nobody has ordered one."""
+    """Return the state of the publication of a job's work; None if the work was not ordered to be published."""
     fact = facts.get(service.store, publish_id(job_id))
     return look(service, fact) if fact else None
 
@@ -198,8 +198,8 @@ def is_held_up(service: Service) -> bool:
 
 
 def work_of(service: Service, job: JobRecord) -> NamedCommit:
-    """Return the work of a whole tree for its root's id, else of one leg; raise unless one branch has all of
-    that work.
+    """Return the work of a whole tree for its root's id, else of one leg. Raise unless one branch has all of the
+    work.
     """
     tree = branches.of_tree(service, job.job_id, typed=f"service job publish {job.job_id}", fresh=True)
     path = Path(tree.path)

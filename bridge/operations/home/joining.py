@@ -327,8 +327,8 @@ def _why_not(service: Service, invitation: Invitation) -> str:
 
 
 def _settings_to_share(service: Service) -> dict[tuple[str, ...], object]:
-    """Return those settings that a person gave here, the address and namespace of Temporal, and that the bridge listens
-    for other hosts if this one's does.
+    """Return the settings that a person gave here, Temporal's address and namespace, and the bridge's settings to
+    listen for other hosts if this bridge does.
     """
     typed = {path: value for path, value in service.reading.typed.items() if path[0] in SHARED and path not in OWN}
     config = connect_config(service.home, service.settings)

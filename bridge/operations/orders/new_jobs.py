@@ -59,7 +59,7 @@ class NewJob(NewWork):
     runtime: str | None = None
     """Another runtime than the agent's own, for this job only."""
     read_only: bool = False
-    """True if whoever asks may start nothing that implements: then no job of its tree does (ruling N5)."""
+    """True if the caller may not start work that implements: then no job of the tree implements (ruling N5)."""
     goal: str = ""
     """The text whose first line is the title, where the message begins with other words."""
     caveat: str = ""

@@ -94,7 +94,9 @@ def _taken_before(service: Service, root: str, order: ResumeOrder) -> ResumeOutc
 
 
 def _refuse_by_rows(order: ResumeOrder, waiting: list[RoundRecord]) -> None:
-    """Refuse by the rows what the tree will refuse: without a worker it can't say so before the order is kept (F4)."""
+    """Check an order against the rows, and refuse what the tree would refuse: without a worker the tree can't say so
+    before the order is kept (F4).
+    """
     mine = rounds.meant_by(order.job_id, waiting)
     if len(mine) != 1:
         names = ", ".join(row.coordinator_id for row in mine)

@@ -32,7 +32,7 @@ def human_answers(brief: ContinuationBrief, fences: Fences) -> str:
 
 
 def answer_to(question: str, answer: str) -> str:
-    """Join a leg's question and its answer; the question is put on one line, so that it can't imitate the answer's
+    """Join a leg's question and its answer. The question becomes one line, so that it can't imitate the answer's
     heading.
     """
     return f"{_ASKED}{one_line(question)}{_ANSWER}{answer}"
