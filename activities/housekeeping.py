@@ -65,9 +65,7 @@ async def keep_tidy(context: Context) -> None:
 
 
 async def keep_true(client: Client, context: Context) -> None:
-    """Record what stands still, and end the rows of workflows that Temporal ended from outside, while the worker
-    lives.
-    """
+    """Record stalls, and end the rows of workflows that Temporal ended from outside, while the worker lives."""
     leader = Leader(context.store, Chore.SETTLE_ENDED_WORKFLOWS)
     await _again_and_again(OutsideWatch(client, context, leader), "workflows that were ended from outside")
 

@@ -4,7 +4,7 @@ All trees' steps go to one current release, so a tree is never stepped by an old
 becomes current when two hosts run it, or all that run do: the death of the first upgraded host stops no tree. A tree
 moves to the current release with its next step (`AUTO_UPGRADE`), also one that is in a pause. It is not pinned to the
 release it began with: machines are upgraded in place, so the last worker of a release ends with the upgrade of the last
-machine, and a tree pinned to that release would stand still. A release can take up all earlier trees anyway: the golden
+machine, and a tree pinned to that release would stall. A release can take up all earlier trees anyway: the golden
 histories replay.
 
 A single host has no deployment: its next worker takes up everything, whatever its release.

@@ -1,4 +1,4 @@
-"""Find what stands still: ends of programs that are not recorded, and steps of workflows that never succeed (B3)."""
+"""Find stalls: unrecorded ends of programs, and workflow steps that never succeed (B3)."""
 
 import asyncio
 import time
@@ -33,7 +33,7 @@ class StallWatch:
     stored: dict[StallKind, list[Stall]] = field(default_factory=dict)
 
     async def check(self, *, leads: bool) -> None:
-        """Record what has stood still for a minute; steps only as the leader."""
+        """Record stalls that have lasted a minute; those of workflow steps only as the leader."""
         ends = await asyncio.to_thread(_unrecorded_ends, self.context)
         await self._record(StallKind.END, self.context.host, ends)
         if leads:

@@ -21,7 +21,7 @@ def patient(worker: Worker) -> Worker:
 
 
 def unevictable(worker: Worker) -> int:
-    """Return how many workflows the worker tries to evict again and again. They stand still, each in a slot."""
+    """Return how many workflows the worker tries to evict again and again. Each of them stalls in a slot."""
     return _steps(worker)._could_not_evict_count
 
 

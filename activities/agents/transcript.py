@@ -1,7 +1,7 @@
 """A reader of an attempt's transcript: a page of entries before or after an offset, whatever the size of the output.
 
 An offset counts the bytes of all programs of the attempt, one after the other. It names the beginning of a line, so
-that reading can go on there. Secrets are removed (ruling A12), also from what is cut or spread over several lines.
+that reading can continue there. Secrets are removed (ruling A12), also from what is cut or spread over several lines.
 """
 
 import json

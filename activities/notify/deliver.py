@@ -41,7 +41,7 @@ async def begin(client: Client, task_queue: str, notification_id: str, message: 
 
 
 class Deliverer:
-    """The delivery of notifications; it fails to be called again if a channel failed."""
+    """The delivery of notifications. The activity fails if a channel failed, so that Temporal calls it again."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -53,7 +53,7 @@ class Deliverer:
             await asyncio.to_thread(self._deliver, notification_id)
 
     def _deliver(self, notification_id: str) -> None:
-        """Try each channel on its own: one that is down delays no other."""
+        """Try each channel on its own, so that a channel that is down delays no other."""
         notification = outbox.get(self._context.store, notification_id)
         if notification is None:
             raise ApplicationError(f"the notification {notification_id} is not there yet", type="NotThere")

@@ -139,7 +139,9 @@ def _of_line(line: tuple[int, ...]) -> AgentProcess | None:
 
 
 def _agent_above(supervisor: int) -> AgentProcess | None:
-    """Return the agent that the supervisor's own run belongs to; None if it has no run, or no trusted record of one."""
+    """Return the agent that the supervisor's own run belongs to; None without a run, or without a trusted record
+    of it.
+    """
     try:
         log = Path(os.readlink(f"/proc/{supervisor}/fd/2"))
     except OSError:

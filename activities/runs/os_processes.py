@@ -79,7 +79,7 @@ def _identity_without_proc(pid: int) -> str | None:
 
 
 def _of_ps(columns: str, pid: int) -> str:
-    """Return columns of `ps` about a process; nothing where /proc would know it."""
+    """Return columns of `ps` about a process; nothing on systems with /proc."""
     if Path("/proc/self/stat").exists():
         return ""
     import subprocess  # not at the top: it loads `threading`, which slows each fork of a supervisor

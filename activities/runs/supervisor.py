@@ -157,7 +157,7 @@ class RunningCommand:
     mark: str
     status: int | None = None
     childless: bool = False
-    """True if no child is left, not even a zombie: then there are no descendants, and none can come any more."""
+    """True once all children are gone, also zombies: then the command has no descendants and can get no more."""
     in_bwrap: bool = False
     """True if the command runs below bubblewrap. A signal to bubblewrap itself would end all of it at once."""
     waiting: WaitingProxy | None = None

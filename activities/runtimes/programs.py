@@ -47,7 +47,7 @@ class UsageScope(StrEnum):
 
 @dataclass(frozen=True)
 class Renewal:
-    """How a program is made to renew its login before the login expires."""
+    """The renewal of a program's login before the login expires."""
 
     expires: tuple[str, ...]
     """Keys that lead to the moment in the login's file: a number, or a JSON Web Token that has it."""

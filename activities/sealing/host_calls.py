@@ -43,7 +43,7 @@ class HostCall:
 
     @classmethod
     def read(cls, keys: Iterable[bytes], shown: str, called: str, target: str) -> "HostCall | None":
-        """Return the call that a header stands for; None unless one of these keys made it, for this host and target."""
+        """Return the call of a header; None unless one of these keys signed the header, for this host and target."""
         at, _, rest = shown.partition(" ")
         signature, _, caller = rest.partition(" ")
         try:

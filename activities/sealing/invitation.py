@@ -41,7 +41,7 @@ class Invitation:
 
     @classmethod
     def read(cls, token: str) -> "Invitation | None":
-        """Return the invitation of a token; None if it is no token, or not all of one."""
+        """Return the invitation of a token; None if the text is not a complete token."""
         text = token.strip()
         coded = text.removeprefix(PREFIX)
         try:

@@ -107,8 +107,8 @@ class _Gate(WorkflowInstance):
         return self._fault(start.arguments, binding_of(self._inner.get_serialization_context(None)))
 
     def _end_at_start(self, act: WorkflowActivation, why: str) -> WorkflowActivationCompletion:
-        """End the workflow in its first step. One under way would only fail this step for ever, so it is ended from
-        outside.
+        """End the workflow in its first step. A workflow under way would only fail this step for ever, so it is ended
+        from outside.
         """
         message = NO_START.format(kind=self._info.workflow_type, id=short_line(self._info.workflow_id), why=why)
         log.warning("%s", message)

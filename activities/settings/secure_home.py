@@ -1,8 +1,8 @@
 """Closing a home that other accounts could open: files become private, secrets are replaced (rulings N1, N8).
 
-The bridge's token is replaced at once. The seal key cannot be: running work was sealed with it, and whoever has read it
-can forge seals. So an exposed key is never trusted beside a new one; all keys are replaced when the daemon starts and
-nothing is running (`bridge.daemon.replace_seal_key`), and `service doctor` reports it until then.
+The bridge's token is replaced at once. The seal key cannot be: running work was sealed with it, and every reader of the
+key can forge seals. So an exposed key is never trusted beside a new one; all keys are replaced when the daemon starts
+and nothing is running (`bridge.daemon.replace_seal_key`), and `service doctor` reports it until then.
 """
 
 import json

@@ -88,7 +88,7 @@ def open_store(home: Home, url: str = "", *, connections: int = 5, migrate: bool
 
 @contextmanager
 def connect(home: Home, url: str) -> Iterator[Connection]:
-    """Connect to the store as it is, for one who only looks at the database itself."""
+    """Connect to the store without a migration, for a caller that only looks at the database itself."""
     engine = _engine(home, url, 1)
     try:
         with engine.connect() as connection:

@@ -84,7 +84,7 @@ class Figures:
     """Notifications whose last delivery failed, by channel."""
     quota: Quota | None
     stalled: dict[str, int] = field(default_factory=dict)
-    """What stands still, by kind."""
+    """The number of stalls by kind."""
 
 
 @dataclass(frozen=True)

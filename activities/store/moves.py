@@ -113,7 +113,7 @@ def begun_on(engine: Engine, host: str) -> list[HostAttempt]:
 
 
 def queued_on(engine: Engine, host: str) -> list[HostAttempt]:
-    """Return the attempts of jobs and stages that were placed on the host and that it has not begun."""
+    """Return the attempts of jobs and stages that were placed on the host, but not begun there."""
     placed, begun, later = schema.placements.c, schema.attempts.c, schema.placements.alias("later").c
     columns = (
         *(placed.job_id, placed.attempt, null().label("begun_at"), placed.require),

@@ -187,7 +187,8 @@ def _hosts(hosts: FromClause, repo: str | BindParameter[str]) -> Select[Any]:
 
 @cache
 def _drawing(pools: int) -> Select[Any]:
-    """Build the statement that draws hosts from so many pools. A lot begins anywhere, and goes on from the beginning.
+    """Build the statement that draws hosts from so many pools. A draw begins anywhere, and continues from the
+    beginning.
 
     Each part reads no more than a handful of the index `hosts_by_pool`, so the size of the fleet does not count.
     Cached: building it takes much longer than executing it.

@@ -1,4 +1,4 @@
-"""What stands still, as the workers found it last. A store without stalls is not written to."""
+"""The stalls that the workers found last. A store without stalls is not written to."""
 
 from collections.abc import Sequence
 from typing import Any

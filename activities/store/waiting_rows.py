@@ -278,7 +278,7 @@ class Counts:
     blocked: int
     """Tasks that a person must retry or dismiss."""
     stalled: int = 0
-    """Jobs, stages and trees that stand still."""
+    """Stalled jobs, stages and trees."""
 
 
 def counts(engine: Engine) -> Counts:

@@ -29,7 +29,7 @@ class TreeWriter:
     former: tuple[str, ...]
 
     def answer(self, records: Records) -> Written:
-        """Return the answer to the run about the rows it wrote."""
+        """Return the answer to the workflow run about the rows that the run wrote."""
         return Written(anew=self.anew and self.first == records.revision, event_shift=self.event_shift or 0)
 
 

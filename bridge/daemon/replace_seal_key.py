@@ -1,8 +1,8 @@
 """Replacing a seal key that others could have read, or that a person has removed (ruling N1).
 
-No exposed key is accepted beside the new one: whoever has read it could forge "old" data. So the daemon replaces all
-keys when it starts and nothing that is sealed with them is running; until then `service doctor` reports it. The
-schedules of pipelines and the GitHub desk, which stay in Temporal, are sealed again once everything runs.
+No exposed key is accepted beside the new one: its readers could forge "old" data. So the daemon replaces all keys when
+it starts and nothing that is sealed with them is running; until then `service doctor` reports it. The schedules of
+pipelines and the GitHub desk, which stay in Temporal, are sealed again once everything runs.
 """
 
 import asyncio

@@ -307,8 +307,8 @@ class LoopPayload(Payload):
 
 
 class KillPayload(Payload):
-    """An operator ends the tree. Contains the jobs that never start, those asked back from their host, and those
-    that run on.
+    """An operator ends the tree. Contains the jobs that never start, those asked back from their host, and those that
+    keep running.
     """
 
     actor: str

@@ -16,7 +16,7 @@ WAYS = ("service daemon logs worker", "service daemon stop && service daemon sta
 
 
 class StallKind(StrEnum):
-    """What stands still."""
+    """The kind of a stall."""
 
     END = "end"
     """The end of a job's or stage's program, which is not recorded."""
@@ -26,7 +26,7 @@ class StallKind(StrEnum):
 
 @dataclass(frozen=True)
 class Stall:
-    """Something that stands still."""
+    """A stalled end of a program, or a stalled workflow step."""
 
     kind: StallKind
     what: str
@@ -34,7 +34,7 @@ class Stall:
     attempt: int
     since: float
     host: str = ""
-    """The host on which it stands still, of an end."""
+    """The host of a stalled end of a program."""
 
     @property
     def says(self) -> str:

@@ -1,4 +1,5 @@
-"""Child workflows, run to their end. A child that runs on while its parent is reset is taken up, not started again.
+"""Child workflows, run to their end. A child that keeps running while its parent is reset is taken up, not started
+again.
 
 A new run of the parent learns from the server how those children end that it had begun before the moment it was reset
 to. Any other child is "already started" when the new run comes to start it, and tells of its end only if asked.

@@ -46,21 +46,21 @@ class Repo:
     """Labels that its jobs require and prefer of their host (ruling Q4)."""
 
     def is_on(self, host: str) -> bool:
-        """Return whether the host can work on it: it has a checkout, or there is a remote."""
+        """Return whether the host can work on the repository: the host has a checkout, or the repository a remote."""
         return host in self.checkouts or bool(self.remote)
 
     @property
     def is_mirror(self) -> bool:
-        """Return whether its host works on a mirror of the remote, without a checkout."""
+        """Return whether the repository's host works on a mirror of the remote, without a checkout."""
         return bool(self.remote) and self.host not in self.checkouts
 
     @property
     def elsewhere(self) -> str:
-        """Return the sentence for people on a host that can't work on it."""
+        """Return the sentence for people on a host that can't work on the repository."""
         return f"the repository {self.name} is on the host {self.host}, not here"
 
     def refuse_elsewhere(self, host: str, typed: str = "") -> None:
-        """Raise if the host can't work on it; the hint is what was typed, but on its host."""
+        """Raise if the host can't work on the repository; the hint is the typed command, for the repository's host."""
         if not self.is_on(host):
             raise RefusedError(self.elsewhere, f"ssh {self.host} {typed}".rstrip())
 

@@ -12,7 +12,7 @@ from activities.store.queries import rows, scalar, write
 
 @dataclass(frozen=True)
 class Note:
-    """A progress note; the author is whoever the caller names."""
+    """A progress note; the caller names its author."""
 
     author: str
     text: str

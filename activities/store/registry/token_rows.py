@@ -19,7 +19,7 @@ class StoredToken:
 
 
 def add(engine: Engine, token: StoredToken) -> bool:
-    """Store a token; return False if there is one of its name, or with its digest."""
+    """Store a token; return False if a token with its name or digest exists."""
     return insert_new(engine, schema.tokens, asdict(token)) == 1
 
 

@@ -314,7 +314,7 @@ def daemon(service: Service) -> Iterator[Finding]:
 
 
 def stalls(service: Service) -> Iterator[Finding]:
-    """Report what stands still, as the workers found it."""
+    """Report the stalls that the workers found."""
     from activities.store import stall_rows
 
     if not service.settings.store.url and not service.home.store.exists():

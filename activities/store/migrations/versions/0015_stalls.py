@@ -1,4 +1,4 @@
-"""What stands still, for people to see."""
+"""The table of stalls, for people to see."""
 
 import sqlalchemy as sa
 from alembic import op
