@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli import exit_codes
+from cli.invocation import exit_codes
 from cli.invocation.aliases import ALIASES
 from cli.invocation.examples import EXAMPLES
 from cli.invocation.parameters import ValueKind, kinds

@@ -217,7 +217,7 @@ def root() -> Any:
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command and return its exit code. Only bugs raise."""
     from cli.drawing.output import remember_words, tell_error, tell_fault
-    from cli.exit_codes import INTERRUPTED
+    from cli.invocation.exit_codes import INTERRUPTED
     from cli.invocation.faults import tell_interrupted, tell_misuse
     from workflows.model.errors import ServiceError, UsageError
 

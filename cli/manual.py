@@ -111,7 +111,8 @@ def _index(*, as_json: bool) -> None:
     from cli.drawing.output import say, say_json
 
     if as_json:
-        from cli import commands, exit_codes
+        from cli import commands
+        from cli.invocation import exit_codes
 
         topics = [{"topic": page.name, "group": page.group, "says": page.says} for page in pages()]
         catalogue = {"commands": list(commands.every()), "options": commands.options_of_all()}

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from cli import commands
 from cli.commands import CommandEntry, Parameter
-from cli.exit_codes import EXIT_CODES
 from cli.invocation.aliases import ALIASES
+from cli.invocation.exit_codes import EXIT_CODES
 from cli.main import NOUNS, PANELS
 
 TITLE = '.TH "{name}" 1 "" "service {version}" "Manual of service"'

@@ -9,7 +9,7 @@ from activities.host.context import Context
 from activities.jobs.why_closed import how_it_closed
 from activities.store import attempt_rows, job_rows, moves, permanent_errors, tree_rows
 from workflows.model.rows import Records, Written
-from workflows.temporal.calls import CallOff, Claim, OfferKey
+from workflows.temporal.calls import CallOff, OfferClaim, OfferKey
 from workflows.temporal.moving import GivenUp, GiveUp
 from workflows.temporal.writes import writers
 from workflows.tree.state import TreeMemory
@@ -52,21 +52,21 @@ class TreeRecorder:
         return permanent_errors.write_or_refuse(lambda: job_rows.write_as(store, records, root, run_id))
 
     @activity.defn(name="take_back")
-    def take_back(self, offer: OfferKey) -> Claim:
+    def take_back(self, offer: OfferKey) -> OfferClaim:
         """Take back an offer, unless its host has begun it."""
         offered = attempt_rows.Offered(offer.job_id, offer.attempt, offer.offer)
-        return Claim(
+        return OfferClaim(
             begun_at=permanent_errors.write_or_refuse(lambda: attempt_rows.take_back(self._context.store, offered))
         )
 
     @activity.defn(name="call_off")
-    def call_off(self, order: CallOff) -> Claim:
+    def call_off(self, order: CallOff) -> OfferClaim:
         """Take back an offer; if its host has begun it, order the host to stop it."""
         offered, store = (
             attempt_rows.Offered(order.offer.job_id, order.offer.attempt, order.offer.offer),
             self._context.store,
         )
-        return Claim(
+        return OfferClaim(
             begun_at=permanent_errors.write_or_refuse(lambda: attempt_rows.call_off(store, offered, order.why))
         )
 

@@ -12,7 +12,7 @@ from cli.demo import story
 from cli.demo.stage import DemoStage, make_stage
 from cli.demo.story import DemoResult
 from cli.drawing.output import say_json, tell, tell_error, tell_fault
-from cli.exit_codes import INTERRUPTED
+from cli.invocation.exit_codes import INTERRUPTED
 from workflows.model.errors import ServiceError
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

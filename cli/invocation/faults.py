@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from typer import Abort, BadParameter
 
 from cli.drawing.output import is_for_programs, tell, tell_error, tell_fault
-from cli.exit_codes import INTERRUPTED
 from cli.invocation import help_texts
+from cli.invocation.exit_codes import INTERRUPTED
 from cli.invocation.parameters import kinds
 from workflows.model.errors import ServiceError, UnreachableError
 

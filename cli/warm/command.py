@@ -23,8 +23,8 @@ from activities.runtimes.known_runtimes import PROGRAMS
 from activities.settings.home import Home
 from activities.settings.load import load_settings
 from cli.drawing import output
-from cli.exit_codes import INTERRUPTED
 from cli.invocation import calling
+from cli.invocation.exit_codes import INTERRUPTED
 from cli.main import run_to_code
 from cli.warm.client import GO, READY, peer_of
 from cli.warm.order import (

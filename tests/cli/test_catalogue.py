@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cli import commands, manual
-from cli.exit_codes import EXIT_CODES
 from cli.invocation.examples import EXAMPLES
+from cli.invocation.exit_codes import EXIT_CODES
 from cli.invocation.permitted import DESTROYS, READS, SERVED, WRITES, effect
 from cli.main import NOUNS, command_of, leaves, main, walk
 

@@ -12,7 +12,7 @@ import pytest
 
 from activities.settings.home import Home
 from cli.drawing.output import remember_words
-from cli.exit_codes import INTERRUPTED
+from cli.invocation.exit_codes import INTERRUPTED
 from cli.invocation.faults import BUG, answer
 from cli.main import run_to_code
 from tests.waiting import PATIENCE, wait_for

@@ -139,14 +139,14 @@ class Host:
         return chosen
 
     @activity.defn(name="take_back")
-    async def take_back(self, offer: calls.OfferKey) -> calls.Claim:
+    async def take_back(self, offer: calls.OfferKey) -> calls.OfferClaim:
         if self.before_take_back:
             await self.before_take_back(offer)
         key = (offer.job_id, offer.attempt, offer.offer)
-        return calls.Claim(begun_at=time.time() if self.claims.setdefault(key, "back") == "begun" else None)
+        return calls.OfferClaim(begun_at=time.time() if self.claims.setdefault(key, "back") == "begun" else None)
 
     @activity.defn(name="call_off")
-    async def call_off(self, order: calls.CallOff) -> calls.Claim:
+    async def call_off(self, order: calls.CallOff) -> calls.OfferClaim:
         return await self.take_back(order.offer)
 
     @activity.defn(name="give_up")

@@ -144,14 +144,14 @@ class MortalHost:
         return attempt_rows.begin(self.store, offered, host="here", run_dir="/nowhere")
 
     @activity.defn(name="take_back")
-    def take_back(self, offer: calls.OfferKey) -> calls.Claim:
+    def take_back(self, offer: calls.OfferKey) -> calls.OfferClaim:
         self.passes()
         claim = TreeRecorder(Context(self.home, Settings(), self.store)).take_back(offer)
         self.passes()
         return claim
 
     @activity.defn(name="call_off")
-    def call_off(self, order: calls.CallOff) -> calls.Claim:
+    def call_off(self, order: calls.CallOff) -> calls.OfferClaim:
         self.passes()
         claim = TreeRecorder(Context(self.home, Settings(), self.store)).call_off(order)
         self.passes()

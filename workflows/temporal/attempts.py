@@ -18,7 +18,7 @@ from workflows.model.orders import StopReason
 from workflows.model.states import Continuation, JobState
 from workflows.policy.placement import NAMED
 from workflows.temporal import calls
-from workflows.temporal.calls import LOCAL, REFUSED, WAITS, CallOff, Claim, OfferKey
+from workflows.temporal.calls import LOCAL, REFUSED, WAITS, CallOff, OfferClaim, OfferKey
 from workflows.temporal.event_loop import end_on_eviction
 from workflows.temporal.moving import Moved, Moves, abandon
 from workflows.temporal.placing import Unplaced, choose_host
@@ -128,14 +128,14 @@ async def _unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offe
     raise TakenBack
 
 
-async def take_back(offer: OfferKey) -> Claim:
+async def take_back(offer: OfferKey) -> OfferClaim:
     """Take an offer back. Return its claim, which says when a host had begun the attempt, if one had."""
     return await workflow.execute_local_activity(
         calls.take_back, offer, summary=f"take {offer.job_id} back, unless its host has begun it", **LOCAL
     )
 
 
-async def _call_off(offer: OfferKey) -> Claim:
+async def _call_off(offer: OfferKey) -> OfferClaim:
     """End an attempt whose wait was cancelled. Return its claim, like `take_back`."""
     return await workflow.execute_local_activity(
         calls.call_off,

@@ -69,14 +69,14 @@ class OfferKey(Wire):
     offer: int = 1
 
 
-class Claim(Wire):
+class OfferClaim(Wire):
     """The claim on an offer: the time at which a host began it; None if it was taken back."""
 
     begun_at: float | None = None
 
 
 @activity.defn
-def take_back(offer: OfferKey) -> Claim:
+def take_back(offer: OfferKey) -> OfferClaim:
     """Withdraw an offer. If the host has begun the job, the job keeps running; otherwise no host can begin it any more
     (B5).
     """
@@ -91,7 +91,7 @@ class CallOff(Wire):
 
 
 @activity.defn
-def call_off(order: CallOff) -> Claim:
+def call_off(order: CallOff) -> OfferClaim:
     """Withdraw an offer; if its host has begun the job, order the host to stop it (ruling G2.stops)."""
     raise NotImplementedError
 

@@ -19,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.policy.moving import Move
     from workflows.policy.storable_rows import reduce_row
     from workflows.temporal import attempts, calls, close_status, search, writes
-    from workflows.temporal.calls import Claim
+    from workflows.temporal.calls import OfferClaim
     from workflows.temporal.children import Child
     from workflows.temporal.delegation import DelegatedAttempt
     from workflows.temporal.event_loop import Loop, shield_from_cancel
@@ -237,13 +237,15 @@ class DelegationTree:
             else:
                 self._begin(command)
 
-    async def _take_back(self, commands: list[TakeBack]) -> dict[int, Claim] | None:
+    async def _take_back(self, commands: list[TakeBack]) -> dict[int, OfferClaim] | None:
         """Take offers back. Return their claims by number, without those that the store rejected permanently."""
         if not commands or not workflow.patched(BACK_FIRST):
             return None
         offers = [_offer_of(command) for command in commands]
         answers = await asyncio.gather(*map(attempts.take_back, offers), return_exceptions=True)
-        return {offer.offer: claim for offer, claim in zip(offers, answers, strict=True) if isinstance(claim, Claim)}
+        return {
+            offer.offer: claim for offer, claim in zip(offers, answers, strict=True) if isinstance(claim, OfferClaim)
+        }
 
     async def _write(self, rows: Records) -> list[Command]:
         """Write rows, shortened if the store rejects them permanently; if it rejects even those, fail the workflow
@@ -380,7 +382,7 @@ class DelegationTree:
             outcome = task.result()
         self._loop.inbox.append(JobEnded(now=workflow.time(), outcome=outcome))
 
-    def _apply_claim(self, command: TakeBack, claim: Claim | None) -> None:
+    def _apply_claim(self, command: TakeBack, claim: OfferClaim | None) -> None:
         """Apply the claim of a take-back: end the wait for an offer that can't begin, report the begin of one that did.
 
         Without a claim, or with a late one, do nothing: the job may run, under this offer or a later one (ruling F3).

@@ -442,7 +442,7 @@ class Stage:
             return None  # it marks a place in the history
         return environment.run(self.recorder.record, *_CONVERTER.from_payloads(arguments, [Records]))
 
-    def _claimed(self, offer: calls.OfferKey, claim: calls.Claim) -> calls.Claim:
+    def _claimed(self, offer: calls.OfferKey, claim: calls.OfferClaim) -> calls.OfferClaim:
         if claim.begun_at is None:
             self.back.add(Offered(offer.job_id, offer.attempt, offer.offer))
         return claim
