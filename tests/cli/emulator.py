@@ -29,22 +29,22 @@ class Emulator:
     def everything(self) -> list[str]:
         """Return the normal screen and its scrollback, without the empty end."""
         rows = self._usual[0] if self.alternate else self._rows
-        found = [row.rstrip() for row in [*self.scrolled, *rows]]
-        while found and not found[-1]:
-            found.pop()
-        return found
+        lines = [row.rstrip() for row in [*self.scrolled, *rows]]
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines
 
     def feed(self, text: str) -> None:
         """Process a program's output. An incomplete escape sequence waits for its rest."""
         text = self._rest + text
         cut = text.rfind("\x1b")
-        whole = cut < 0 or (found := _SEQUENCE.match(text, cut)) is None or not found[5]
+        whole = cut < 0 or (match := _SEQUENCE.match(text, cut)) is None or not match[5]
         text, self._rest = (text, "") if whole else (text[:cut], text[cut:])
         at = 0
-        for found in _SEQUENCE.finditer(text):
-            self._write(text[at : found.start()])
-            at = found.end()
-            self._do(found)
+        for match in _SEQUENCE.finditer(text):
+            self._write(text[at : match.start()])
+            at = match.end()
+            self._do(match)
         self._write(text[at:])
 
     def resize(self, columns: int, lines: int) -> None:
@@ -59,8 +59,8 @@ class Emulator:
         self._rows += [""] * (lines - len(self._rows))
         self.columns, self.lines = columns, lines
 
-    def _do(self, found: re.Match[str]) -> None:
-        private, number, kind, control = found[1], found[2] or "", found[3], found[4]
+    def _do(self, match: re.Match[str]) -> None:
+        private, number, kind, control = match[1], match[2] or "", match[3], match[4]
         if control:
             self._control(control)
         elif private:
@@ -76,7 +76,7 @@ class Emulator:
             self._rows[self._row] = self._rows[self._row][: self._column]
             self._rows[self._row + 1 :] = [""] * (self.lines - self._row - 1)
         else:
-            assert kind in {"m", None}, found[0]
+            assert kind in {"m", None}, match[0]
 
     def _control(self, control: str) -> None:
         if control == "\n":

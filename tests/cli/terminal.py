@@ -48,7 +48,7 @@ def without_ours(text: str) -> str:
 
     The text of a progress line is put on lines of its own.
     """
-    text = PROGRESS.sub(lambda found: f"{found[1]}\n" if found[1] else "", text)
+    text = PROGRESS.sub(lambda match: f"{match[1]}\n" if match[1] else "", text)
     return LINK.sub(r"\1", OURS.sub(r"\1", text))
 
 
@@ -64,16 +64,16 @@ def typed(
 ) -> Printed:
     """Run one command; both of its streams are terminals. At each question a line of `keys` is typed."""
     (out, program_out), (err, program_err) = pty.openpty(), pty.openpty()
-    for each in (program_out, program_err):
-        tty.setraw(each)
+    for device in (program_out, program_err):
+        tty.setraw(device)
     streams = (os.ttyname(program_out), os.ttyname(program_err))
     place = dict(os.environ if environment is None else environment), os.getcwd()
     process = forking.Process(target=_run, args=(list(words), streams, place, before))
     process.start()
-    said = _read(out, err, process.is_alive, (program_out, program_err), keys.splitlines(keepends=True))
+    output = _read(out, err, process.is_alive, (program_out, program_err), keys.splitlines(keepends=True))
     process.join(SECONDS)
     process.kill()
-    return Printed(process.exitcode, said[out], said[err])
+    return Printed(process.exitcode, output[out], output[err])
 
 
 def run_in(words: list[str], terminal: str, place: tuple[dict[str, str], str], before: Callable[[], None]) -> None:
@@ -113,18 +113,18 @@ def _read(out: int, err: int, lives: Callable[[], bool], ours: tuple[int, int], 
     """Read until the process has ended and all its output is here. Our open side keeps the terminal from ending too
     early. An output that ends with a colon is a question: the next answer is typed.
     """
-    said = {out: b"", err: b""}
+    output = {out: b"", err: b""}
     over = False
     while True:
         ready, _, _ = select.select([out, err], [], [], 0.0 if over else 0.01)
-        for each in ready:
-            piece = os.read(each, 65536)
-            said[each] += piece
-            if each == err and answers and piece.rstrip(b" ").endswith(b":"):
+        for file in ready:
+            piece = os.read(file, 65536)
+            output[file] += piece
+            if file == err and answers and piece.rstrip(b" ").endswith(b":"):
                 os.write(out, answers.pop(0).encode())
         if over and not ready:
             break
         over = over or not lives()
-    for each in (out, err, *ours):
-        os.close(each)
-    return said
+    for file in (out, err, *ours):
+        os.close(file)
+    return output

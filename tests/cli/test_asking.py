@@ -42,7 +42,7 @@ def typing(monkeypatch: pytest.MonkeyPatch) -> Typing:
 
 
 @pytest.mark.parametrize(
-    ("answers", "said"),
+    ("answers", "answer"),
     [
         (["9", "0", "", "retyr", "1", "with care"], TypedAnswer("retry", "with care")),
         (["abort", ""], TypedAnswer("abort", "")),
@@ -50,14 +50,14 @@ def typing(monkeypatch: pytest.MonkeyPatch) -> Typing:
     ],
 )
 def test_what_is_none_of_the_verbs_or_no_time_is_asked_again(
-    typing: Typing, capsys: pytest.CaptureFixture[str], answers: list[str], said: TypedAnswer
+    typing: Typing, capsys: pytest.CaptureFixture[str], answers: list[str], answer: TypedAnswer
 ) -> None:
     asked = typing(answers)
-    assert ask(seeds.round_(kind="failure", questions=(), verbs=VERBS)) == said
+    assert ask(seeds.round_(kind="failure", questions=(), verbs=VERBS)) == answer
     assert len(asked) == len(answers)
-    told = capsys.readouterr().err
-    assert ("type a number from 1 to 4" in told) is (answers[0] == "9")
-    assert ("the duration must be positive" in told) is ("0s" in answers)
+    errors = capsys.readouterr().err
+    assert ("type a number from 1 to 4" in errors) is (answers[0] == "9")
+    assert ("the duration must be positive" in errors) is ("0s" in answers)
 
 
 def test_a_number_without_a_choice_and_a_line_that_was_cut_are_asked_again(
@@ -65,12 +65,12 @@ def test_a_number_without_a_choice_and_a_line_that_was_cut_are_asked_again(
 ) -> None:
     asked = typing(["7", "x" * questions.LONGEST_LINE, "2"])
     question = QuestionRecord(id="color", prompt="which?", job_id=seeds.ROOT, choices=("red", "blue"))
-    said = ask(seeds.round_(questions=(question,)))
-    assert said is not None
-    assert (said.text, asked) == ("color: blue", ["answer"] * 3)
-    told = capsys.readouterr().err
-    assert "there is no choice 7: type a number from 1 to 2" in told
-    assert "a terminal takes 4,095 bytes in one line" in told
+    answer = ask(seeds.round_(questions=(question,)))
+    assert answer is not None
+    assert (answer.text, asked) == ("color: blue", ["answer"] * 3)
+    errors = capsys.readouterr().err
+    assert "there is no choice 7: type a number from 1 to 2" in errors
+    assert "a terminal takes 4,095 bytes in one line" in errors
 
 
 @pytest.fixture

@@ -59,8 +59,8 @@ def test_it_prints_the_address(tree: Scene, capsys: pytest.CaptureFixture[str]) 
 def test_who_does_not_wait_is_told_how_far_it_is(tree: Scene, capsys: pytest.CaptureFixture[str]) -> None:
     tree.run()
     assert main(["job", "publish", ROOT, "--no-wait", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["state"], told["over"], told["branch"], told["github"]) == ("push", False, TASK_BRANCH, SHOP)
+    view = json.loads(capsys.readouterr().out)
+    assert (view["state"], view["over"], view["branch"], view["github"]) == ("push", False, TASK_BRANCH, SHOP)
     assert publish.publication(tree.fact).actor.endswith("(cli)")
 
 
@@ -102,9 +102,9 @@ def test_what_failed_is_said_as_a_refusal(tree: Scene, capsys: pytest.CaptureFix
     thread.start()
     assert main(["job", "publish", ROOT, "--base", "stable"]) == 3
     thread.join()
-    said = capsys.readouterr().err
-    assert f"{TASK_BRANCH} is not published: somebody else pushed" in said
-    assert f"try: service job publish {ROOT}" in said
+    errors = capsys.readouterr().err
+    assert f"{TASK_BRANCH} is not published: somebody else pushed" in errors
+    assert f"try: service job publish {ROOT}" in errors
 
 
 @pytest.mark.ruling("L9")

@@ -22,12 +22,12 @@ def test_it_has_every_command_with_every_option(capsys: pytest.CaptureFixture[st
     assert main(["help", "--json"]) == 0
     printed: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert [each["topic"] for each in printed["topics"]] == [page.name for page in manual.pages()]
-    found = {each["command"]: each for each in printed["commands"]}
-    assert found.keys() == TYPED.keys()
+    catalogue = {each["command"]: each for each in printed["commands"]}
+    assert catalogue.keys() == TYPED.keys()
     for path, leaf in TYPED.items():
-        names = [each["name"] for each in found[path]["options"]]
+        names = [each["name"] for each in catalogue[path]["options"]]
         assert names == [each.opts[0] for each in leaf.params if each.param_type_name == "option"]
-        assert found[path]["help"], path
+        assert catalogue[path]["help"], path
 
 
 def test_an_option_has_its_type_its_range_and_its_default() -> None:

@@ -305,10 +305,10 @@ def test_what_is_registered_is_read_back_as_json(repo: Path, capsys: pytest.Capt
 @pytest.mark.parametrize("noun", NOUNS)
 def test_every_noun_explains_itself(noun: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([noun, "--help"]) == 0
-    told = capsys.readouterr().out
-    assert "Usage: service" in told
+    output = capsys.readouterr().out
+    assert "Usage: service" in output
     assert main([noun, "-h"]) == 0
-    assert capsys.readouterr().out == told
+    assert capsys.readouterr().out == output
     assert main(["--help"]) == 0
     assert f"{noun} " in capsys.readouterr().out
 
@@ -370,8 +370,8 @@ def test_questions_that_nobody_can_answer_any_more_are_not_asked(
 
     typed = iter(["1", ""])
     monkeypatch.setattr(questions, "ask_text", lambda *_: next(typed))
-    said = questions.ask(seeds.round_(verbs=("abort", "extend")))
-    assert said == questions.TypedAnswer("abort")
+    answer = questions.ask(seeds.round_(verbs=("abort", "extend")))
+    assert answer == questions.TypedAnswer("abort")
     assert "1) abort" in capsys.readouterr().err
 
 
@@ -394,13 +394,13 @@ def test_jobs_are_listed_and_shown_with_what_they_belong_to(repo: Path, capsys: 
     seeds.write(service, seeds.task(), seeds.job(pull_request=7))
     seeds.write(service, seeds.task(other), seeds.job(other, issue=3))
     capsys.readouterr()
-    for words, found in ((("--pr", "7"), seeds.ROOT), (("--issue", "3"), other)):
+    for words, job_id in ((("--pr", "7"), seeds.ROOT), (("--issue", "3"), other)):
         assert main(["job", "list", *words, "--json"]) == 0
-        assert [job["job_id"] for job in json.loads(capsys.readouterr().out)] == [found]
+        assert [job["job_id"] for job in json.loads(capsys.readouterr().out)] == [job_id]
     for command in ("show", "tree"):
         assert main(["job", command, seeds.ROOT]) == 0
         shown = capsys.readouterr().out
         assert "pull request #7 of acme/web (https://github.com/acme/web/pull/7)" in shown
         assert main(["job", command, other, "--json"]) == 0
-        told = json.loads(capsys.readouterr().out)["belongs_to"]
-        assert told == {"what": "issue #3 of acme/web", "address": "https://github.com/acme/web/issues/3"}
+        binding = json.loads(capsys.readouterr().out)["belongs_to"]
+        assert binding == {"what": "issue #3 of acme/web", "address": "https://github.com/acme/web/issues/3"}

@@ -73,8 +73,8 @@ OFFERED: tuple[tuple[list[str], list[str]], ...] = (
 
 
 def test_what_is_offered(full: Home) -> None:
-    for words, found in OFFERED:
-        assert offered(*words) == found, words
+    for words, completions in OFFERED:
+        assert offered(*words) == completions, words
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ class TestInstalled:
         for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "ZDOTDIR"):
             monkeypatch.delenv(name, raising=False)
         assert main(["completion", shell, "--install"]) == 0
-        said = capsys.readouterr().out
-        assert said.startswith(f"wrote {tmp_path / place}\n")
-        assert ("compinit" in said) == (shell == "zsh")
+        output = capsys.readouterr().out
+        assert output.startswith(f"wrote {tmp_path / place}\n")
+        assert ("compinit" in output) == (shell == "zsh")
         assert main(["completion", shell]) == 0
         assert (tmp_path / place).read_text() == capsys.readouterr().out
 
@@ -182,7 +182,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "completions"),
     [
         ("service jo", ["job"]),
         ("service job show ''", [f"{seeds.ROOT}.1", seeds.ROOT]),
@@ -190,10 +190,10 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
         ("service job tree --wa", ["--watch"]),
     ],
 )
-def test_in_bash(full: Home, tmp_path: Path, words: str, found: list[str]) -> None:
+def test_in_bash(full: Home, tmp_path: Path, words: str, completions: list[str]) -> None:
     typed = BASH.format(program=program(tmp_path), words=words, last=len(words.split()) - 1)
     done = subprocess.run(["bash", "-c", typed], capture_output=True, text=True, check=True)
-    assert (done.stdout.split("\n")[:-1], done.stderr) == (found, "")
+    assert (done.stdout.split("\n")[:-1], done.stderr) == (completions, "")
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")

@@ -80,8 +80,8 @@ def test_status_of_nothing_exits_1_and_says_how_to_start(own_home: Home) -> None
 
 
 def test_status_says_why_the_last_start_failed(own_home: Home) -> None:
-    said = STATE.model_copy(update={"phase": GroupPhase.FAILED, "problem": "the disk is full", "hint": "df -h"})
-    write_private(own_home.daemon_state, said.model_dump_json())
+    state = STATE.model_copy(update={"phase": GroupPhase.FAILED, "problem": "the disk is full", "hint": "df -h"})
+    write_private(own_home.daemon_state, state.model_dump_json())
     lines = CliRunner().invoke(app, ["status"]).stdout.splitlines()
     assert lines[1:3] == ["last start failed: the disk is full", "try: df -h"]
 
@@ -110,21 +110,21 @@ def test_status_and_doctor_say_what_is_frozen_and_what_was(running: Home) -> Non
     at = datetime.now(UTC) - timedelta(minutes=5)
     worker = ChildState(name="worker", phase=ChildPhase.RUNNING, pid=78, restarts=1, frozen_at=at, log="/l")
     write_private(running.daemon_state, STATE.model_copy(update={"children": (worker,)}).model_dump_json())
-    said = CliRunner().invoke(app, ["status"]).stdout
+    output = CliRunner().invoke(app, ["status"]).stdout
     assert (
         f"worker           running, process 78, restarted 1 times, frozen at {at.astimezone():%Y-%m-%d %H:%M:%S}"
-        in said
+        in output
     )
-    assert "no sign of life" not in said
+    assert "no sign of life" not in output
     findings = {finding.about: finding for finding in doctor.daemon(Service(running))}
     assert (findings["daemon"].level, findings["worker"].level) == (Level.OK, Level.WARNING)
     assert findings["worker"].fix == "service daemon logs worker"
     os.utime(running.daemon_state, (at.timestamp(), at.timestamp()))
-    said = CliRunner().invoke(app, ["status"]).stdout
+    output = CliRunner().invoke(app, ["status"]).stdout
     silence = (
         f"the daemon (process {os.getpid()}) has given no sign of life since {at.astimezone():%Y-%m-%d %H:%M:%S %Z}"
     )
-    assert f"frozen           {silence} (service daemon stop && service daemon start)" in said
+    assert f"frozen           {silence} (service daemon stop && service daemon start)" in output
     (first, *_) = doctor.daemon(Service(running))
     assert (first.level, first.fix) == (Level.WRONG, RESTART)
 
@@ -159,8 +159,8 @@ def test_status_says_how_to_open_the_dashboard_when_there_is_one(running: Home) 
 @pytest.mark.ruling("K6", "C8")
 def test_no_more_jobs_run_than_there_are_slots(home: Home) -> None:
     counts, now = Counts(queued=2, running=15, paused=0, blocked=0), HostNow("a", slots=8, running=15, works=True)
-    found = Overview(counts, (now, replace(now, name="b", slots=0, running=0)), SpendSum(), Disk(0, True, (), 0))
-    queue, hosts, *_ = map(str, daemon.figures(found))
+    overview = Overview(counts, (now, replace(now, name="b", slots=0, running=0)), SpendSum(), Disk(0, True, (), 0))
+    queue, hosts, *_ = map(str, daemon.figures(overview))
     assert queue == "queue            8 running on 8 slots, 7 waiting to be tried again or just ended, 2 queued"
     assert hosts == "hosts            a 8 of 8, b 0 of 0"
 
@@ -196,23 +196,23 @@ def test_status_fits_a_screen_of_80_by_24_and_lists_are_links(running: Home) -> 
 def test_settings_that_changed_are_told_briefly_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     read = SettingsInUse(file=File(path="/c", digest=None, read_at=1.0), values={})
     changed = tuple(Change(key=f"worker.k{number}", there="1", here=None) for number in range(5))
-    found = [Process(name, 7, read, changed, "service daemon stop && service daemon start") for name in ("a", "b")]
-    assert len(daemon.settings(found, whole=False)) == 14, "in a pipe all of it"
+    processes = [Process(name, 7, read, changed, "service daemon stop && service daemon start") for name in ("a", "b")]
+    assert len(daemon.settings(processes, whole=False)) == 14, "in a pipe all of it"
     monkeypatch.setattr(daemon, "can_move", lambda _: True)
     first = "; ".join(f"worker.k{number} 1, now not set" for number in range(3))
-    assert daemon.settings(found, whole=False) == [
+    assert daemon.settings(processes, whole=False) == [
         f"settings         a, b read before the last change: {first}; 2 more (--all)",
         "                 service daemon stop && service daemon start",
     ]
-    assert len(daemon.settings(found, whole=True)) == 14
+    assert len(daemon.settings(processes, whole=True)) == 14
     faulty = [Process("a", 7, read, (), "", "no TOML")]
     assert daemon.settings(faulty, whole=False) == ["settings         a goes on with what it has read: no TOML"]
 
 
 def test_status_says_the_same_figures_to_programs(running: Home) -> None:
-    told = json.loads(CliRunner().invoke(app, ["status", "--json"]).stdout)
-    assert (told["counts"], told["slots"], told["spent_today"]) == (None, None, None)
+    document = json.loads(CliRunner().invoke(app, ["status", "--json"]).stdout)
+    assert (document["counts"], document["slots"], document["spent_today"]) == (None, None, None)
     Service(running).store.dispose()
-    told = json.loads(CliRunner().invoke(app, ["status", "--json"]).stdout)
-    assert told["counts"] == {"queued": 0, "running": 0, "paused": 0, "blocked": 0, "stalled": 0}
-    assert told["disk"]["whole"] is True
+    document = json.loads(CliRunner().invoke(app, ["status", "--json"]).stdout)
+    assert document["counts"] == {"queued": 0, "running": 0, "paused": 0, "blocked": 0, "stalled": 0}
+    assert document["disk"]["whole"] is True

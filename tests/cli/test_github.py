@@ -44,9 +44,9 @@ def test_without_an_account_it_is_refused_and_says_how_to_set_one_up(
     home: Home, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     assert main(["github", *words]) == 3
-    said = capsys.readouterr().err
-    assert "no GitHub account is set up" in said
-    assert f"set [github].token_env in {home.config}" in said
+    errors = capsys.readouterr().err
+    assert "no GitHub account is set up" in errors
+    assert f"set [github].token_env in {home.config}" in errors
 
 
 def test_the_status_tells_all_of_it(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,13 +79,13 @@ def test_the_status_tells_all_of_it(service: Service, capsys: pytest.CaptureFixt
     ):
         assert words in shown, shown
     assert main(["github", "status", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["account"]["remaining"] == 4321
-    assert told["repos"][0]["github"] == SHOP
-    assert told["repos"][0]["requests"]["hour"] == {"counted": 1, "free": 2, "written": 1}
-    assert told["threads"][0]["number"] == 7
-    assert [each["fact_id"] for each in told["failed"]] == ["failed"]
-    assert told["process"] is not None
+    document = json.loads(capsys.readouterr().out)
+    assert document["account"]["remaining"] == 4321
+    assert document["repos"][0]["github"] == SHOP
+    assert document["repos"][0]["requests"]["hour"] == {"counted": 1, "free": 2, "written": 1}
+    assert document["threads"][0]["number"] == 7
+    assert [each["fact_id"] for each in document["failed"]] == ["failed"]
+    assert document["process"] is not None
 
 
 def test_the_last_delivery_of_a_webhook_is_shown(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,8 +106,8 @@ def test_requests_of_other_hours_are_not_of_this_one(service: Service, monkeypat
         monkeypatch.setattr(time, "time", lambda ago=ago: now - ago)
         account.count(service.store, SHOP, free=False, wrote=False)
     monkeypatch.setattr(time, "time", lambda: now)
-    found = github.status(service)
-    assert (found.requests.hour.counted, found.requests.day.counted) == (1, 2)
+    report = github.status(service)
+    assert (report.requests.hour.counted, report.requests.day.counted) == (1, 2)
 
 
 def test_a_sync_waits_until_the_process_has_looked(service: Service, capsys: pytest.CaptureFixture[str]) -> None:

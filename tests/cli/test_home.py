@@ -15,9 +15,9 @@ def test_a_backup_and_its_return_are_told(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["backup", str(tmp_path / "first")]) == 0
-    said = capsys.readouterr().out
-    assert "\\n" not in said
-    assert said.endswith(
+    output = capsys.readouterr().out
+    assert "\\n" not in output
+    assert output.endswith(
         f"it holds prompts and keys: keep it private\nbring it back: service restore {tmp_path / 'first'}\n"
     )
     assert main(["backup", str(tmp_path / "second"), "--json"]) == 0
@@ -25,14 +25,14 @@ def test_a_backup_and_its_return_are_told(
     for name, more in (("one", []), ("two", ["--json"])):
         monkeypatch.setenv("SERVICE_HOME", str(tmp_path / name))
         assert main(["restore", str(tmp_path / "first"), *more]) == 0
-        said = capsys.readouterr().out
+        output = capsys.readouterr().out
         start = f"SERVICE_HOME={tmp_path / name} service daemon start"
-        assert json.loads(said) if more else said.endswith(f"\nnext: {start}\n")
+        assert json.loads(output) if more else output.endswith(f"\nnext: {start}\n")
 
 
 def test_the_unit_and_missing_logs_are_told_line_by_line(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["daemon", "install", "--show"], ["daemon", "logs"]):
         assert main(words) == 0
-        said = capsys.readouterr().out
-        assert "\\n" not in said
-        assert said.count("\n") >= 2
+        output = capsys.readouterr().out
+        assert "\\n" not in output
+        assert output.count("\n") >= 2

@@ -196,8 +196,8 @@ def sow_more(service: Service) -> None:
         seeds.event(1, DONE, message=EVIL),
         seeds.event(2, f"{DONE}.1", message=EVIL),
     )
-    told = {"service_result": {"decision": "approved", "summary": EVIL, "findings": [EVIL], "needs": [EVIL]}}
-    seeds.payload(service, DONE, told, diagnostics={"stderr": EVIL, "faults": [EVIL], "error": EVIL})
+    payload = {"service_result": {"decision": "approved", "summary": EVIL, "findings": [EVIL], "needs": [EVIL]}}
+    seeds.payload(service, DONE, payload, diagnostics={"stderr": EVIL, "faults": [EVIL], "error": EVIL})
     memory.add(
         service, memory.NewEntry("error: FORGED \x1b[2J\u202e\U000e0041", f"forged {EVIL}", None, None), EVIL[:80]
     )
@@ -217,12 +217,12 @@ def sow_more(service: Service) -> None:
 
 def commands() -> dict[str, Any]:
     """Return every command by its words."""
-    found: dict[str, Any] = {}
+    by_words: dict[str, Any] = {}
     for noun in NOUNS:
         command = command_of(noun)
         verbs = getattr(command, "commands", None)
-        found |= {f"{noun} {verb}": each for verb, each in verbs.items()} if verbs else {noun: command}
-    return found
+        by_words |= {f"{noun} {verb}": each for verb, each in verbs.items()} if verbs else {noun: command}
+    return by_words
 
 
 def check(printed: Printed, words: Words) -> None:
@@ -327,6 +327,6 @@ def reviews_of(service: Service) -> Any:
     from activities.store.registry.review_rows import ReviewFilter
     from bridge.operations.registry import reviews
 
-    found = reviews.find(service, ReviewFilter(None, None, 50))
+    rows = reviews.find(service, ReviewFilter(None, None, 50))
     service.store.dispose()
-    return found
+    return rows

@@ -85,8 +85,8 @@ def test_the_next_commands_work_in_the_shell_they_are_typed_in(shop: Path) -> No
     printed = walked(options="--yes --no-start")
     line = next(each.strip() for each in printed.out.decode().splitlines() if "export" in each)
     command = f"{line}; command -v service"
-    found = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout.strip()
-    assert found == str(Path(sys.prefix) / "bin" / "service")
+    program = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout.strip()
+    assert program == str(Path(sys.prefix) / "bin" / "service")
 
 
 @pytest.mark.parametrize("keys", [("", "n"), ("acme/shop", "what", "no")])
@@ -126,10 +126,10 @@ def test_without_a_box_that_holds_it_asks_once_and_says_the_command(
     monkeypatch.setattr(init_questions, "ask_yes_or_no", answered)
     assert main(["init", "--name", "acme/shop", "--no-start"]) == 0
     assert [each for each in asked if "box" in each] == ["run them all the same, without a box?"]
-    said = capsys.readouterr().err
-    assert "in it a program can reach a host socket" in said
-    assert "try: sudo allow it, or set [runtimes.runtime_a].box" in said
-    assert ("agents run with box none" in said) is answer
+    errors = capsys.readouterr().err
+    assert "in it a program can reach a host socket" in errors
+    assert "try: sudo allow it, or set [runtimes.runtime_a].box" in errors
+    assert ("agents run with box none" in errors) is answer
     section = Service.locate().settings.runtime("runtime_a")
     assert (section.box, section.env) == (box, ["A"])
 
@@ -289,8 +289,8 @@ def test_a_server_of_ones_own_is_made_ready_once_that_is_agreed(
     monkeypatch.setattr(init_questions, "_require_terminal", lambda: None)
     monkeypatch.setattr(init_questions, "ask_yes_or_no", lambda *_, **__: False)
     assert main(["init", "--name", "local/shop"]) == 1
-    said = capsys.readouterr().err
-    assert f"the Temporal server would be made ready, as by service cluster init:\n  {LACKS}\n" in said
+    errors = capsys.readouterr().err
+    assert f"the Temporal server would be made ready, as by service cluster init:\n  {LACKS}\n" in errors
     assert cluster == []
     assert nothing_is_registered()
     assert main(["init", "--yes", "--no-start"]) == 0

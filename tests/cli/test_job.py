@@ -75,10 +75,10 @@ def test_the_task_of_its_tree_comes_as_it_was_ordered_and_starts_it_anew(
 
 
 def test_json_names_the_attempt(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
-    said = json.loads(printed(capsys, JOB, "--json"))
-    assert (said["job_id"], said["attempt"]) == (JOB, 2)
-    assert said["prompt"].startswith("# Job\n\nattempt 2 with ")
-    assert TOKEN not in said["prompt"]
+    document = json.loads(printed(capsys, JOB, "--json"))
+    assert (document["job_id"], document["attempt"]) == (JOB, 2)
+    assert document["prompt"].startswith("# Job\n\nattempt 2 with ")
+    assert TOKEN not in document["prompt"]
 
 
 @pytest.mark.parametrize(

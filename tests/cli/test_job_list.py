@@ -73,9 +73,9 @@ def test_the_plain_list_has_a_trailing_column_for_preflight_failures_where_there
     service.store.dispose()
     head, *rows = printed(capsys).splitlines()
     assert head.rstrip().endswith("PREFLIGHT_FAILED:")
-    told = {row.split()[0]: row.rstrip() for row in rows}
-    assert told[other].endswith("runtime_a is not an agent")
-    assert told[ROOT].endswith("In memory.  -")
+    by_id = {row.split()[0]: row.rstrip() for row in rows}
+    assert by_id[other].endswith("runtime_a is not an agent")
+    assert by_id[ROOT].endswith("In memory.  -")
     [listed] = [each for each in json.loads(printed(capsys, "--json")) if each["job_id"] == other]
     assert listed["tree"]["preflight_failed"] == "runtime_a is not an agent"
 
@@ -96,7 +96,7 @@ def test_the_job_that_asked_reads_answered(answered: None, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "job_ids"),
     [
         (["--jobs"], {ROOT, LAST}),
         (["--tree", LAST], {ROOT, LAST}),
@@ -107,9 +107,9 @@ def test_the_job_that_asked_reads_answered(answered: None, capsys: pytest.Captur
     ],
 )
 def test_jobs_are_listed_where_jobs_are_asked_for(
-    answered: None, words: list[str], found: set[str], capsys: pytest.CaptureFixture[str]
+    answered: None, words: list[str], job_ids: set[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert {each["job_id"] for each in json.loads(printed(capsys, *words, "--json"))} == found
+    assert {each["job_id"] for each in json.loads(printed(capsys, *words, "--json"))} == job_ids
 
 
 def test_who_waits_is_told_where_the_commands_are(home: Home, capsys: pytest.CaptureFixture[str]) -> None:

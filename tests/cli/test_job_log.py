@@ -64,8 +64,8 @@ def test_a_result_is_shortened_and_lines_of_the_agent_are_prefixed(
 
 
 def test_the_end_is_shown_and_all_on_demand(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
-    said = ({"role": "assistant", "content": f"step {n}"} for n in range(450))
-    attempt(service, output="".join(json.dumps(each) + "\n" for each in said), runtime="runtime_c")
+    entries = ({"role": "assistant", "content": f"step {n}"} for n in range(450))
+    attempt(service, output="".join(json.dumps(each) + "\n" for each in entries), runtime="runtime_c")
     assert main(["job", "log", JOB, "--tail", "2"]) == 0
     shown = capsys.readouterr()
     assert shown.err == f"earlier entries: service job log {JOB} --all\n"

@@ -58,7 +58,7 @@ def test_each_page_begins_with_its_one_heading() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    assert {page.name: found for page in PAGES if (found := leads_nowhere(page))} == {}
+    assert {page.name: faults for page in PAGES if (faults := leads_nowhere(page))} == {}
 
 
 def test_pages_name_commands_that_exist() -> None:
@@ -96,9 +96,9 @@ def test_a_command_s_name_shows_its_help(words: list[str], capsys: pytest.Captur
     shown = said(capsys, *words)
     assert main([*words, "--help"]) == 0
     assert shown == capsys.readouterr().out
-    told = json.loads(said(capsys, *words, "--json"))
-    assert told["command"] == " ".join(words)
-    assert told["text"].strip() == shown.strip()
+    document = json.loads(said(capsys, *words, "--json"))
+    assert document["command"] == " ".join(words)
+    assert document["text"].strip() == shown.strip()
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,9 @@ MISTAKES: tuple[tuple[str, int, str], ...] = (
 def test_a_mistake_is_answered_by_a_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, code, sentence in MISTAKES:
         assert main(["pipeline", *words.split()]) == code, words
-        said = capsys.readouterr()
-        assert sentence in said.err
-        assert said.out == "", words
+        captured = capsys.readouterr()
+        assert sentence in captured.err
+        assert captured.out == "", words
     assert main(["pipeline", "runs", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"runs": [], "next_cursor": None}, "nothing half recorded"
 
@@ -117,11 +117,11 @@ def test_a_run_says_what_it_belongs_to(folder: Path, home: Home, capsys: pytest.
     capsys.readouterr()
     for run_id, words in (("prun-1", ""), ("prun-2", "issue #3 of acme/tool (https://github.com/acme/tool/issues/3)")):
         assert main(["pipeline", "show", run_id]) == 0
-        said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("belongs to")]
-        assert said == ([f"belongs to {words}"] if words else [])
+        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("belongs to")]
+        assert lines == ([f"belongs to {words}"] if words else [])
     assert main(["pipeline", "show", "prun-2", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["pull_request"], told["issue"], told["belongs_to"]["what"]) == (None, 3, "issue #3 of acme/tool")
+    view = json.loads(capsys.readouterr().out)
+    assert (view["pull_request"], view["issue"], view["belongs_to"]["what"]) == (None, 3, "issue #3 of acme/tool")
     assert main(["pipeline", "runs"]) == 0
     listed = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert "issue #3" in listed["prun-2"]

@@ -51,14 +51,14 @@ class TestCheck:
 
     def test_json_for_programs(self) -> None:
         result = run("check", "--json", stdin=GOOD + GOOD)
-        said = json.loads(result.stdout)
+        document = json.loads(result.stdout)
         assert result.exit_code == 0
-        assert (said["ok"], said["service_result"]["summary"]) == (True, "ok")
-        assert [event["kind"] for event in said["events"]] == ["result_ambiguous"]
+        assert (document["ok"], document["service_result"]["summary"]) == (True, "ok")
+        assert [event["kind"] for event in document["events"]] == ["result_ambiguous"]
         result = run("check", "--json", stdin=BAD)
-        said = json.loads(result.stdout)
-        assert (result.exit_code, result.stderr, said["ok"]) == (1, "", False)
-        assert said["faults"][1] == {"path": "summary", "message": "summary is required"}
+        document = json.loads(result.stdout)
+        assert (result.exit_code, result.stderr, document["ok"]) == (1, "", False)
+        assert document["faults"][1] == {"path": "summary", "message": "summary is required"}
 
     @pytest.mark.ruling("A1")
     def test_a_notice_is_said_beside_the_result(self) -> None:

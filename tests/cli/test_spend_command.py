@@ -45,10 +45,10 @@ def test_what_an_agent_is_called_cannot_drive_the_terminal(
 
 
 def test_json_has_every_day(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
-    said = json.loads(printed(capsys, "--days", "7", "--json"))
-    assert len(said["days"]) == 7
-    assert said["days"][-1]["input_tokens"] == 2_000
-    assert (said["total"]["cost_usd"], said["total"]["price_assumed"]) == (0.75, True)
+    document = json.loads(printed(capsys, "--days", "7", "--json"))
+    assert len(document["days"]) == 7
+    assert document["days"][-1]["input_tokens"] == 2_000
+    assert (document["total"]["cost_usd"], document["total"]["price_assumed"]) == (0.75, True)
 
 
 def test_where_nothing_ran_it_says_how_to_begin(home: Home, capsys: pytest.CaptureFixture[str]) -> None:

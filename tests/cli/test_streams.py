@@ -55,7 +55,7 @@ def test_an_order_that_prints_nothing_needs_no_output(home: Home) -> None:
 def test_where_a_bridge_listens_is_said_at_once_to_a_file_too(home: Home, tmp_path: Path) -> None:
     """The bridge runs until a signal, and its starter waits for the address."""
     words = [sys.executable, "-c", SERVICE, "bridge", "serve", "--addr", "127.0.0.1:0"]
-    with (tmp_path / "said").open("w") as said, subprocess.Popen(words, stdout=said, cwd=ROOT) as bridge:
+    with (tmp_path / "said").open("w") as file, subprocess.Popen(words, stdout=file, cwd=ROOT) as bridge:
         try:
             wait_for((tmp_path / "said").read_text, bridge.poll)
             assert (tmp_path / "said").read_text().endswith(f"token: {home.bridge_token}\n")
@@ -90,8 +90,8 @@ def test_an_ascii_terminal_shows_the_rest_as_escapes(home: Home) -> None:
         done = service(words, **ascii_only)
         text = done.stdout + done.stderr
         assert text.isascii()
-        told = json.loads(text)
-        assert (told[0]["key"] if isinstance(told, list) else told["error"]).count("ß") + str(told).count("ö")
+        value = json.loads(text)
+        assert (value[0]["key"] if isinstance(value, list) else value["error"]).count("ß") + str(value).count("ö")
 
 
 @pytest.mark.parametrize("as_json", [[], ["--json"]])
@@ -124,8 +124,8 @@ class TestFaults:
     ) -> None:
         assert self.fail(monkeypatch, lambda: KeyError("x\x1b[2J")) == 1
         log = home.logs / "faults.log"
-        said = capsys.readouterr().err.splitlines()
-        assert said == [
+        errors = capsys.readouterr().err.splitlines()
+        assert errors == [
             f"error: {BUG}: KeyError: 'x\\x1b[2J'; the details are in {log}",
             "try: service doctor",
         ]
@@ -134,8 +134,8 @@ class TestFaults:
 
     def test_as_json(self, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.fail(monkeypatch, lambda: ValueError("y"), "--json") == 1
-        told = json.loads(capsys.readouterr().err)
-        assert (told["code"], told["hint"]) == ("fault", "service doctor")
+        view = json.loads(capsys.readouterr().err)
+        assert (view["code"], view["hint"]) == ("fault", "service doctor")
 
     def test_no_secret_is_told(
         self, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -155,5 +155,5 @@ class TestFaults:
     def test_a_machine_that_refuses_is_no_fault_of_ours(self, capsys: pytest.CaptureFixture[str]) -> None:
         remember_words([])
         assert answer(OSError(28, "No space left on device", "/full/x")) == 1
-        said = capsys.readouterr().err
-        assert said.startswith("error: this machine refused it: No space left on device: /full/x\n")
+        errors = capsys.readouterr().err
+        assert errors.startswith("error: this machine refused it: No space left on device: /full/x\n")

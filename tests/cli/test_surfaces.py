@@ -48,7 +48,7 @@ def test_each_endpoint_stands_in_it(home: Home) -> None:
 
 def test_each_page_and_each_of_its_buttons_stands_in_it() -> None:
     assert column("page") == {page.path for page in PAGES} | {each.path for each in ACTIONS} | {
-        each.path for each in PLAIN
+        page.path for page in PLAIN
     }
 
 
@@ -73,9 +73,9 @@ def test_every_command_that_the_product_names_exists() -> None:
         path for folder in folders for path in (ROOT / folder).rglob("*.*") if path.suffix in {".py", ".md", ".html"}
     ]
     unknown = {
-        f"{path.relative_to(ROOT)}: {found[0]}"
+        f"{path.relative_to(ROOT)}: {match[0]}"
         for path in files
-        for found in re.finditer(r"service ([a-z-]+) ([a-z][a-z-]+)", path.read_text())
-        if verbs.get(found[1]) and found[2] not in verbs[found[1]]
+        for match in re.finditer(r"service ([a-z-]+) ([a-z][a-z-]+)", path.read_text())
+        if verbs.get(match[1]) and match[2] not in verbs[match[1]]
     }
     assert unknown == set()

@@ -26,9 +26,9 @@ def branches(tree: Grown) -> list[str]:
 def test_without_a_choice_only_the_cost_is_said(tree: Grown, capsys: pytest.CaptureFixture[str]) -> None:
     before = branches(tree)
     assert main(["repo", "sweep", "--yes"]) == 0
-    said = capsys.readouterr().out
-    assert f"{len(before)} unmerged branches of 1 tree take " in said
-    assert "to look at them: service repo sweep --unmerged" in said
+    output = capsys.readouterr().out
+    assert f"{len(before)} unmerged branches of 1 tree take " in output
+    assert "to look at them: service repo sweep --unmerged" in output
     assert branches(tree) == before
     assert main(["gc", "--older-than", "1h"]) == 0
     assert f"{len(before)} unmerged branches of 1 tree take " in capsys.readouterr().err
@@ -43,9 +43,9 @@ def test_a_choice_is_listed_and_dropped_with_yes(tree: Grown, capsys: pytest.Cap
         assert "nothing was dropped; to drop all that is listed, type it again with --yes" in out
     assert branches(tree) == before
     assert main(["repo", "sweep", "--state", "done", "--yes", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert {each["branch"] for each in told["dropped"]} == set(before)
-    assert (told["unmerged"][0]["root_job_id"], told["problems"]) == (ROOT, [])
+    document = json.loads(capsys.readouterr().out)
+    assert {each["branch"] for each in document["dropped"]} == set(before)
+    assert (document["unmerged"][0]["root_job_id"], document["problems"]) == (ROOT, [])
     assert branches(tree) == []
     assert main(["repo", "sweep", "--unmerged"]) == 0
     assert capsys.readouterr().out == "no unmerged branches of trees that are over\n"

@@ -33,11 +33,11 @@ for settings, typed in {ROUNDS!r}:
 
 
 def test_worker_bridge_and_command_line_do_without(home: Home) -> None:
-    said = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-P", "-c", PROGRAM],
         env={**os.environ, "SERVICE_HOME": str(home.root), "DESK_TOKEN": "ghp_not_used"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert said.returncode == 0, said.stderr
+    assert done.returncode == 0, done.stderr

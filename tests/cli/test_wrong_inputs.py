@@ -31,27 +31,27 @@ def check(typed: str, code: int, sentence: str, capsys: pytest.CaptureFixture[st
     """Type it, and with `--json`."""
     words = shlex.split(typed)
     assert main(words) == code, typed
-    said = capsys.readouterr()
-    assert sentence in said.err, typed
-    assert said.out == ""
-    assert not {"Traceback", BUG} & set(said.err.split("\n"))
+    captured = capsys.readouterr()
+    assert sentence in captured.err, typed
+    assert captured.out == ""
+    assert not {"Traceback", BUG} & set(captured.err.split("\n"))
     if typed not in WITHOUT_A_NEXT_COMMAND:
-        first, *others = said.err.splitlines()
+        first, *others = captured.err.splitlines()
         assert first.startswith("error: ")
         assert any(line.startswith("try: ") for line in others)
 
     as_json = main([*words, "--json"])
-    said = capsys.readouterr()
-    assert said.out == ""
-    told = json.loads(said.err)
-    assert set(told) == {"error", "code", "hint"}
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    document = json.loads(captured.err)
+    assert set(document) == {"error", "code", "hint"}
     if speaks_json(words):
-        assert (as_json, told["code"]) == (code, CODES[code])
-        assert sentence in told["error"]
+        assert (as_json, document["code"]) == (code, CODES[code])
+        assert sentence in document["error"]
     else:
         assert as_json in (code, USAGE)
-        assert told["code"] in (CODES[code], "usage")
-    assert told["hint"], typed
+        assert document["code"] in (CODES[code], "usage")
+    assert document["hint"], typed
 
 
 def test_every_noun_is_among_them() -> None:
@@ -66,10 +66,10 @@ def test_a_refusal_to_an_agent_is_json_too(
 
     monkeypatch.setattr(calling, "agent", lambda: AgentProcess(f"{seeds.ROOT}.1", home.root))
     assert main(["job", "kill", seeds.ROOT, "--json"]) == REFUSED
-    told = json.loads(capsys.readouterr().err)
-    assert told["code"] == "for_people"
-    assert "`service job kill` is for people" in told["error"]
-    assert told["hint"].endswith("service result check")
+    document = json.loads(capsys.readouterr().err)
+    assert document["code"] == "for_people"
+    assert "`service job kill` is for people" in document["error"]
+    assert document["hint"].endswith("service result check")
 
 
 @pytest.mark.parametrize("place", ["a-file", "a-file/below", "/proc/service-home"])
@@ -80,8 +80,8 @@ def test_a_home_that_cannot_be_made_is_a_sentence(
     (tmp_path / "a-file").write_text("")
     monkeypatch.setenv("SERVICE_HOME", str(tmp_path / place))
     code = main(command.split())
-    told = capsys.readouterr()
-    if told.err:
+    captured = capsys.readouterr()
+    if captured.err:
         assert code == 1
-        assert f"error: {tmp_path / place} cannot be the service home: " in told.err
-        assert "try: export SERVICE_HOME=/some/folder" in told.err
+        assert f"error: {tmp_path / place} cannot be the service home: " in captured.err
+        assert "try: export SERVICE_HOME=/some/folder" in captured.err

@@ -24,8 +24,10 @@ RUNS, FAILED = 61, 83
 
 
 def leg(number: int, **fields: object) -> JobRecord:
-    told: dict[str, object] = {"delegation_id": f"leg-{number}", "summary": f"did part {number}"}
-    return seeds.job(f"{ROOT}.{number}", **{"state": JobState.SUCCEEDED, "ended_at": float(number), **told, **fields})
+    outcome: dict[str, object] = {"delegation_id": f"leg-{number}", "summary": f"did part {number}"}
+    return seeds.job(
+        f"{ROOT}.{number}", **{"state": JobState.SUCCEEDED, "ended_at": float(number), **outcome, **fields}
+    )
 
 
 def sow(service: Service) -> None:

@@ -4,7 +4,7 @@ from workflows.model.errors import NotFoundError, RefusedError, ServiceError, Un
 
 FAILED, USAGE, REFUSED, NOT_FOUND, UNREACHABLE = 1, 2, 3, 4, 5
 CODES = {
-    each.exit_code: each.code for each in (ServiceError, UsageError, RefusedError, NotFoundError, UnreachableError)
+    error.exit_code: error.code for error in (ServiceError, UsageError, RefusedError, NotFoundError, UnreachableError)
 }
 JOB = "job-0123456789ab"
 

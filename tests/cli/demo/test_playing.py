@@ -63,11 +63,11 @@ def left(tmp_path: Path) -> list[str]:
 
 def test_it_tells_the_story_and_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: Path) -> None:
     assert main(["demo"]) == 0
-    said = capsys.readouterr().out
-    assert "implemented: It is built." in said
-    assert "    waiting for the server, the worker and the bridge to start …\n" in said
-    assert "    waiting for everything to stop …\n" in said
-    assert said.endswith("Stopped and removed. To keep it and look around: service demo --keep\n")
+    output = capsys.readouterr().out
+    assert "implemented: It is built." in output
+    assert "    waiting for the server, the worker and the bridge to start …\n" in output
+    assert "    waiting for everything to stop …\n" in output
+    assert output.endswith("Stopped and removed. To keep it and look around: service demo --keep\n")
     assert left(tmp_path) == []
     typed_before_the_end, last = typed.read_text().splitlines()[:-1], typed.read_text().splitlines()[-1]
     assert last == "daemon stop"
@@ -79,12 +79,12 @@ def test_it_tells_the_story_and_leaves_nothing(tmp_path: Path, capsys: pytest.Ca
 
 def test_what_is_kept_says_how_to_look_at_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: Path) -> None:
     assert main(["demo", "--keep", "--home", str(tmp_path / "a b")]) == 0
-    said = capsys.readouterr().out
-    assert f"SERVICE_HOME='{tmp_path}/a b' " in said
-    assert "job tree job-1\n" in said
-    assert "job merge job-1\n" in said
-    assert "http://127.0.0.1:1/namespaces/service/workflows" in said
-    assert said.endswith(f"daemon stop && rm -rf '{tmp_path}/a b'\n")
+    output = capsys.readouterr().out
+    assert f"SERVICE_HOME='{tmp_path}/a b' " in output
+    assert "job tree job-1\n" in output
+    assert "job merge job-1\n" in output
+    assert "http://127.0.0.1:1/namespaces/service/workflows" in output
+    assert output.endswith(f"daemon stop && rm -rf '{tmp_path}/a b'\n")
     assert (tmp_path / "a b/demo/hello/hello.py").exists()
     assert "daemon stop" not in typed.read_text()
 
@@ -118,9 +118,9 @@ def test_a_demo_that_fails_says_why_and_leaves_nothing(
 ) -> None:
     monkeypatch.setenv("FAILS", "repo add")
     assert main(["demo"]) == 1
-    said = capsys.readouterr().err
-    assert "the end of worker.log:\n    its last line\n" in said
-    assert "error: service repo add ended with exit code 1\n  | error: it does not work\ntry: " in said
+    errors = capsys.readouterr().err
+    assert "the end of worker.log:\n    its last line\n" in errors
+    assert "error: service repo add ended with exit code 1\n  | error: it does not work\ntry: " in errors
     assert left(tmp_path) == []
 
 
@@ -139,8 +139,8 @@ def test_a_tree_that_ends_otherwise_is_a_failure(
 ) -> None:
     monkeypatch.setenv("ENDS", "blocked")
     assert main(["demo", "--json"]) == 1
-    told = json.loads(capsys.readouterr().err)
-    assert (told["code"], "it is blocked: who knows" in told["error"]) == ("demo_failed", True)
+    document = json.loads(capsys.readouterr().err)
+    assert (document["code"], "it is blocked: who knows" in document["error"]) == ("demo_failed", True)
 
 
 @pytest.mark.parametrize("step", ["daemon start", "job tree"])
@@ -162,9 +162,9 @@ def test_what_cannot_be_stopped_is_not_removed(
     monkeypatch.setenv("FAILS", "daemon stop")
     assert main(["demo"]) == 1
     (home,) = left(tmp_path)
-    told = capsys.readouterr().err
-    assert f"{home} stays: " in told
-    assert told.endswith("daemon stop\n")
+    errors = capsys.readouterr().err
+    assert f"{home} stays: " in errors
+    assert errors.endswith("daemon stop\n")
 
 
 @pytest.mark.parametrize("kind", ["folder", "file"])

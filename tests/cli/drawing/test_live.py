@@ -63,8 +63,8 @@ def test_a_tall_tree_shows_what_matters_on_one_screen(watching: Seat) -> None:
 
 def test_every_line_is_shown_or_counted(watching: Seat) -> None:
     body = watching.look().shown
-    told = sum(int(line.split("… ")[1].split()[0]) for line in body if " more: " in line)
-    assert told + sum(" scout ask: " in line for line in body) == trees.JOBS
+    hidden = sum(int(line.split("… ")[1].split()[0]) for line in body if " more: " in line)
+    assert hidden + sum(" scout ask: " in line for line in body) == trees.JOBS
 
 
 def test_a_window_that_is_pulled_is_drawn_anew(watching: Seat) -> None:

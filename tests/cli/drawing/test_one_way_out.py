@@ -50,8 +50,8 @@ def writes(tree: ast.AST) -> Iterator[str]:
 @pytest.mark.parametrize("path", sorted(HERE.rglob("*.py")), ids=lambda path: str(path.relative_to(HERE)))
 def test_no_other_module_writes(path: Path) -> None:
     name = str(path.relative_to(HERE))
-    found = set(writes(ast.parse(path.read_text()))) - ALONE.get(name, set()) if path != WAY_OUT else set()
-    assert not found, "use say, tell, say_json, ask_text or hand_over of cli.drawing.output"
+    writers = set(writes(ast.parse(path.read_text()))) - ALONE.get(name, set()) if path != WAY_OUT else set()
+    assert not writers, "use say, tell, say_json, ask_text or hand_over of cli.drawing.output"
 
 
 def test_the_look_finds_what_it_looks_for() -> None:
@@ -81,7 +81,7 @@ def test_an_error_is_told_without_the_secrets_of_what_was_typed(
     secret = TOKENS["GitHub personal"]
     remember_words(words)
     tell_error(RefusedError(f"`{secret}` is not one of the choices", f"service resume x answer 'q: {secret}' --other"))
-    told = capsys.readouterr().err
-    assert secret not in told
-    assert "is not one of the choices" in told
-    assert "service resume x answer" in told
+    errors = capsys.readouterr().err
+    assert secret not in errors
+    assert "is not one of the choices" in errors
+    assert "service resume x answer" in errors

@@ -17,10 +17,10 @@ def test_the_pager_is_the_person_s(monkeypatch: pytest.MonkeyPatch, wanted: str,
     assert pager.command() == command
 
 
-@pytest.mark.parametrize(("own", "told"), [(None, "-R FX"), ("-M", "-R -M"), ("", "-R ")])
-def test_less_shows_colours_whatever_else_it_is_told(own: str | None, told: str) -> None:
+@pytest.mark.parametrize(("own", "options"), [(None, "-R FX"), ("-M", "-R -M"), ("", "-R ")])
+def test_less_shows_colours_whatever_else_it_is_told(own: str | None, options: str) -> None:
     environment = {} if own is None else {"LESS": own}
-    assert pager.environment_of(environment)["LESS"] == told
+    assert pager.environment_of(environment)["LESS"] == options
 
 
 def test_what_fits_with_the_prompt_is_not_tall() -> None:

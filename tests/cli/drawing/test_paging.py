@@ -89,15 +89,15 @@ def test_an_error_is_told_behind_what_was_said(home: Home, many: Service) -> Non
 def test_colours_in_a_pipe_are_no_pages(home: Home, many: Service) -> None:
     environment = {**os.environ, "SERVICE_HOME": str(home.root), "FORCE_COLOR": "1", "PAGER": "sed s/^/PAGED:/"}
     command = [sys.executable, "-P", "-m", "cli.main", "job", "list", "--jobs"]
-    said = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
-    assert b"PAGED" not in said
-    assert said.startswith(b"\x1b[1mJOB\x1b[0m ")
+    output = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+    assert b"PAGED" not in output
+    assert output.startswith(b"\x1b[1mJOB\x1b[0m ")
 
 
 def test_in_a_pipe_it_is_plain_whatever_the_terminal_would_be(home: Home, many: Service, tmp_path: Path) -> None:
     environment = {**os.environ, "SERVICE_HOME": str(home.root), "TERM": "xterm", "PAGER": "sed s/^/PAGED:/"}
     command = [sys.executable, "-P", "-m", "cli.main", "job", "list", "--jobs"]
-    said = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
-    assert b"PAGED" not in said
-    assert b"\x1b" not in said
-    assert said.splitlines()[0].endswith(b"PREFLIGHT_FAILED:")
+    output = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+    assert b"PAGED" not in output
+    assert b"\x1b" not in output
+    assert output.splitlines()[0].endswith(b"PREFLIGHT_FAILED:")

@@ -166,10 +166,10 @@ def test_ctrl_c_while_something_is_watched_says_how_to_come_back(
         seat.press(CTRL_C)
         assert seat.end() == 130
         assert seat.is_as_before()
-    said = seat.screen.everything
-    assert "It goes on without you. To come back:" in said[-3:]
-    assert said[-1] == f"  {back}"
-    assert not any(LIVES.search(line) for line in said)
+    rows = seat.screen.everything
+    assert "It goes on without you. To come back:" in rows[-3:]
+    assert rows[-1] == f"  {back}"
+    assert not any(LIVES.search(line) for line in rows)
     assert "Traceback" not in seat.written
 
 

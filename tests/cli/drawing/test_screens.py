@@ -96,8 +96,8 @@ def test_nothing_is_set_in_further_than_half_the_width() -> None:
 
 
 def test_quoted_lines_stay_quoted() -> None:
-    said = "  | " + "x" * 14 + " error: FORGED"
-    assert list(rows_of(said, Screen(20, colours=False))) == ["  | " + "x" * 14, "  | error: FORGED"]
+    quote = "  | " + "x" * 14 + " error: FORGED"
+    assert list(rows_of(quote, Screen(20, colours=False))) == ["  | " + "x" * 14, "  | error: FORGED"]
 
 
 def test_a_line_of_a_view_is_cut() -> None:

@@ -36,13 +36,13 @@ def test_a_tree_that_asked_and_is_done_reads_so_from_top_to_bottom() -> None:
         LEGS[2], -30, -30, -10, delegation_id=None, continuation=Continuation.ANSWERED, **spent, summary="All in."
     )
     task = seeds.task(title="Choose", state=TaskState.DONE, opened_at=NOW - 100, ended_at=NOW - 10, paused_seconds=30.0)
-    told = [*lines(Tree(task, (root, leg, after), Bounds(), rounds=(seeds.round_(end="answered"),)))]
-    assert told[0] == "task-0123456789ab  done  Choose"
-    assert told[1] == "  final summary: All in."
-    assert "  started 1970-01-01 " in told[2]
-    assert told[2].endswith(", took 1m, and waited 30s for people")
-    assert told[3].startswith("  jobs 3 of 64, time 1m of ")
-    assert told[4:] == [
+    view = [*lines(Tree(task, (root, leg, after), Bounds(), rounds=(seeds.round_(end="answered"),)))]
+    assert view[0] == "task-0123456789ab  done  Choose"
+    assert view[1] == "  final summary: All in."
+    assert "  started 1970-01-01 " in view[2]
+    assert view[2].endswith(", took 1m, and waited 30s for people")
+    assert view[3].startswith("  jobs 3 of 64, time 1m of ")
+    assert view[4:] == [
         "",
         f"✔ {ROOT} root scout ask: answered, waited 2s, took 8s  Which store?",
         "├─ ✔ .1 build scout ask: succeeded implemented, attempt 2, waited 10s, took 10s",
@@ -55,11 +55,11 @@ def test_a_tree_that_waits_says_what_is_asked_and_since_when_each_job_runs_or_wa
     runs = ran(LEGS[1], -60, -50, None, delegation_id="build", state=JobState.RUNNING)
     queued = ran(LEGS[2], -60, None, None, delegation_id="check", state=JobState.QUEUED, reason="waits for a free slot")
     task = seeds.task(state=TaskState.AWAITING_HUMAN, opened_at=NOW - 100, paused_since=NOW - 20)
-    told = [*lines(Tree(task, (root, runs, queued), Bounds(), rounds=(seeds.round_(),)))]
-    assert told[0].split("  ")[1] == "waiting for you"
-    assert told[1].endswith(", for 1m20s, and waited 20s for people")
-    assert told[3] == "  asks you: which?"
-    assert told[-3:] == [
+    view = [*lines(Tree(task, (root, runs, queued), Bounds(), rounds=(seeds.round_(),)))]
+    assert view[0].split("  ")[1] == "waiting for you"
+    assert view[1].endswith(", for 1m20s, and waited 20s for people")
+    assert view[3] == "  asks you: which?"
+    assert view[-3:] == [
         f"⏸ {ROOT} root scout ask: asks you, waited 2s, took 8s",
         "├─ ▶ .1 build scout ask: running, waited 10s, for 50s",
         "└─ · .2 check scout ask: queued, waits 1m  waits for a free slot",

@@ -8,8 +8,8 @@ def rows(*ranks: int, above: int | None = 0) -> list[ViewRow]:
     return [ViewRow(f"├─ {place}", (rank,), words[rank], above if place else None) for place, rank in enumerate(ranks)]
 
 
-def shown(found: list[ViewRow]) -> list[str]:
-    return [row.text.removeprefix("├─ ") for row in found]
+def shown(rows: list[ViewRow]) -> list[str]:
+    return [row.text.removeprefix("├─ ") for row in rows]
 
 
 def test_all_that_fits_is_shown() -> None:
@@ -44,12 +44,12 @@ def test_never_more_lines_than_there_is_room_for() -> None:
             for place in range(chance.randrange(1, 60))
         ]
         height = chance.randrange(30)
-        found = fit(many, height)
-        assert len(found) <= height
+        rows = fit(many, height)
+        assert len(rows) <= height
         if height:
-            hidden = sum(int(row.text.split()[1]) for row in found if row.text.startswith("…"))
-            assert hidden + sum(not row.text.startswith("…") for row in found) == len(many)
-            assert "… 1 more" not in "\n".join(row.text for row in found if len(many) > 1 < height)
+            hidden = sum(int(row.text.split()[1]) for row in rows if row.text.startswith("…"))
+            assert hidden + sum(not row.text.startswith("…") for row in rows) == len(many)
+            assert "… 1 more" not in "\n".join(row.text for row in rows if len(many) > 1 < height)
 
 
 def test_a_row_is_shown_with_those_above_it_where_there_is_room() -> None:

@@ -36,8 +36,8 @@ def test_what_an_agent_is_doing_reads_as_a_sentence(stage: RunStage, shown: str)
 @pytest.mark.parametrize("state", BranchState)
 def test_what_a_branch_is_reads_as_a_sentence(state: BranchState) -> None:
     leg = LegBranch("one", "job-1.1", JobState.RUNNING, "service/one", None, None, state)
-    said = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
-    assert _row(leg, "")[4] == said.get(state, state)
+    words = {"waiting": "not made yet", "running": "being worked on", "empty": "no commits"}
+    assert _row(leg, "")[4] == words.get(state, state)
     assert str(state).isalpha(), "a word, for programs"
 
 
@@ -74,15 +74,15 @@ def test_fields_of_programs_are_read_by_people(zone: None) -> None:
 def test_a_job_of_a_deleted_tree_says_why_it_is_over_and_what_starts_it_anew(state: JobState) -> None:
     anew = 'service agent implement dev "MESSAGE" --repo acme/shop'
     left: dict[str, Any] = {"reason": "nobody knows", "next": anew, "waits_for": WaitsFor.START}
-    told = rows.task(state=TaskState.CANCELLED, **left)
-    said = "\n".join(map(str, in_words(JobDetail(seeds.job(state=state), told, None, None, None), "codex")))
-    assert "nobody knows" in said
-    assert anew in said
+    task = rows.task(state=TaskState.CANCELLED, **left)
+    text = "\n".join(map(str, in_words(JobDetail(seeds.job(state=state), task, None, None, None), "codex")))
+    assert "nobody knows" in text
+    assert anew in text
 
 
 @pytest.mark.ruling("engine:gc")
 @pytest.mark.parametrize(
-    ("count", "told"),
+    ("count", "size"),
     [
         (0, "0 bytes"),
         (999, "999 bytes"),
@@ -92,8 +92,8 @@ def test_a_job_of_a_deleted_tree_says_why_it_is_over_and_what_starts_it_anew(sta
         (52_500_000_000, "52 GB"),
     ],
 )
-def test_bytes_are_told_in_the_largest_unit_that_fits(count: int, told: str) -> None:
-    assert format_size(count) == told
+def test_bytes_are_told_in_the_largest_unit_that_fits(count: int, size: str) -> None:
+    assert format_size(count) == size
 
 
 @pytest.mark.parametrize("at", [float("nan"), float("inf"), float("-inf"), 1e18])

@@ -27,8 +27,8 @@ BOXES = set("─│┌┐└┘╭╮╰╯")
 
 def every(command: Any, path: str) -> Iterator[str]:
     yield path
-    for name, each in getattr(command, "commands", {}).items():
-        yield from every(each, f"{path} {name}")
+    for name, verb in getattr(command, "commands", {}).items():
+        yield from every(verb, f"{path} {name}")
 
 
 COMMANDS = ["", *(path for noun in NOUNS for path in every(command_of(noun), noun))]
@@ -74,9 +74,9 @@ def test_a_help_text_can_have_faults() -> None:
 
 def test_a_usage_that_an_error_shows_has_no_look_of_its_own(tmp_path: Path) -> None:
     environment = {"TERM": "xterm", "HOME": str(tmp_path)}
-    said = typed(["job", "shw"], environment=environment).text
-    assert "usage: service job [OPTIONS] COMMAND" in said
-    assert "1b" not in said
+    text = typed(["job", "shw"], environment=environment).text
+    assert "usage: service job [OPTIONS] COMMAND" in text
+    assert "1b" not in text
 
 
 def test_headings_are_strong_on_a_terminal_and_nothing_else_is(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_headings_are_strong_on_a_terminal_and_nothing_else_is(tmp_path: Path) -
     lines = printed.text.splitlines()
     assert lines[0].startswith(f"\x1b[1mUsage:{END} service job show")
     assert [line for line in lines[1:] if "\x1b" in line] == [
-        f"\x1b[1m{each}{END}" for each in ("Arguments:", "Options:", "Example:")
+        f"\x1b[1m{heading}{END}" for heading in ("Arguments:", "Options:", "Example:")
     ]
     for other in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert "\x1b" not in typed(["job", "show", "--help"], environment=environment | other).text
@@ -94,9 +94,9 @@ def test_headings_are_strong_on_a_terminal_and_nothing_else_is(tmp_path: Path) -
 def test_the_help_where_nothing_was_typed_has_the_same_look(tmp_path: Path) -> None:
     environment = {"TERM": "xterm", "HOME": str(tmp_path)}
     asked = typed(["job", "--help"], environment=environment)
-    told = typed(["job"], environment=environment)
-    assert told.text.rstrip() == asked.text.rstrip()
-    assert "\\x1b" not in told.text
+    bare = typed(["job"], environment=environment)
+    assert bare.text.rstrip() == asked.text.rstrip()
+    assert "\\x1b" not in bare.text
 
 
 def test_a_help_text_is_told_without_colours_where_there_are_none(capsys: pytest.CaptureFixture[str]) -> None:

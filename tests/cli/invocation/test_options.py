@@ -89,8 +89,8 @@ def test_with_it_work_on_a_pull_request_is_started(
     monkeypatch.setenv("DESK_TOKEN", SECRET)
     assert main(words) == 0, capsys.readouterr().err
     assert bases == [run_git(hub, "rev-parse", "refs/pull/7/head")]
-    said = capsys.readouterr()
-    assert SECRET not in said.out + said.err
+    captured = capsys.readouterr()
+    assert SECRET not in captured.out + captured.err
 
 
 @pytest.mark.parametrize("words", STARTING, ids=lambda words: " ".join(words[:2]))
@@ -99,10 +99,10 @@ def test_without_it_nothing_is_and_it_says_what_to_do(
 ) -> None:
     monkeypatch.delenv("DESK_TOKEN", raising=False)
     assert main(words) == 3
-    said = capsys.readouterr().err
-    assert "does not let the service read pull request #7" in said
-    assert "[github].token_env" in said
-    assert "ssh" in said
+    errors = capsys.readouterr().err
+    assert "does not let the service read pull request #7" in errors
+    assert "[github].token_env" in errors
+    assert "ssh" in errors
     assert bases == []
 
 
@@ -122,9 +122,9 @@ def test_every_command_that_starts_work_takes_a_base(
     capsys.readouterr()
     for wrong in ("nowhere", "-x", "HEAD^{tree}"):
         assert main([*words, "--base", wrong]) != 0
-        said = capsys.readouterr().err
-        assert wrong in said
-        assert f"try: git -C {checkout} " in said
+        errors = capsys.readouterr().err
+        assert wrong in errors
+        assert f"try: git -C {checkout} " in errors
     assert len(bases) == 2
 
 
@@ -140,6 +140,6 @@ def test_every_command_that_starts_work_takes_a_timeout(
     capsys.readouterr()
     for wrong in ("90", "0s", "", "soon", "-1s", "3651d"):
         assert main([*words, f"--timeout={wrong}"]) == 2
-        said = capsys.readouterr().err
-        assert f"the timeout '{wrong}'" in said, said
+        errors = capsys.readouterr().err
+        assert f"the timeout '{wrong}'" in errors, errors
     assert limits == [5400.0, None]

@@ -57,12 +57,12 @@ def test_that_an_agent_tried_is_told_once_for_each_order(agent: Service, capsys:
     for words in (["resume", seeds.ROOT, "abort"], ["resume", seeds.ROOT, "retry"], ["job", "kill", seeds.ROOT]):
         assert main(words) == 3
         assert "has called it\ntry: " in capsys.readouterr().err
-    told = [each for each in event_rows.of_tree(agent.store, seeds.ROOT) if each.kind == "agent_refused"]
-    assert [each.message for each in told] == [
+    events = [each for each in event_rows.of_tree(agent.store, seeds.ROOT) if each.kind == "agent_refused"]
+    assert [each.message for each in events] == [
         f"`service {what}` is for people, and an agent of {JOB} has called it; it was refused"
         for what in ("resume", "job kill")
     ]
-    assert {each.job_id for each in told} == {JOB}
+    assert {each.job_id for each in events} == {JOB}
 
 
 def test_it_is_told_in_the_home_of_its_job_whatever_home_its_environment_names(
@@ -95,9 +95,9 @@ def test_where_nothing_tells_who_typed_it_people_s_commands_are_refused_with_the
 
     monkeypatch.setattr(ancestry, "agent_of", untold)
     assert main(["memory", "add", "limits", "They are here."]) == 3
-    said = capsys.readouterr().err
-    assert said.startswith(f"error: {error}, so it can't be checked that a person ran this\n")
-    assert "try: type it where /proc shows the daemon and every process above yours" in said
+    errors = capsys.readouterr().err
+    assert errors.startswith(f"error: {error}, so it can't be checked that a person ran this\n")
+    assert "try: type it where /proc shows the daemon and every process above yours" in errors
     assert main(["memory", "propose", "limits", "They are here.", "--job", JOB]) == 3
     assert main(["memory", "list"]) == 0, "whoever it is may look"
 

@@ -200,9 +200,9 @@ class Door:
                 os.chown(path, self.account, self.account)
         command = (*self.become, PYTHON, "-I", "-S", supervisor.__file__, str(run_dir))
         done = subprocess.run(command, input=key, capture_output=True, timeout=400, cwd="/")
-        said = (run_dir / "stdout.log").read_text()
-        assert said, done.stderr.decode() + (run_dir / "stderr.log").read_text() + (run_dir / "exit.json").read_text()
-        came: dict[str, str] = json.loads(said)
+        text = (run_dir / "stdout.log").read_text()
+        assert text, done.stderr.decode() + (run_dir / "stderr.log").read_text() + (run_dir / "exit.json").read_text()
+        came: dict[str, str] = json.loads(text)
         return came
 
 
@@ -256,9 +256,9 @@ def test_who_cannot_open_the_key_is_refused_whatever_is_above_it(door: Door) -> 
 
 def test_what_a_person_s_command_starts_is_a_person_s(tmp_path: Path) -> None:
     """Its parent is the warm process then, and no longer the person's shell."""
-    said, git = tmp_path / "said", tmp_path / "bin" / "git"
+    answer, git = tmp_path / "said", tmp_path / "bin" / "git"
     asks = f"import sys; sys.path[:0] = [{str(ROOT)!r}]; from activities.runs.ancestry import agent_of; "
-    asks += f"import os; open({str(said)!r}, 'w').write(str((agent_of(os.getpid()), os.getppid())))"
+    asks += f"import os; open({str(answer)!r}, 'w').write(str((agent_of(os.getpid()), os.getppid())))"
     git.parent.mkdir()
     git.write_text(f"#!{sys.executable} -IS\n{asks}\n")
     git.chmod(0o755)
@@ -269,7 +269,7 @@ def test_what_a_person_s_command_starts_is_a_person_s(tmp_path: Path) -> None:
         assert warm.type("repo", "add", "acme/shop", str(tmp_path)).returncode == 2
     finally:
         warm.end()
-    assert said.read_text().startswith("(None, ")
+    assert answer.read_text().startswith("(None, ")
 
 
 def test_a_person_of_the_account_is_served(door: Door) -> None:

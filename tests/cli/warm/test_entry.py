@@ -50,8 +50,8 @@ def test_a_package_of_another_is_named_with_the_remedy(home: Home, tmp_path: Pat
             "try: install it in an environment of its own: "
             "pipx install delegation-service  (or: uv tool install delegation-service)\n"
         )
-    told = json.loads(entry(tmp_path, "job", "list", "--json").stderr)
-    assert (told["code"], str(at) in told["error"]) == ("name_taken", True)
+    document = json.loads(entry(tmp_path, "job", "list", "--json").stderr)
+    assert (document["code"], str(at) in document["error"]) == ("name_taken", True)
 
 
 def test_where_the_environment_names_it_that_is_said(home: Home, tmp_path: Path) -> None:

@@ -77,5 +77,5 @@ def _told(typed: Warm, entry: str) -> dict[str, Any]:
     with typed.begun(entry=starts.format(WORDS, "\n" + entry)) as process:
         out, err = process.communicate("given\r\n")
     assert (process.returncode, err) == (7, "")
-    told: dict[str, Any] = json.loads(out)
-    return told
+    document: dict[str, Any] = json.loads(out)
+    return document

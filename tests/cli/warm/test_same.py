@@ -88,12 +88,12 @@ def test_a_file_named_from_the_folder_where_it_is_typed(shared: Warm, tmp_path: 
 
 
 def test_a_reader_that_goes_away_is_no_fault(shared: Warm) -> None:
-    found = []
+    outcomes = []
     for entry in (ONLY_HANDED, FRESH):
         reading, writing = os.pipe()
         os.close(reading)
         with shared.begun("job", "--help", entry=entry, stdout=writing) as process:
             os.close(writing)
             _, err = process.communicate("")
-        found.append((process.returncode, err))
-    assert found[0] == found[1]
+        outcomes.append((process.returncode, err))
+    assert outcomes[0] == outcomes[1]

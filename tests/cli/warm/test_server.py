@@ -183,12 +183,12 @@ def test_one_that_has_no_room_is_left_at_once(warm: Warm) -> None:
     assert warm.type("repo", "list").returncode == 0
 
 
-@pytest.mark.parametrize("said", [b"", b"\x01", b"\xff" * 8, b"\x05" + b"\0" * 7 + b"a\0b\0c"])
+@pytest.mark.parametrize("nonsense", [b"", b"\x01", b"\xff" * 8, b"\x05" + b"\0" * 7 + b"a\0b\0c"])
 @pytest.mark.long
-def test_nonsense_harms_nobody(shared: Warm, said: bytes) -> None:
+def test_nonsense_harms_nobody(shared: Warm, nonsense: bytes) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.connect(str(shared.socket))
-        line.sendall(said)
+        line.sendall(nonsense)
         line.shutdown(socket.SHUT_WR)
         with contextlib.suppress(ConnectionResetError):
             while line.recv(64):
@@ -290,10 +290,10 @@ def test_who_is_boxed_is_refused(shared: Warm) -> None:
 @pytest.mark.long
 def test_a_socket_of_somebody_else_is_not_talked_to(shared: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_HOME", str(shared.home))
-    found = client._connect()
-    assert found is not None
-    found[0].close()
-    os.close(found[1])
+    connection = client._connect()
+    assert connection is not None
+    connection[0].close()
+    os.close(connection[1])
     monkeypatch.setattr(client, "peer_of", lambda line: (1, os.getuid() + 1))
     assert client._connect() is None
 
