@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from cli.asking.questions import Asker
@@ -71,7 +71,8 @@ def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
     from cli.drawing.progress import progress
 
     last_lines = LastLines(service, job_id)
-    with _told_on_a_terminal(f"service job events {job_id} --follow"), progress(timed=False) as step:
+    back = left_alone(f"service job events {job_id} --follow") if sys.stdout.isatty() else nullcontext()
+    with back, progress(timed=False) as step:
         for tree, events in _watch(service, job_id):
             step(goes_on(tree))
             for event in events:
@@ -79,11 +80,6 @@ def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
             if not json:
                 last_lines.say_what_is_new(tree)
             sys.stdout.flush()
-
-
-def _told_on_a_terminal(command: str) -> AbstractContextManager[None]:
-    """On a terminal, print at Ctrl-C how to return to the work."""
-    return left_alone(command) if sys.stdout.isatty() else nullcontext()
 
 
 class LastLines:

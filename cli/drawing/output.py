@@ -2,8 +2,8 @@
 
 Output contains text of agents and of strangers. None of it reaches the terminal unescaped, and none of its lines passes
 for a line of the service: `say` takes lines, a line end inside one is escaped, and texts of several lines go through
-`prefix_lines` first. A `Line` of `cli.drawing` is drawn with escape sequences on a terminal, and is plain text
-elsewhere.
+`prefix_lines` first. A `ScreenLine` of `cli.drawing` is drawn with escape sequences on a terminal, and is plain
+text elsewhere.
 """
 
 import errno

@@ -59,7 +59,7 @@ class Order:
 
     @classmethod
     def decode(cls, data: bytes) -> "Order":
-        """Decode the result of `encoded`."""
+        """Decode the result of `encode`."""
         parts = data.split(b"\0")
         stamp, streams, umask, ignored, count = map(os.fsdecode, parts[:5])
         words, variables = parts[5 : 5 + int(count)], parts[5 + int(count) :]
