@@ -16,7 +16,7 @@ import uvloop
 from temporalio.client import Client
 from temporalio.worker import Interceptor, PollerBehaviorAutoscaling, Worker, WorkerDeploymentConfig
 
-from activities import cluster, releases, takeover, telemetry
+from activities import cluster, takeover, telemetry, worker_releases
 from activities.agents.registry import adapters_of
 from activities.boxes import control_group
 from activities.host import admission, boxing, helper_process
@@ -166,7 +166,7 @@ def _chores(
     if ordered_by_store:
         yield context.stops.follow(context.store)
     if deployed:
-        yield releases.keep_current(client, context)
+        yield worker_releases.keep_current(client, context)
 
 
 async def serve(home: Home) -> None:
@@ -197,10 +197,10 @@ async def serve(home: Home) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(record_presence(context, client.namespace))
-        traced, release = telemetry.begin_traces(context.host), await releases.config(client, settings)
+        traced, release = telemetry.begin_traces(context.host), await worker_releases.config(client, settings)
         trees = tree_worker(client, context, traced, release)
         await stack.enter_async_context(trees)
-        if release and not await releases.make_current(client, context):
+        if release and not await worker_releases.make_current(client, context):
             await trees.shutdown()
             trees, release = tree_worker(client, context, traced), None
             await stack.enter_async_context(trees)

@@ -37,7 +37,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("A3", "(False, True) if after_repair else (False,)", "(False, True)"),
         ("P6", "not marks(text).isdisjoint(marks(prompt))", "marks(text) >= marks(prompt)"),
     ),
-    "contract/result_repair.py": (
+    "contract/repair_prompt.py": (
         ("A12", "redact(raw[-_MARGIN:].decode", "redact(raw[-PREVIOUS_CAP:].decode"),
         ("A5", "_bytes(previous) != _bytes(repaired)", "_bytes(previous).strip() != _bytes(repaired).strip()"),
     ),

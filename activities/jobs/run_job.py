@@ -29,7 +29,7 @@ from activities.redaction.redact import redact_text
 from activities.store import attempt_rows
 from activities.store.attempt_rows import AttemptRow, Deferral, Offered
 from workflows.contract.parse import Accepted, Rejected
-from workflows.contract.result_repair import repair_prompt, same_output
+from workflows.contract.repair_prompt import repair_prompt, same_output
 from workflows.contract.storable import storable_value
 from workflows.model.errors import ServiceError
 from workflows.model.jobs import JobOutcome, JobRun

@@ -55,7 +55,9 @@ def agent() -> "AgentProcess | None":
 
 
 def _refuse_unknown(why: str, instead: str) -> "NoReturn":
-    from bridge.operations.people import UnknownCallerError  # imported late: slow to load, and people never need it
+    from bridge.operations.refused_agents import (
+        UnknownCallerError,  # imported late: slow to load, and people never need it
+    )
 
     raise UnknownCallerError(why, instead)
 
@@ -82,10 +84,10 @@ def for_people(command: str) -> None:
 def refuse_agents(what: str, instead: str) -> None:
     """Raise if an agent calls, or if the caller is unknown. An agent's call is recorded as an event of its tree."""
     if (caller := agent()) is not None:
-        from bridge.operations import people
+        from bridge.operations import refused_agents
         from bridge.operations.service import Service
 
-        people.refuse(caller, what, instead, Service.locate())
+        refused_agents.refuse(caller, what, instead, Service.locate())
 
 
 def own_job(job_id: str) -> str:

@@ -18,7 +18,7 @@ from workflows.contract.locate import KEY
 from workflows.contract.models import ServiceResult
 from workflows.contract.parse import Accepted, Rejected, read_result
 from workflows.contract.prompt_contract import explain_contract
-from workflows.contract.result_repair import repair_prompt
+from workflows.contract.repair_prompt import repair_prompt
 from workflows.text.quoted_data import write_fenced
 
 pytestmark = pytest.mark.ruling("P6")

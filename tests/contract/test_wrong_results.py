@@ -4,7 +4,7 @@ import pytest
 
 from tests.contract.wrong_results import WRONG, Wrong
 from workflows.contract.parse import Accepted, Rejected, read_result
-from workflows.contract.result_repair import repair_prompt
+from workflows.contract.repair_prompt import repair_prompt
 
 ROWS = pytest.mark.parametrize("row", WRONG.values(), ids=WRONG)
 

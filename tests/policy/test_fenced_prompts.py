@@ -15,7 +15,7 @@ from tests.fenced import blocks, frame
 from workflows.contract.faults import Fault
 from workflows.contract.models import Action, Delegation
 from workflows.contract.prompt_contract import Form, explain_contract
-from workflows.contract.result_repair import repair_prompt
+from workflows.contract.repair_prompt import repair_prompt
 from workflows.github.comment import Comment, task_from_comment
 from workflows.model.briefs import Answer, BriefLeg, BudgetLine, ContinuationBrief, Correction
 from workflows.model.jobs import JobRun

@@ -9,13 +9,13 @@ from temporalio.api.workflowservice.v1 import DescribeWorkerDeploymentResponse
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities import releases
+from activities import worker_releases
 from activities.host.context import Context
-from activities.releases import NoDeploymentsError
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store.database import open_store
 from activities.store.registry import host_rows
+from activities.worker_releases import NoDeploymentsError
 from tests.temporal.host import Handle, Host, ended, serving, start
 from tests.temporal.people import asking, order, say, waits
 from tests.waiting import soon
@@ -45,16 +45,16 @@ async def working(
     """Run the workers of a host on a release, as at their start."""
     monkeypatch.setattr(host_rows, "release", lambda: release)
     host_rows.see(host.store, host.host, slots=1, started_at=1.0)
-    config = await releases.config(client, host.settings)
+    config = await worker_releases.config(client, host.settings)
     assert config is not None
     async with serving(client, queue, script, deployment_config=config):
-        assert await releases.make_current(client, host)
+        assert await worker_releases.make_current(client, host)
         yield
     host_rows.stop(host.store, host.host, started_at=1.0)
 
 
 async def current(client: Client, host: Context) -> str:
-    return (await releases.deployment(client, host.settings)).current
+    return (await worker_releases.deployment(client, host.settings)).current
 
 
 async def paused(client: Client, queue: str, script: Host) -> Handle:
@@ -84,7 +84,7 @@ async def test_an_older_release_takes_no_steps_until_the_newer_one_has_no_host(
     async with working(client, queue, script, one, "0.3.0", monkeypatch):
         tree = await paused(client, queue, script)
         monkeypatch.setattr(host_rows, "release", lambda: "0.2.0")
-        assert await releases.make_current(client, two)
+        assert await worker_releases.make_current(client, two)
         assert await current(client, two) == "0.3.0"
     async with working(client, queue, script, two, "0.2.0", monkeypatch):
         assert await current(client, two) == "0.2.0"
@@ -93,7 +93,7 @@ async def test_an_older_release_takes_no_steps_until_the_newer_one_has_no_host(
 
 
 async def test_a_single_host_has_no_deployment(client: Client, queue: str) -> None:
-    assert await releases.config(client, Settings.model_validate({"temporal": {"task_queue": queue}})) is None
+    assert await worker_releases.config(client, Settings.model_validate({"temporal": {"task_queue": queue}})) is None
 
 
 async def test_a_server_without_deployments_is_worked_with_as_before(
@@ -103,6 +103,6 @@ async def test_a_server_without_deployments_is_worked_with_as_before(
         raise RPCError("unknown method DescribeWorkerDeployment", RPCStatusCode.UNIMPLEMENTED, b"")
 
     monkeypatch.setattr(client.workflow_service, "describe_worker_deployment", unknown)
-    assert await releases.config(client, fleet("one").settings) is None
+    assert await worker_releases.config(client, fleet("one").settings) is None
     with pytest.raises(NoDeploymentsError, match="unknown method"):
-        await releases.deployment(client, fleet("one").settings)
+        await worker_releases.deployment(client, fleet("one").settings)

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from bridge.operations.people import event_of
+from bridge.operations.refused_agents import event_of
 from tests.tree.simulator import ROOT, World, delegation, tokens, tree_input
 from workflows.contract.models import Delegation, HumanQuestion, Notice
 from workflows.contract.parse import Accepted, read_result

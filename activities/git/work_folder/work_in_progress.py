@@ -16,9 +16,9 @@ from activities.git.git_branches import objects_errors
 from activities.git.library import let_go, library, open_alone, open_repository, signature
 from activities.git.work_folder.agent_git_dir import read
 from activities.git.work_folder.commit import message, trailers_of
+from activities.git.work_folder.files_for_commit import FolderSnapshot, SnapshotLimits, snapshot
 from activities.git.work_folder.index_file import Row
 from activities.git.work_folder.service_git_dir import side_of
-from activities.git.work_folder.snapshot import FolderSnapshot, SnapshotLimits, snapshot
 from activities.git.work_folder.walk import clear_the_way
 from activities.git.work_folder.worktrees import Worktree
 from activities.redaction.redact import redact_text, secrets_of

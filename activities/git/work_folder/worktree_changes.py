@@ -15,8 +15,8 @@ from activities.git.command import all_printable
 from activities.git.git_branches import objects_errors
 from activities.git.library import ADDRESS, let_go, library, open_repository
 from activities.git.work_folder.agent_git_dir import AgentsSide, read
+from activities.git.work_folder.files_for_commit import WHOLE, FolderSnapshot, snapshot
 from activities.git.work_folder.service_git_dir import record_of, side_of
-from activities.git.work_folder.snapshot import WHOLE, FolderSnapshot, snapshot
 from activities.git.work_folder.take_commits import CommitCheck, take_over
 from activities.git.work_folder.walk import Odd
 from activities.git.work_folder.worktrees import Worktree

@@ -9,7 +9,7 @@ from bridge.http.wire.errors import ForbiddenScopeError
 from bridge.http.wire.thread_pools import read
 from bridge.machine.named_tokens import TokenScope
 from bridge.machine.tcp_callers import CannotTellError, SocketAddress, is_known
-from bridge.operations import people
+from bridge.operations import refused_agents
 from bridge.operations.service import Service
 
 FREE: dict[str, Any] = {"security": []}
@@ -57,7 +57,7 @@ async def refuse_agents(service: Service, agent_at: AgentAt, scope: Scope, order
         agent = await read(agent_at, *ends)
     except CannotTellError:
         why = "agents run on this machine, and the caller may be one of them"
-        raise people.UnknownCallerError(why, AGAIN) from None
+        raise refused_agents.UnknownCallerError(why, AGAIN) from None
     if agent is not None:
         call_of(scope).by = f"{agent}, with {call_of(scope).by}"
-        await read(people.refuse, agent, f"`{order}`", INSTEAD, service)
+        await read(refused_agents.refuse, agent, f"`{order}`", INSTEAD, service)

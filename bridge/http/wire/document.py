@@ -25,7 +25,7 @@ from bridge.http.wire.errors import (
 )
 from bridge.http.wire.schemas import Error
 from bridge.operations.idempotency import KeyReusedError
-from bridge.operations.people import ForPeopleError, UnknownCallerError
+from bridge.operations.refused_agents import ForPeopleError, UnknownCallerError
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError, UsageError
 
 TOKENS = (

@@ -108,14 +108,14 @@ def git(_: Service) -> Iterator[Finding]:
 
 
 def libgit2(_: Service) -> Iterator[Finding]:
-    from activities.git import unsupported
+    from activities.git import repository_limits
 
-    yield Finding("libgit2", Level.OK, unsupported.version())
+    yield Finding("libgit2", Level.OK, repository_limits.version())
 
 
 def repositories(service: Service) -> Iterator[Finding]:
     """Report each problem with a repository of this host; nothing without a store, which another check reports."""
-    from activities.git.unsupported import limits
+    from activities.git.repository_limits import limits
     from activities.host import checkouts
     from activities.store.registry import repo_rows
 

@@ -7,11 +7,11 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 from temporalio.client import Client
 
-from activities import releases
-from activities.releases import NoDeploymentsError
+from activities import worker_releases
 from activities.store import connections
 from activities.store.registry.host_rows import HostRow
 from activities.temporal import RPC_TIMEOUT, connect_to_look
+from activities.worker_releases import NoDeploymentsError
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.jobs import hosts
 from bridge.operations.service import Service
@@ -69,7 +69,7 @@ async def _look(service: Service) -> tuple[str, list[str]]:
     """Return the current release, and the trees whose last step another one made."""
     client = await connect_to_look(service.home, service.settings)
     with translate_errors("Temporal cannot say which release is current"):
-        known = await releases.deployment(client, service.settings)
+        known = await worker_releases.deployment(client, service.settings)
         return known.current, await _behind(client, service, known.name, known.current) if known.current else []
 
 

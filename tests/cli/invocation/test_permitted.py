@@ -9,7 +9,7 @@ from activities.runs import ancestry
 from activities.runs.ancestry import AgentProcess, GoneError, HiddenError, UntoldError
 from activities.settings.home import Home
 from activities.store import event_rows
-from bridge.operations.people import ForPeopleError
+from bridge.operations.refused_agents import ForPeopleError
 from bridge.operations.service import Service
 from cli.invocation import calling
 from cli.invocation.permitted import INSTEAD, SERVED

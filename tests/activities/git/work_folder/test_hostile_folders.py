@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from activities.git.merges.into_work_folder import merge
-from activities.git.work_folder import snapshot, walk, worktree_changes
+from activities.git.work_folder import files_for_commit, walk, worktree_changes
 from activities.git.work_folder.commit import commit_all
 from activities.git.work_folder.leftovers import worth_keeping
 from activities.git.work_folder.worktree_changes import capture_diff, look, touched_files
@@ -391,7 +391,7 @@ class TestFiles:
     def test_a_giant_file_is_told_and_what_was_there_stays(
         self, repo: Path, leg: Worktree, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("activities.git.work_folder.snapshot.LARGEST_FILE", 1 << 20)
+        monkeypatch.setattr("activities.git.work_folder.files_for_commit.LARGEST_FILE", 1 << 20)
         for name in ("readme.md", "core"):
             os.truncate(os.open(leg.path / name, os.O_CREAT | os.O_RDWR), 1 << 40)
         (leg.path / "x").write_text("x")
@@ -399,9 +399,11 @@ class TestFiles:
         assert sorted(each.split(":")[0] for each in remarks) == ["core", "readme.md"]
         assert run_git(repo, "diff", "--name-only", "main", leg.branch or "") == "x"
 
-    @pytest.mark.parametrize("limits", [replace(snapshot.WHOLE, files=3), replace(snapshot.WHOLE, bytes=100)])
+    @pytest.mark.parametrize(
+        "limits", [replace(files_for_commit.WHOLE, files=3), replace(files_for_commit.WHOLE, bytes=100)]
+    )
     def test_more_files_or_bytes_than_are_taken_over_are_refused_with_the_way_out(
-        self, leg: Worktree, monkeypatch: pytest.MonkeyPatch, limits: snapshot.SnapshotLimits
+        self, leg: Worktree, monkeypatch: pytest.MonkeyPatch, limits: files_for_commit.SnapshotLimits
     ) -> None:
         for number in range(3):
             (leg.path / f"{number}.txt").write_text("x")

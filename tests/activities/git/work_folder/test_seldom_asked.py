@@ -9,7 +9,7 @@ import pytest
 
 from activities.git import library as git_library
 from activities.git.library import keep_open, let_go, library, open_repository
-from activities.git.work_folder import delete_later, service_git_dir, snapshot, worktree_changes
+from activities.git.work_folder import delete_later, files_for_commit, service_git_dir, worktree_changes
 from activities.git.work_folder.worktree_changes import look
 from activities.git.work_folder.worktrees import Worktree, add_branch, add_detached, dispose
 from tests.activities.git.conftest import commit_file, run_git
@@ -30,7 +30,7 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError(f"{path} is opened")
 
     monkeypatch.setattr(worktree_changes, "open_repository", refuse)
-    monkeypatch.setattr(snapshot, "open_alone", refuse)
+    monkeypatch.setattr(files_for_commit, "open_alone", refuse)
 
 
 class TestKeptOpen:

@@ -7,7 +7,7 @@ import pytest
 from activities.settings.model import Settings
 from activities.store.registry import agent_rows, host_rows
 from bridge.http.wire import authorization
-from bridge.operations import people
+from bridge.operations import refused_agents
 from bridge.operations.orders import trees
 from bridge.operations.pipelines import definitions
 from bridge.operations.registry import agents, repos
@@ -164,12 +164,12 @@ class TestTask:
         self, ann: Surfer, shop: Path, begun: list[TreeInput], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async def refuse(*_: object) -> None:
-            raise people.UnknownCallerError("an agent asked for it", "")
+            raise refused_agents.UnknownCallerError("an agent asked for it", "")
 
         form = (await ann.open(TASK)).form(TASK)
         monkeypatch.setattr(authorization, "refuse_agents", refuse)
         shown = await ann.send(form, "Start", message="Limit the rate", repo="acme/shop", agent="scout")
-        assert (shown.status, begun) == (people.UnknownCallerError.status, [])
+        assert (shown.status, begun) == (refused_agents.UnknownCallerError.status, [])
 
     async def test_without_a_repository_or_an_agent_it_says_what_to_add_first(
         self, ann: Surfer, service: Service

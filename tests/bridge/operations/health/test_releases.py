@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.releases import NoDeploymentsError
 from activities.settings.home import Home
 from activities.store.registry import host_rows
+from activities.worker_releases import NoDeploymentsError
 from bridge.operations.health import doctor, releases
 from bridge.operations.health.findings import Level
 from bridge.operations.service import Service

@@ -6,7 +6,7 @@ from tests.fenced import blocks
 from tests.secrets.redaction_table import TOKENS
 from workflows.contract.faults import Fault
 from workflows.contract.prompt_contract import explain_contract, explain_shape
-from workflows.contract.result_repair import repair_prompt, same_output
+from workflows.contract.repair_prompt import repair_prompt, same_output
 from workflows.text.invisible import visible
 
 FAULTS = (
