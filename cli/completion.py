@@ -43,7 +43,7 @@ def fish(install: Install = False) -> None:
 
 @app.command(name="candidates", hidden=True)
 def print_candidates(words: Annotated[list[str] | None, typer.Argument()] = None) -> None:
-    """Print what the last of these words can become, a line each; the scripts ask this."""
+    """Print the completions of the last word, one per line; the completion scripts call this."""
     from cli.drawing.output import say
 
     if lines := [f"{word} {what}".rstrip() for word, what in candidates(words or [])]:

@@ -166,7 +166,7 @@ def _model(stream: _Stream) -> str | None:
 
 
 def _refused_tools(stream: _Stream) -> tuple[str, ...]:
-    """Return the writing tools among the envelope's denied calls."""
+    """Return the denied tools that can write files, from `permission_denials` in Claude's result."""
     denials = stream.envelope.get("permission_denials") if stream.envelope else None
     tools = (text_of(each, "tool_name") for each in (denials if isinstance(denials, list) else ()))
     return tuple(tool for tool in tools if tool in _WRITERS)

@@ -152,8 +152,9 @@ class _Helper:
     """The helper's pid, known once the helper is forked: its first message."""
 
     def wait_until_forked(self) -> None:
-        """Read the helper's pid. End a frozen forking process: its helpers end with it, and the next call starts
-        another.
+        """Wait for the helper's pid; kill the forking process if it is frozen.
+
+        Its helpers end with it, and the next call starts another forking process.
         """
         signs = SignsOfLife(self.forker.pid)
         while not self.connection.poll(FROZEN_SECONDS / LOOKS):

@@ -145,7 +145,9 @@ def _make(
 
 
 def _begin_merge(run: JobRun, worktree: Worktree, line: TaskLine, *, fill: bool) -> tuple[LeftOutBranch, ...]:
-    """Begin the merge that the job is to resolve; return the work that is merged (ruling O6)."""
+    """Write the conflicted merge that the job is to resolve, and return its branches; raise if a leg left no branch to
+    merge (ruling O6).
+    """
     if not run.merges:
         return ()
     if unknown := [leg for leg in run.merges if leg not in line.legs]:

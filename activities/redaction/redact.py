@@ -158,7 +158,10 @@ def _with(record: Any, new: dict[str, Any]) -> Any:
 
 
 def _look() -> None:
-    """Learn new content of the watched files. Called once per value, however many texts the value has."""
+    """Reread the watched secret files that changed, and clear the redaction cache if that added a secret.
+
+    Called once per value, however many texts the value has.
+    """
     if known_values.process().look():
         _redact_short.cache_clear()
 

@@ -149,7 +149,7 @@ async def run(request: RunRequest, on_progress: Callable[[Progress], None] | Non
 
 
 def begin(request: RunRequest) -> Claim:
-    """Start the run unless it was started before. Return its claim."""
+    """Start the run unless it was started before, and return its claim."""
     key = made_run_key(request.run_dir)  # an unusable key stops this: else a genuine record would count as forged
     return Claim.read(request.run_dir, key) or _start(request)
 

@@ -19,13 +19,13 @@ def root_id(milliseconds: int, entropy: int) -> str:
 
 
 def root_of(job_id: str) -> str | None:
-    """Return the root of a job's tree; None for an invalid job id."""
+    """Return the id of the root job in a job's tree; None for an invalid job id."""
     match = _JOB.fullmatch(job_id)
     return match[1] if match else None
 
 
 def task_id(root: str) -> str:
-    """Return the task a tree opens if it is not given one."""
+    """Return the id of the task that a tree opens if it is not given one."""
     return "task-" + root.removeprefix("job-")
 
 
@@ -43,7 +43,7 @@ def is_run_id(text: str) -> bool:
 
 
 def tree_id(run: str, created_at: float, number: int, attempt: int) -> str:
-    """Return the root job of a stage's attempt; deterministic."""
+    """Derive the root job's id from a stage's attempt: equal arguments give an equal id."""
     place = 16 * number + attempt  # a slot of its own in time, so that attempts of a run differ by more than chance
     return ids.root_id(int(created_at * 1000) + 10 * place, int(digest([run, place]), 16))
 

@@ -1,4 +1,6 @@
-"""A pause for people, in the tree's memory (ruling F1)."""
+"""A round as the workflow's state holds it: a pause in which people answer questions or decide about failures
+(ruling F1).
+"""
 
 from enum import StrEnum
 
@@ -8,7 +10,7 @@ from workflows.model.wire import Memory
 
 
 class RoundKind(StrEnum):
-    """What a pause asks (ruling F1)."""
+    """What a round asks people for: answers to questions, or a decision about failures (ruling F1)."""
 
     ASK = "ask"
     FAILURE = "failure"

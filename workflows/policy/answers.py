@@ -132,7 +132,9 @@ def refuse_verb(verb: str, text: str, kind: RoundKind, ids: Sequence[str], what:
 
 
 def refuse_length(text: str) -> Refusal | None:
-    """Refuse a text that is too long. Surfaces check before they send: a longer text could not be transmitted."""
+    """Return a refusal if the text exceeds `TEXT_LIMIT`. `bridge` calls this before it sends an order; the workflow
+    checks again.
+    """
     if len(text) <= TEXT_LIMIT:
         return None
     message = f"{len(text):,} characters are more than the {TEXT_LIMIT:,} a resume takes"
@@ -140,7 +142,7 @@ def refuse_length(text: str) -> Refusal | None:
 
 
 def refuse_duration(text: str) -> Refusal | None:
-    """Refuse a text that does not say how much longer a pause may last."""
+    """Return a refusal if the text does not say how much longer a pause may last."""
     try:
         seconds = duration(text)
     except DurationError as error:
@@ -233,7 +235,7 @@ def _sections(lines: Sequence[str], ids: frozenset[str]) -> Iterator[tuple[str |
 
 
 def _value(quote: str, texts: Sequence[str]) -> str:
-    """Remove the closing quote of an answer if its opening quote is before the id."""
+    """Return an answer's text without its quotes: the closing one of `"id: text"`, or the pair around the text."""
     text = "\n".join(texts).strip()
     return text[:-1].strip() if quote and text.endswith(quote) else unquote(text)
 

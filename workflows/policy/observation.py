@@ -171,7 +171,9 @@ def _named_paths(claim: Entry, files: _Files) -> Iterator[str]:
 
 
 def _paths_in_prose(text: str, files: _Files) -> Iterator[str]:
-    """Yield paths in prose. Leading and quoted words may contain blanks; their paths are not split into words again."""
+    """Yield the paths in a claim's prose. Try the whole text, its part before the first colon or dash, and each quoted
+    part as one path; then try the remaining text word by word.
+    """
     text = _BULLET.sub("", text[:MAX_CLAIM_CHARS])
     lead = text[: match.start()] if (match := _LEAD_END.search(text)) else text
     named = lead.strip('`"* ')

@@ -19,7 +19,7 @@ _BY_LIMIT = 120
 
 
 class Fences:
-    """Writer of the blocks of one prompt."""
+    """The fences around foreign text in one prompt, all with the same mark."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark

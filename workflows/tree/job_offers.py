@@ -19,14 +19,14 @@ WAITS = "waits for a free slot on its host"
 
 
 def offer_leg(step: Step, run: JobRun) -> None:
-    """Offer an attempt of a delegated job."""
+    """Offer a leg's attempt to its host."""
     run = _number(step, run)
     step.state.offers[run.job_id] = Offer(number=run.offer, attempt=run.attempt)
     step.command(RunChild(run=run, summary=_summary(step, run)))
 
 
 def offer_coordinator(step: Step, run: JobRun) -> None:
-    """Offer the root job or a continuation."""
+    """Offer a coordinator's attempt to its host: the root's first start, or a continuation."""
     run = _number(step, run)
     step.state.held_back.pop(run.job_id, None)
     step.state.offers[run.job_id] = Offer(number=run.offer, attempt=run.attempt, run=run)

@@ -108,9 +108,10 @@ class Branches:
 
 
 def checkout(service: Service, name: str, typed: str) -> Repo:
-    """Return the repository as this host has it, if it is usable; else raise the reason, with the command to type.
+    """Return the repository as this host has it, if it is usable; else raise the reason, with a hint.
 
-    The command is the one that was typed, to be run on the host of the checkout if this is another host.
+    If another host has the repository, the hint is `ssh HOST` with the typed command. If the checkout moved, it is
+    `service repo add`.
     """
     repo = repo_rows.must_get(service.store, name)
     repo.refuse_elsewhere(service.settings.host, typed)
@@ -166,7 +167,7 @@ def of_tree(
 
 
 def with_work(service: Service, job: JobRecord) -> Path:
-    """Return where the repository is, with the last commit of a job, which is fetched if it is missing here."""
+    """Fetch the job's last commit if this host lacks it, and return the path of the repository here."""
     repo = repo_rows.must_get(service.store, job.repo)
     here = checkouts.is_made(service, repo) and git_branches.commit(
         checkouts.path_of(service, repo), job.head_sha or ""

@@ -56,7 +56,7 @@ class UnmergedWork:
 
 @dataclass(frozen=True)
 class Choice:
-    """The trees whose branches are meant: all conditions together."""
+    """A filter of trees by repository, job, age and state; a tree must match every condition that is given."""
 
     repo: str | None = None
     trees: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Choice:
 
     @property
     def is_made(self) -> bool:
-        """Return whether it names trees, an age or a state."""
+        """Return whether the filter names trees, an age or a state."""
         return bool(self.trees or self.older_than or self.state)
 
 

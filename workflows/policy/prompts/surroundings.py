@@ -78,7 +78,9 @@ class Surroundings:
     """Local branches that name the commits: `base`, `line`, `leg/<id>`."""
 
     def git_name(self, reference: str, commit: str) -> str:
-        """Return git's name of a commit: the reference, if the job's repository has it."""
+        """Return a name of the commit for git commands: the reference if the job's repository has it, else the short
+        hash.
+        """
         return reference if reference in self.references else commit[:HASH]
 
 

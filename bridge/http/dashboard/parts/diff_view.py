@@ -124,7 +124,9 @@ def _read(ask: Callable[[], JobDiff]) -> ReadDiff:
 
 
 class DiffView:
-    """The files of one page of a diff, as its address asks for them."""
+    """One page of a diff: the query parameters `from`, `file`, `line`, `comment` and `view` choose its files, its first
+    line and its layout.
+    """
 
     def __init__(self, diff: ReadDiff, asked: PageRequest, commented: Collection[str] = ()) -> None:
         """`commented` are the fields of comments that are open, whose files are unfolded."""
