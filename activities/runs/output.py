@@ -76,7 +76,7 @@ def last_line(path: Path) -> str:
     """Return the last line that is not blank, cut to a line's length and without secrets (ruling A12)."""
     end = _end(path, LAST_WORDS_WINDOW)
     lines = redact_text(end.tail.decode("utf-8", "replace")).split("\n")
-    said = next((line for line in reversed(lines) if line.strip()), "")
-    if end.omitted and said is lines[0]:  # its beginning was not read, and may be that of a secret
-        return said[LONGEST_SECRET:][-LAST_WORDS_LIMIT:].strip()
-    return said.strip()[:LAST_WORDS_LIMIT]
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    if end.omitted and last is lines[0]:  # its beginning was not read, and may be that of a secret
+        return last[LONGEST_SECRET:][-LAST_WORDS_LIMIT:].strip()
+    return last.strip()[:LAST_WORDS_LIMIT]

@@ -200,7 +200,9 @@ def sync(
         raise UnreachableError("the process that speaks to GitHub does not run", "service daemon status")
     interest = of_interest(service) if runs else set()
     wanted = [
-        each for each in account.readings(service.store) if each.github in interest and github in {"", each.github}
+        reading
+        for reading in account.readings(service.store)
+        if reading.github in interest and github in {"", reading.github}
     ]
     if github and not wanted and not tried:
         raise RefusedError(

@@ -51,56 +51,56 @@ def a_job(number: int, root: str = "") -> JobRun:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+def client(monkeypatch: pytest.MonkeyPatch) -> Told:
     """Make a crowd wait for longer than any test."""
     monkeypatch.setattr(tree_reports, "GATHER_SECONDS", 0.01)
     monkeypatch.setattr(tree_reports, "CROWD_SECONDS", 3600.0)
     return Told()
 
 
-def reporting(told: Told, jobs: list[JobRun]) -> TreeReports:
+def reporting(client: Told, jobs: list[JobRun]) -> TreeReports:
     """Make a host on which all these jobs have begun."""
-    reports = TreeReports(cast("Client", told), asyncio.get_running_loop())
+    reports = TreeReports(cast("Client", client), asyncio.get_running_loop())
     for job in jobs:
         reports.begun(job, 1.0)
     return reports
 
 
-async def test_a_few_are_told_at_once(told: Told) -> None:
+async def test_a_few_are_told_at_once(client: Told) -> None:
     few = [a_job(number) for number in range(tree_reports.CROWD)]
-    reporting(told, few)
-    await until(lambda: len(told.reports) == len(few))
-    assert {root for root, _ in told.reports} == {job.root_job_id for job in few}
+    reporting(client, few)
+    await until(lambda: len(client.reports) == len(few))
+    assert {root for root, _ in client.reports} == {job.root_job_id for job in few}
 
 
-async def test_a_tree_is_told_once_the_server_answers_again(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tree_is_told_once_the_server_answers_again(client: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_reports, "RETRY_SECONDS", 0.01)
     away = RPCError("nobody answers", RPCStatusCode.UNAVAILABLE, b"")
-    told.faults += [away, RuntimeError("Failed client connect")]
-    reporting(told, [a_job(1)])
-    await until(lambda: told.reports)
-    assert told.faults == []
+    client.faults += [away, RuntimeError("Failed client connect")]
+    reporting(client, [a_job(1)])
+    await until(lambda: client.reports)
+    assert client.faults == []
 
 
-async def test_a_tree_hears_of_jobs_that_begin_one_after_another_together(told: Told) -> None:
-    reports = reporting(told, [a_job(1, "job-of-all")])
-    await until(lambda: told.reports)
-    told.reports.clear()
+async def test_a_tree_hears_of_jobs_that_begin_one_after_another_together(client: Told) -> None:
+    reports = reporting(client, [a_job(1, "job-of-all")])
+    await until(lambda: client.reports)
+    client.reports.clear()
     for number in (2, 3):
         reports.begun(a_job(number, "job-of-all"), 1.0)
     await until(lambda: len(reports.waiting["job-of-all"]) == 2)
-    assert told.reports == []
+    assert client.reports == []
     for task in list(reports._sending):
         task.cancel()
 
 
 @pytest.mark.parametrize("root", ["", "job-of-all"])
-async def test_reports_of_jobs_that_ended_are_dropped_from_a_crowd(told: Told, root: str) -> None:
+async def test_reports_of_jobs_that_ended_are_dropped_from_a_crowd(client: Told, root: str) -> None:
     crowd, beside = [a_job(number, root) for number in range(tree_reports.CROWD + 1)], Told()
-    reports = reporting(told, crowd)
+    reports = reporting(client, crowd)
     reporting(beside, [a_job(900)])
     await until(lambda: beside.reports)
-    assert told.reports == [], "one that began later was alone"
+    assert client.reports == [], "one that began later was alone"
     for job in crowd:
         reports.ended(job)
     assert [left for left in reports.waiting.values() if left] == []
@@ -108,12 +108,12 @@ async def test_reports_of_jobs_that_ended_are_dropped_from_a_crowd(told: Told, r
         task.cancel()
 
 
-async def test_short_jobs_are_not_reported(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_short_jobs_are_not_reported(client: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_reports, "GATHER_SECONDS", 1.0)
-    reports = reporting(told, [])
+    reports = reporting(client, [])
     for number in range(25):
         reports.begun(job := a_job(number, "job-of-all"), 1.0)
         await asyncio.sleep(0.05)
         reports.ended(job)
-    assert told.reports == []
+    assert client.reports == []
     await until(lambda: not reports.waiting)

@@ -37,24 +37,24 @@ def parent(pid: int) -> int:
 
 
 def zombies_of(*parents: int) -> set[int]:
-    found = set()
+    zombies = set()
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             state, above, *_ = stat(int(name))
         except OSError:
             continue
         if state == "Z" and int(above) in parents:
-            found.add(int(name))
-    return found
+            zombies.add(int(name))
+    return zombies
 
 
 def open_in(pid: int) -> dict[int, str]:
     """Return the targets of a process's descriptors, without those it closes meanwhile."""
-    found = {}
+    targets = {}
     for path in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
-            found[int(path.name)] = os.readlink(path)
-    return found
+            targets[int(path.name)] = os.readlink(path)
+    return targets
 
 
 async def under_way(request: RunRequest) -> "asyncio.Task[RunEnd]":

@@ -39,11 +39,11 @@ HIDING = {
 
 async def hidden(request: RunRequest) -> "tuple[int, asyncio.Task[RunEnd]]":
     """Return a process of the run that hides itself, and the run's task, once its claim was read."""
-    said = request.cwd / "pid"
+    pid_file = request.cwd / "pid"
     claim = await asyncio.to_thread(begin, request)
     task = asyncio.create_task(follow(request.run_dir, claim, None))
-    await until(lambda: said.exists() or task.done())
-    return int(said.read_text()), task
+    await until(lambda: pid_file.exists() or task.done())
+    return int(pid_file.read_text()), task
 
 
 async def ended(task: "asyncio.Task[RunEnd]", request: RunRequest) -> RunEnd:
@@ -119,9 +119,9 @@ async def test_what_a_killed_supervisor_leaves_is_ended_even_where_nothing_marks
     os.kill(supervisor_of(request), signal.SIGKILL)
     await task
     await until(lambda: identity(pid) is None)
-    told = list(recent(request.run_dir.parents[1] / "logs" / "orphans.jsonl", 3600))
-    assert [(each["run_dir"], pid in each["pids"]) for each in told] == [(str(request.run_dir), True)]
-    assert told[0]["said"].endswith("and its supervisor is dead")
+    orphans = list(recent(request.run_dir.parents[1] / "logs" / "orphans.jsonl", 3600))
+    assert [(each["run_dir"], pid in each["pids"]) for each in orphans] == [(str(request.run_dir), True)]
+    assert orphans[0]["said"].endswith("and its supervisor is dead")
 
 
 def test_a_marked_process_is_an_agent_s_where_no_supervisor_is_left() -> None:

@@ -41,19 +41,19 @@ print(json.dumps({"survivors": survivors, "took": time.monotonic() - begun, "pro
 
 def ended(folder: Path, seconds: float, words: str, *, serving: bool = False) -> dict[str, Any]:
     """Return the supervisor's reaction to a box in which these commands are still running."""
-    told = json.dumps((seconds, words, serving))
+    args = json.dumps((seconds, words, serving))
     done = subprocess.run(
-        [sys.executable, "-c", SUPERVISOR, told], capture_output=True, text=True, check=True, timeout=300, cwd=folder
+        [sys.executable, "-c", SUPERVISOR, args], capture_output=True, text=True, check=True, timeout=300, cwd=folder
     )
-    inner, said = done.stdout.splitlines()
+    inner, report = done.stdout.splitlines()
     assert identity(int(inner)) is None
-    found: dict[str, Any] = json.loads(said)
-    return found
+    reaction: dict[str, Any] = json.loads(report)
+    return reaction
 
 
 def test_what_is_about_to_end_is_waited_for_and_not_killed(tmp_path: Path) -> None:
-    found = ended(tmp_path, 300, "sleep 0.3; touch ended")
-    assert found["survivors"] == 0
+    reaction = ended(tmp_path, 300, "sleep 0.3; touch ended")
+    assert reaction["survivors"] == 0
     assert (tmp_path / "ended").exists()
 
 
@@ -62,7 +62,7 @@ def test_what_does_not_end_is_killed(tmp_path: Path) -> None:
 
 
 def test_the_proxy_that_served_it_is_not_waited_for(tmp_path: Path) -> None:
-    found = ended(tmp_path, 300, "true", serving=True)
-    assert found["survivors"] == 0
-    assert found["took"] < 150
-    wait_for(lambda: identity(found["proxy"]) is None)
+    reaction = ended(tmp_path, 300, "true", serving=True)
+    assert reaction["survivors"] == 0
+    assert reaction["took"] < 150
+    wait_for(lambda: identity(reaction["proxy"]) is None)

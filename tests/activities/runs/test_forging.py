@@ -195,8 +195,8 @@ async def test_output_that_was_replaced_is_reported_and_neither_followed_nor_wai
     end = await run(request)
     end.stdout.unlink()
     put(end.stdout, what, tmp_path / "precious")
-    for said in (last_line(end.stdout), last_lines(end.stdout, 500), look(request.run_dir).last_line):
-        assert "mine" not in said
+    for text in (last_line(end.stdout), last_lines(end.stdout, 500), look(request.run_dir).last_line):
+        assert "mine" not in text
     assert f"{end.stdout} is " in last_line(end.stdout)
     assert look(request.run_dir).stage is RunStage.ENDED
 
@@ -317,9 +317,9 @@ async def test_the_key_stands_in_no_argument_no_environment_and_no_file_of_the_r
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the agent starts programs that soon end
             seen |= {path: path.read_bytes() for path in (Path(f"/proc/{pid}/cmdline"), Path(f"/proc/{pid}/environ"))}
     assert len([path for path in seen if path.name == "environ"]) >= 2, "the supervisor's and the agent's"
-    for place, found in seen.items():
-        assert key not in found, place
-        assert key.hex().encode() not in found, place
+    for place, content in seen.items():
+        assert key not in content, place
+        assert key.hex().encode() not in content, place
     (request.cwd / "go").touch()
     assert (await task).exit_code == 5
 

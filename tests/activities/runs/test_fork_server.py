@@ -215,8 +215,8 @@ async def test_the_fork_server_ends_with_its_worker_and_the_runs_do_not(
         subprocess.Popen, [sys.executable, "-c", CALLER, *arguments], stdout=subprocess.PIPE
     )
     assert caller.stdout is not None
-    with caller.stdout as said:
-        pid = int(await asyncio.to_thread(said.readline))
+    with caller.stdout as output:
+        pid = int(await asyncio.to_thread(output.readline))
     await until((tmp_path / "up").exists)
     supervisor = supervisor_of(request)
     assert parent(supervisor) == pid

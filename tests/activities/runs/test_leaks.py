@@ -93,12 +93,12 @@ async def test_nothing_of_the_workers_reaches_an_agent(
         renew(way)
         spawn.current() if way == "forked" else None  # by this thread, whose signals are blocked
         end = await run(request_for(FACTS))
-        told = await run(request_for("", argv=("cat", "/proc/self/status")))  # a shell would unblock them itself
+        status = await run(request_for("", argv=("cat", "/proc/self/status")))  # a shell would unblock them itself
     finally:
         os.umask(before)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         os.close(ours)
-    facts = dict(line.split(":\t", 1) for line in told.stdout.read_text().splitlines() if ":\t" in line)
+    facts = dict(line.split(":\t", 1) for line in status.stdout.read_text().splitlines() if ":\t" in line)
     assert {name: int(facts[name], 16) & ORDINARY for name in ("SigBlk", "SigIgn")} == {"SigBlk": 0, "SigIgn": 0}
     env, descriptors, umask = end.stdout.read_text().split("\n\n")
     assert int(umask, 8) == 0o027

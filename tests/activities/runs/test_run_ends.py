@@ -243,5 +243,5 @@ def test_a_process_that_is_hidden_while_it_executes_a_program_is_killed_too() ->
         return next(looks, {child.pid} if child.poll() is None else set())
 
     assert kill_all(find) == 0
-    for each in (parent, child):
-        assert each.wait(10) == -signal.SIGKILL
+    for process in (parent, child):
+        assert process.wait(10) == -signal.SIGKILL

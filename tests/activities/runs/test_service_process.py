@@ -79,8 +79,8 @@ def test_a_store_that_is_away_is_one_line_until_it_is_back(bare_home: Home) -> N
             store.dispose()
     finally:
         log.removeHandler(handler)
-    told = lines.getvalue().splitlines()
-    assert [line.partition("; ")[0].partition(" (")[0] for line in told] == [
+    logged = lines.getvalue().splitlines()
+    assert [line.partition("; ")[0].partition(" (")[0] for line in logged] == [
         "activities: the store cannot be reached",
         "activities: something else",
         "activities.runs.service_process: the store is reached again",

@@ -13,18 +13,18 @@ from activities.runs.signs_of_life import ENOUGH_SECONDS, LOOKS, SignsOfLife
 from tests.waiting import wait_for
 
 
-def judged(monkeypatch: pytest.MonkeyPatch, looks: int, each: float, *, waits: bool, signs: object = None) -> bool:
+def judged(monkeypatch: pytest.MonkeyPatch, looks: int, seconds: float, *, waits: bool, signs: object = None) -> bool:
     """Look at a process that uses so much processor time between two looks, and return the last judgement."""
     seen = SignsOfLife(1)
     frozen = False
     for number in range(looks + 1):
-        monkeypatch.setattr(os_processes, "effort", lambda _, now=number * each: (now, waits))
+        monkeypatch.setattr(os_processes, "effort", lambda _, now=number * seconds: (now, waits))
         frozen = seen.are_missing(number if signs else None)
     return frozen
 
 
 @pytest.mark.parametrize(
-    ("looks", "each", "waits", "frozen"),
+    ("looks", "seconds", "waits", "frozen"),
     [
         (LOOKS - 1, 0.0, False, False),
         (LOOKS, 0.0, False, True),
@@ -37,10 +37,10 @@ def judged(monkeypatch: pytest.MonkeyPatch, looks: int, each: float, *, waits: b
     ids=["not yet", "stopped", "starved", "starved for long", "idle besides", "spinning", "starved and spinning"],
 )
 def test_a_process_without_signs_is_frozen_unless_it_lacks_processor_time(
-    monkeypatch: pytest.MonkeyPatch, looks: int, each: float, waits: bool, frozen: bool
+    monkeypatch: pytest.MonkeyPatch, looks: int, seconds: float, waits: bool, frozen: bool
 ) -> None:
-    assert judged(monkeypatch, looks, each, waits=waits) is frozen
-    assert not judged(monkeypatch, looks, each, waits=waits, signs=True)
+    assert judged(monkeypatch, looks, seconds, waits=waits) is frozen
+    assert not judged(monkeypatch, looks, seconds, waits=waits, signs=True)
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ async def test_the_program_that_repairs_is_the_one_to_look_at(request_for: Reque
 )
 def test_the_last_line_keeps_no_secret_that_a_cut_would_hide(tmp_path: Path, output: str) -> None:
     (tmp_path / "out").write_text(output)
-    said = last_line(tmp_path / "out")
-    assert said
-    assert "a1B2" not in said
-    assert "MIIE" not in said
+    line = last_line(tmp_path / "out")
+    assert line
+    assert "a1B2" not in line
+    assert "MIIE" not in line

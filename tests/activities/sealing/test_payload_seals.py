@@ -68,9 +68,9 @@ def test_nothing_of_it_can_be_changed(encrypt: bool) -> None:
         without = Payload.FromString(closed.SerializeToString())
         del without.metadata[name]
         changes.append(without)
-    for each in changes:
+    for change in changes:
         with pytest.raises(UnsealedError):
-            seals.unseal(each, place)
+            seals.unseal(change, place)
 
 
 def test_what_belongs_together_is_told_apart() -> None:

@@ -146,7 +146,7 @@ def test_a_tiers_price_is_a_setting_and_a_tier_nobody_knows_is_not(home: Home) -
 
 def _durations() -> list[tuple[str, str]]:
     """Return every key that takes a duration, with its section."""
-    probe, found = Settings(), []
+    probe, durations = Settings(), []
     sections: dict[str, Section] = {name: getattr(probe, name) for name in ("orchestrate", "worker")}
     for name, section in {**sections, "runtimes.shell": RuntimeSection()}.items():
         for key in type(section).model_fields:
@@ -155,8 +155,8 @@ def _durations() -> list[tuple[str, str]]:
             except ValidationError:
                 continue
             if getattr(type(section).model_validate({key: "90s"}), key) == 90.0:
-                found.append((name, key))
-    return found
+                durations.append((name, key))
+    return durations
 
 
 @pytest.mark.ruling("spec:timeouts.precedence")
@@ -248,10 +248,10 @@ def test_a_value_of_the_environment_that_is_out_of_range_is_named_by_its_variabl
 def test_the_environment_wins_over_the_file_and_the_origin_says_so(home: Home) -> None:
     written(home, "[orchestrate]\nmax_delegation_depth = 3\nmax_delegation_width = 4")
     reading = load(home, {"SERVICE_MAX_DELEGATION_DEPTH": "5"}).reading
-    found = {path[-1]: (value, reading.origin(path)) for path, value in reading.values.items()}
-    assert found["max_delegation_depth"] == (5, "environment SERVICE_MAX_DELEGATION_DEPTH")
-    assert found["max_delegation_width"] == (4, "config.toml")
-    assert found["max_delegation_total_jobs"] == (64, "default")
+    values = {path[-1]: (value, reading.origin(path)) for path, value in reading.values.items()}
+    assert values["max_delegation_depth"] == (5, "environment SERVICE_MAX_DELEGATION_DEPTH")
+    assert values["max_delegation_width"] == (4, "config.toml")
+    assert values["max_delegation_total_jobs"] == (64, "default")
 
 
 ODD = """

@@ -65,9 +65,9 @@ def of_sqlite(home: Home) -> str:
 def of_postgres(url: str) -> str:
     program = shutil.which("pg_dump") or max(Path("/usr/lib/postgresql").glob("*/bin/pg_dump"))
     words = ("--inserts", "--no-owner", "--no-privileges", "-d", url.replace("+psycopg", ""))
-    said = subprocess.run([program, *words], capture_output=True, text=True, check=True).stdout
+    dump = subprocess.run([program, *words], capture_output=True, text=True, check=True).stdout
     left_out = ("--", "\\", "SET ", "SELECT pg_catalog.set_config")
-    return "\n".join(line for line in said.splitlines() if line and not line.startswith(left_out))
+    return "\n".join(line for line in dump.splitlines() if line and not line.startswith(left_out))
 
 
 def write(dialect: str, text: str) -> None:

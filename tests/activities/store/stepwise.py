@@ -133,14 +133,14 @@ class Stage:
 
     def steps(self) -> dict[str, Step]:
         """Return the steps that can come next, by name; the first one is what a quiet machine would do."""
-        found: dict[str, Step] = {}
+        steps: dict[str, Step] = {}
         for execution in self.executions.values():
             if execution.queue and not execution.closed:
-                found[f"{OF_A_WORKFLOW}{execution.workflow_id}"] = partial(self._advance, execution)
-        found |= dict(self.locals[:1])
+                steps[f"{OF_A_WORKFLOW}{execution.workflow_id}"] = partial(self._advance, execution)
+        steps |= dict(self.locals[:1])
         for call in self.at_host:
-            found |= dict(self._of_host(call))
-        return found
+            steps |= dict(self._of_host(call))
+        return steps
 
     def _of_host(self, call: Call) -> Iterator[tuple[str, Step]]:
         name = f"{call.run.job_id}, attempt {call.run.attempt}"
@@ -312,7 +312,7 @@ class Stage:
             self._carry_out(execution, command)
 
     def _carry_out(self, execution: Execution, command: WorkflowCommand) -> None:
-        told = WorkflowActivationJob()
+        job = WorkflowActivationJob()
         match command.WhichOneof("variant"):
             case "schedule_local_activity":
                 local = command.schedule_local_activity
@@ -329,15 +329,15 @@ class Stage:
                         call.cancelled = True
             case "request_cancel_local_activity":
                 if self._withdrawn(execution, command.request_cancel_local_activity.seq):
-                    told.resolve_activity.seq = command.request_cancel_local_activity.seq
-                    told.resolve_activity.is_local = True
-                    _FAILURES.to_failure(CancelledError(), _CONVERTER, told.resolve_activity.result.cancelled.failure)
-                    execution.queue.append(told)
+                    job.resolve_activity.seq = command.request_cancel_local_activity.seq
+                    job.resolve_activity.is_local = True
+                    _FAILURES.to_failure(CancelledError(), _CONVERTER, job.resolve_activity.result.cancelled.failure)
+                    execution.queue.append(job)
             case "start_child_workflow_execution":
                 child = command.start_child_workflow_execution
-                told.resolve_child_workflow_execution_start.seq = child.seq
-                told.resolve_child_workflow_execution_start.succeeded.run_id = "run"
-                execution.queue.append(told)
+                job.resolve_child_workflow_execution_start.seq = child.seq
+                job.resolve_child_workflow_execution_start.succeeded.run_id = "run"
+                execution.queue.append(job)
                 if child.workflow_type in _WORKFLOWS:
                     known = self.executions.get(child.workflow_id)
                     assert known is None or known.closed, "a job has one workflow at a time"
@@ -345,13 +345,13 @@ class Stage:
                     self._execute(child.workflow_type, child.workflow_id, list(child.input), **of_parent)
             case "request_cancel_external_workflow_execution":
                 cancel = command.request_cancel_external_workflow_execution
-                told.resolve_request_cancel_external_workflow.seq = cancel.seq
-                execution.queue.append(told)
+                job.resolve_request_cancel_external_workflow.seq = cancel.seq
+                execution.queue.append(job)
                 self._cancel(self.executions[cancel.workflow_execution.workflow_id])
             case "signal_external_workflow_execution":
                 signal = command.signal_external_workflow_execution
-                told.resolve_signal_external_workflow.seq = signal.seq
-                execution.queue.append(told)
+                job.resolve_signal_external_workflow.seq = signal.seq
+                execution.queue.append(job)
                 other = self.executions[signal.workflow_execution.workflow_id]
                 self._signal_payloads(other, signal.signal_name, list(signal.args))
             case "start_timer":
@@ -359,23 +359,23 @@ class Stage:
             case "cancel_timer":
                 self.timers.remove((execution, command.cancel_timer.seq))
             case "complete_workflow_execution":
-                done = told.resolve_child_workflow_execution.result.completed
+                done = job.resolve_child_workflow_execution.result.completed
                 done.result.CopyFrom(command.complete_workflow_execution.result)
-                self._close(execution, told)
+                self._close(execution, job)
             case "fail_workflow_execution":
-                failed = told.resolve_child_workflow_execution.result.failed
+                failed = job.resolve_child_workflow_execution.result.failed
                 failed.failure.child_workflow_execution_failure_info.workflow_execution.workflow_id = (
                     execution.workflow_id
                 )
                 failed.failure.cause.CopyFrom(command.fail_workflow_execution.failure)
-                self._close(execution, told)
+                self._close(execution, job)
             case "cancel_workflow_execution":
-                cancelled = told.resolve_child_workflow_execution.result.cancelled
+                cancelled = job.resolve_child_workflow_execution.result.cancelled
                 cancelled.failure.child_workflow_execution_failure_info.workflow_execution.workflow_id = (
                     execution.workflow_id
                 )
                 cancelled.failure.cause.canceled_failure_info.SetInParent()
-                self._close(execution, told)
+                self._close(execution, job)
             case "cancel_signal_workflow":
                 pass  # it was sent at once
             case "set_patch_marker" | "upsert_workflow_search_attributes" | "modify_workflow_properties":
@@ -395,11 +395,11 @@ class Stage:
             job.cancel_workflow.reason = "cancelled"
             execution.queue.append(job)
 
-    def _close(self, execution: Execution, told: WorkflowActivationJob) -> None:
+    def _close(self, execution: Execution, job: WorkflowActivationJob) -> None:
         execution.closed = True
         if execution.parent is not None:
-            told.resolve_child_workflow_execution.seq = execution.seq
-            execution.parent.queue.append(told)
+            job.resolve_child_workflow_execution.seq = execution.seq
+            execution.parent.queue.append(job)
 
     # The worker.
 

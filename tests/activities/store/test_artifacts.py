@@ -68,8 +68,8 @@ class Hosts:
 def hosts(tmp_path: Path, postgres: str) -> Iterator[Hosts]:
     made = Hosts(tmp_path, postgres)
     with made("one").store.begin() as connection:
-        for each in (schema.artifacts, schema.kept_secrets):
-            connection.execute(each.delete())
+        for table in (schema.artifacts, schema.kept_secrets):
+            connection.execute(table.delete())
     yield made
     for context in made.made.values():
         context.store.dispose()
@@ -146,8 +146,8 @@ def test_what_nothing_needs_is_removed_by_either_of_two_hosts_at_once(hosts: Hos
     used = hosts("one").artifacts.put(b"used" * 2000)
     for digest in digests:
         hosts.age(digest, 31)
-    found = {name: hosts.collected(name) for name in ("one", "two")}
-    assert [len(each) for each in found.values()] == [20, 20]
+    artifacts = {name: hosts.collected(name) for name in ("one", "two")}
+    assert [len(each) for each in artifacts.values()] == [20, 20]
 
     def remove(old: OldArtifact) -> bool:
         try:
@@ -157,7 +157,7 @@ def test_what_nothing_needs_is_removed_by_either_of_two_hosts_at_once(hosts: Hos
         return True
 
     with ThreadPoolExecutor(4) as threads:
-        removed = [*threads.map(remove, [*found["one"], *found["two"]])]
+        removed = [*threads.map(remove, [*artifacts["one"], *artifacts["two"]])]
     assert sum(removed) == 20, "each is counted by the host that removed it"
     assert [digest for digest in digests if hosts.known(digest)] == []
     assert hosts("three").artifacts.get(used) == b"used" * 2000

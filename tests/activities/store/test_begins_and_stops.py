@@ -68,17 +68,17 @@ class Course:
 
     def people(self, stage: Stage) -> dict[str, Step]:
         """Return what people, or a lost host, may do next; each of it happens once."""
-        found: dict[str, Step] = {}
+        steps: dict[str, Step] = {}
         if stage.paused:
             verb, text = ("answer", ANSWER) if "ask" in self.trouble else ("abort", "")
-            found["resume"] = lambda: stage.resume(verb, text)
+            steps["resume"] = lambda: stage.resume(verb, text)
         if "kill now" in self.trouble:
-            found["kill now"] = lambda: stage.kill(immediate=True)
+            steps["kill now"] = lambda: stage.kill(immediate=True)
         if "kill" in self.trouble:
-            found["kill"] = lambda: stage.kill(immediate=False)
+            steps["kill"] = lambda: stage.kill(immediate=False)
         if "move" in self.trouble and (here := [call for call in stage.at_host if call.run.delegation_id == "b"]):
-            found["move"] = lambda: stage.move(here[0])
-        return {name: self._once(name, step) for name, step in found.items() if name not in self.asked}
+            steps["move"] = lambda: stage.move(here[0])
+        return {name: self._once(name, step) for name, step in steps.items() if name not in self.asked}
 
     def _once(self, name: str, step: Step) -> Step:
         def taken() -> None:
@@ -133,8 +133,8 @@ def orders(order: str, apart: int) -> Iterator[dict[str, int]]:
     """Place the begin of `b`, its report, and an order, at all distances from each other."""
     for begin in range(0, LATEST, apart):
         for report in range(begin, LATEST + 1, apart):
-            for said in range(0, LATEST, apart) if order else (0,):
-                yield {"begin b": begin, "report b": report} | ({order: said} if order else {})
+            for moment in range(0, LATEST, apart) if order else (0,):
+                yield {"begin b": begin, "report b": report} | ({order: moment} if order else {})
 
 
 @pytest.mark.parametrize(("end", "order"), [*((end, "") for end in ENDS), *(("ask", order) for order in ORDERS)])

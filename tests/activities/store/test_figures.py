@@ -23,8 +23,8 @@ def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
     used = {"usage": Usage(input_tokens=100, output_tokens=10), "cost_usd": 0.5, "model": "large"}
     for root, state in ((ROOT, JobState.QUEUED), (OTHER, JobState.RUNNING)):
         task_ = task(root, state=TaskState.OPEN)
-        told = event(1, root, kind=EventKind.DELEGATION_WIDTH_EXCEEDED)
-        job_rows.write(store, Records(task=task_, jobs=(job(root, state=state, **used),), events=(told,)))
+        event_ = event(1, root, kind=EventKind.DELEGATION_WIDTH_EXCEEDED)
+        job_rows.write(store, Records(task=task_, jobs=(job(root, state=state, **used),), events=(event_,)))
     job_rows.write(store, Records(task=task(ROOT, state=TaskState.AWAITING_HUMAN, revision=9), rounds=(round_(ROOT),)))
     host_rows.see(store, "web-1", slots=8, started_at=1.0)
     with store.begin() as connection:
@@ -49,21 +49,21 @@ def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
         connection.execute(update(schema.agents).values(require=["gpu", "big"]))
         placed = {"job_id": ROOT, "attempt": job().attempt, "host": "web-3", "repo": "acme/shop", "at": 1.0}
         connection.execute(insert(schema.placements), placed)
-    found = figures.read(store)
-    (host,) = found.hosts
+    numbers = figures.read(store)
+    (host,) = numbers.hosts
     assert (host.seen.name, host.slots, host.taken, host.draining, host.lost) == ("web-1", 8, 0, False, False)
-    assert {(each.host, each.runtime, each.state, each.labels, each.count) for each in found.jobs} == {
+    assert {(each.host, each.runtime, each.state, each.labels, each.count) for each in numbers.jobs} == {
         ("web-3", job().runtime, "queued", ("big", "gpu"), 1),
         ("web-2", job().runtime, "running", ("big", "gpu"), 1),
     }
-    assert found.trees == {"open": 1, "awaiting_human": 1}
-    assert found.rounds == (OpenRounds("ask", 1, round_(ROOT).opened_at),)
+    assert numbers.trees == {"open": 1, "awaiting_human": 1}
+    assert numbers.rounds == (OpenRounds("ask", 1, round_(ROOT).opened_at),)
     assert {kind for kind in EventKind if kind.endswith(("_exceeded", "_exhausted"))} == set(figures.BOUNDS)
-    assert found.bounds == {"delegation_width_exceeded": 2}
-    assert found.failing == {"webhook": 1}
-    assert found.quota is not None
-    assert (found.quota.limit, found.quota.remaining) == (5000, 1200)
-    assert 55 < found.quota.reset_at - found.now < 61
+    assert numbers.bounds == {"delegation_width_exceeded": 2}
+    assert numbers.failing == {"webhook": 1}
+    assert numbers.quota is not None
+    assert (numbers.quota.limit, numbers.quota.remaining) == (5000, 1200)
+    assert 55 < numbers.quota.reset_at - numbers.now < 61
     assert figures.usage(store) == [ModelUsage("large", 200, 20, 1.0)]
     asked = [event(number, ROOT, kind=EventKind.RESULT_REPAIRED) for number in (7, 8)]
     job_rows.write(store, Records(events=tuple(asked)))
@@ -71,6 +71,6 @@ def test_the_figures_are_those_of_the_rows(store: Engine) -> None:
 
 
 def test_an_empty_store_has_figures_too(store: Engine) -> None:
-    found = figures.read(store)
-    assert (found.hosts, found.jobs, found.rounds, found.quota) == ((), (), (), None)
+    numbers = figures.read(store)
+    assert (numbers.hosts, numbers.jobs, numbers.rounds, numbers.quota) == ((), (), (), None)
     assert (figures.usage(store), figures.repairs(store)) == ([], {})

@@ -98,10 +98,10 @@ def test_a_host_and_a_tree_that_decide_at_once_decide_the_same(store: Engine, tu
         kept.append(given_up(store, move()))
 
     threads = [Thread(target=records), Thread(target=gives_up)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     left = attempt_rows.get(store, JOB, 1)
     assert left is not None
     assert kept == [left.known_outcome]

@@ -36,12 +36,12 @@ def test_a_secret_does_not_get_into_a_row(store: Engine) -> None:
     }  # fmt: skip
     with store.begin() as connection:
         connection.execute(insert(schema.events), row)
-        found = connection.execute(select(schema.events)).one()
-        assert found.message == "it is [redacted]"
-        assert found.data == {"a": ["is [redacted]"], "[redacted]": ["x"]}
+        kept = connection.execute(select(schema.events)).one()
+        assert kept.message == "it is [redacted]"
+        assert kept.data == {"a": ["is [redacted]"], "[redacted]": ["x"]}
         connection.execute(update(schema.events).values(message=f"now {TOKEN}", data=[TOKEN]))
-        found = connection.execute(select(schema.events)).one()
-        assert (found.message, found.data) == ("now [redacted]", ["[redacted]"])
+        kept = connection.execute(select(schema.events)).one()
+        assert (kept.message, kept.data) == ("now [redacted]", ["[redacted]"])
 
 
 @pytest.mark.ruling("N7")

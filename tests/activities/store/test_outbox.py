@@ -23,8 +23,8 @@ def test_only_events_for_people_enter_the_outbox_and_never_change(store: Engine)
     quiet = another(4, 13.0).model_copy(update={"kind": "job_started"})
     for message in ("Which? - é", "written again"):
         job_rows.write(store, Records(events=(EVENT.model_copy(update={"message": message}), quiet)))
-    found = outbox.get(store, EVENT.event_id)
-    assert found == outbox.Notification(f"{ROOT}-e3", ROOT, f"{ROOT}.2", "round_opened", "Which? - é", 12.5)
+    notification = outbox.get(store, EVENT.event_id)
+    assert notification == outbox.Notification(f"{ROOT}-e3", ROOT, f"{ROOT}.2", "round_opened", "Which? - é", 12.5)
     assert outbox.get(store, quiet.event_id) is None
 
 
@@ -33,8 +33,8 @@ def test_attempts_are_counted_and_the_last_error_is_shown(store: Engine) -> None
     assert outbox.failing(store) == [], "what was not tried yet is not overdue"
     for error in ("no route", "exit code 1"):
         outbox.record_try(store, EVENT.event_id, "command", error)
-    [(told, how)] = outbox.failing(store)
-    assert told.message == EVENT.message
+    [(notification, how)] = outbox.failing(store)
+    assert notification.message == EVENT.message
     assert how == outbox.Delivery(EVENT.event_id, "command", 2, None, "exit code 1")
 
 
@@ -61,10 +61,10 @@ def test_channels_are_apart_and_the_oldest_is_first(store: Engine) -> None:
 
 @pytest.mark.ruling("B6", "F8.told")
 def test_a_row_that_was_refused_is_told(store: Engine) -> None:
-    told = EventRecord(
+    refusal = EventRecord(
         event_id=f"{ROOT}-e1", job_id=ROOT, root_job_id=ROOT, kind="record_refused", at=1.0, message="written shortened"
     )
-    job_rows.write(store, Records(events=(told,)))
-    kept = outbox.get(store, told.event_id)
+    job_rows.write(store, Records(events=(refusal,)))
+    kept = outbox.get(store, refusal.event_id)
     assert kept is not None
     assert kept.message == "written shortened"

@@ -251,8 +251,8 @@ def test_a_job_s_host_is_where_its_attempt_was_placed(store: Engine) -> None:
     tree_rows.begin(store, tree_input(root_job_id=ROOT), "home", Records(jobs=tuple(queued)))
     see(store, "a")
     place(store, 1, offer=OfferKey(job_id=queued[0].job_id, attempt=1))
-    found = host_rows.of_jobs(store, [each.job_id for each in queued])
-    assert [found[each.job_id].name for each in queued] == ["a", "home"]
+    hosts = host_rows.of_jobs(store, [each.job_id for each in queued])
+    assert [hosts[each.job_id].name for each in queued] == ["a", "home"]
     assert host_rows.open_jobs(store, "a") == [queued[0].job_id]
     assert placements.hosts_in(store, ROOT) == {queued[0].job_id: "a"}
     with store.begin() as connection:

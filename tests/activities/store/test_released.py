@@ -56,8 +56,8 @@ def test_the_store_of_every_release_is_read(store: Engine, request: pytest.Fixtu
     assert [agent.worker.name for agent in agent_rows.every(store)] == ["scout"]
     assert [(host.name, host.version, host.slots) for host in host_rows.every(store)] == [("here", release, 4)]
     assert [each.name for each in pipeline_rows.every(store)] == ["nightly"]
-    [found] = memory_rows.recall(store, "orders", agent=None, shared=True, repo="acme/shop", limit=5)
-    assert found.content == "orders end at 100"
+    [entry] = memory_rows.recall(store, "orders", agent=None, shared=True, repo="acme/shop", limit=5)
+    assert entry.content == "orders end at 100"
     assert idempotency_rows.reserve(store, "order-17", "d", "second").subject == "first"
 
 

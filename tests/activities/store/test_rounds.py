@@ -63,9 +63,9 @@ def test_a_late_or_repeated_write_does_not_open_a_round_again(store: Engine) -> 
     write(store, a_round(revision=5, **CLOSED))
     for late in (a_round(revision=3), a_round(revision=5, said="another text")):
         write(store, late)
-    found = round_rows.get(store, f"{ROOT}-r1")
-    assert found is not None
-    assert (found.revision, found.said, found.end) == (5, "b", RoundEnd.ANSWERED)
+    kept = round_rows.get(store, f"{ROOT}-r1")
+    assert kept is not None
+    assert (kept.revision, kept.said, kept.end) == (5, "b", RoundEnd.ANSWERED)
     assert round_rows.open_rounds(store) == []
 
 

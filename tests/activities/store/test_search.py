@@ -25,7 +25,7 @@ def _write(store: Engine, task: TaskRecord | None, job: JobRecord) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("raise", [f"{seeds.ROOT}.1", seeds.ROOT]),
         ("100%", [f"{seeds.ROOT}.1", seeds.ROOT]),
@@ -39,8 +39,8 @@ def _write(store: Engine, task: TaskRecord | None, job: JobRecord) -> None:
         ("' OR 1=1 --", []),
     ],
 )
-def test_a_text_finds_ids_titles_legs_and_agents(trees: Engine, text: str, found: list[str]) -> None:
-    assert [job.job_id for job in job_rows.find(trees, job_rows.JobFilter(text=text))] == found
+def test_a_text_finds_ids_titles_legs_and_agents(trees: Engine, text: str, expected: list[str]) -> None:
+    assert [job.job_id for job in job_rows.find(trees, job_rows.JobFilter(text=text))] == expected
 
 
 def test_it_goes_together_with_the_other_filters(trees: Engine) -> None:

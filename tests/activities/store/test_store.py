@@ -155,23 +155,23 @@ def test_a_late_or_repeated_record_changes_nothing(store: Engine) -> None:
     job_rows.write(store, Records(task=task(3, TaskState.DONE), jobs=(job(revision=3, state=JobState.SUCCEEDED),)))
     for revision in (1, 3):
         job_rows.write(store, Records(task=task(revision), jobs=(job(revision=revision),)))
-    found, kept = job_rows.get(store, ROOT), job_rows.task_of(store, ROOT)
-    assert found is not None
-    assert kept is not None
-    assert (found.state, kept.state) == (JobState.SUCCEEDED, TaskState.DONE)
-    assert found.usage == Usage(input_tokens=3, output_tokens=4)
+    kept_job, kept_task = job_rows.get(store, ROOT), job_rows.task_of(store, ROOT)
+    assert kept_job is not None
+    assert kept_task is not None
+    assert (kept_job.state, kept_task.state) == (JobState.SUCCEEDED, TaskState.DONE)
+    assert kept_job.usage == Usage(input_tokens=3, output_tokens=4)
 
 
 @pytest.mark.ruling("B4", "B7")
 def test_events_are_kept_once_and_read_in_order(store: Engine) -> None:
-    told = tuple(
+    events = tuple(
         EventRecord(
             event_id=f"{ROOT}-e{n}", job_id=ROOT, root_job_id=ROOT, kind="k", at=n, message=str(n), data={"n": n}
         )
         for n in (10, 2, 1)
     )
     for _ in range(2):
-        job_rows.write(store, Records(events=told))
+        job_rows.write(store, Records(events=events))
     kept = event_rows.of_tree(store, ROOT)
     assert [(event.message, event.seq) for event in kept] == [("10", 1), ("2", 2), ("1", 3)]
     assert [event.data for event in event_rows.of_tree(store, ROOT, after=2)] == [{"n": 1}]
@@ -183,10 +183,10 @@ def test_several_writers_of_a_tree_make_one_sequence(store: Engine) -> None:
 
     def tell(writer: int) -> None:
         for n in range(20):
-            told = EventRecord(
+            event = EventRecord(
                 event_id=f"{ROOT}-w{writer}-{n}", job_id=ROOT, root_job_id=ROOT, kind="k", at=n, message="said"
             )
-            job_rows.write(store, Records(events=(told,)))
+            job_rows.write(store, Records(events=(event,)))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(tell, range(4)))
@@ -286,9 +286,9 @@ def test_agents_are_routable_only_where_they_are_allowed(store: Engine) -> None:
     assert agent_rows.routable(store, "acme/site") == ()
     agent_rows.allow(store, "builder", "acme/site")
     agent_rows.deny(store, "builder", "acme/shop")
-    found = agent_rows.get(store, "builder")
-    assert found is not None
-    assert found.repos == ("acme/site",)
+    agent = agent_rows.get(store, "builder")
+    assert agent is not None
+    assert agent.repos == ("acme/site",)
     assert repo_rows.remove(store, "acme/site")
     again = agent_rows.get(store, "builder")
     assert again is not None

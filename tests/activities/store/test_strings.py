@@ -135,9 +135,9 @@ def test_a_registration_at_its_bounds_is_stored(store: Engine) -> None:
         template=widest("agent_template", "t"),
     )
     assert agent_rows.add(store, worker, (f"{'o' * 99}/{'r' * 100}",))
-    found = agent_rows.get(store, "a" * 64)
-    assert found is not None
-    assert found.worker == worker
+    agent = agent_rows.get(store, "a" * 64)
+    assert agent is not None
+    assert agent.worker == worker
 
 
 def record(store: Engine, home: Home, records: Records) -> None:
@@ -170,18 +170,18 @@ def test_a_row_that_never_fits_is_refused_once_and_taken_when_it_is_shortened(
     assert job_rows.task_of(store, ROOT) is None, "all of it or nothing of it"
     record(store, home, reduce_row(records))
     assert job_rows.task_of(store, ROOT) is not None
-    found = job_rows.get(store, ROOT)
-    assert found is not None
-    assert (found.state, found.result_digest) == (row.state, row.result_digest)
+    kept = job_rows.get(store, ROOT)
+    assert kept is not None
+    assert (kept.state, kept.result_digest) == (row.state, row.result_digest)
 
 
 def test_an_event_that_never_fits_is_taken_when_it_is_shortened(store: Engine, home: Home) -> None:
-    told = event(message="m\ud800", kind="k" * 70, data={"x\0": ["\ud800"], "n": 10**400, "f": float("inf")})
-    records = Records(events=(told,))
+    event_ = event(message="m\ud800", kind="k" * 70, data={"x\0": ["\ud800"], "n": 10**400, "f": float("inf")})
+    records = Records(events=(event_,))
     with pytest.raises(ApplicationError):
         record(store, home, records)
     record(store, home, reduce_row(records))
-    assert [each.event_id for each in event_rows.of_tree(store, ROOT)] == [told.event_id]
+    assert [each.event_id for each in event_rows.of_tree(store, ROOT)] == [event_.event_id]
 
 
 def test_rows_of_a_run_that_never_fit_are_written_shortened(store: Engine, home: Home) -> None:
@@ -229,9 +229,9 @@ def test_an_outcome_as_a_program_wrote_it_is_stored(store: Engine) -> None:
     assert run is not None
     outcome = JobOutcome(job_id=ROOT, state=JobState.FAILED, reason="x" * 100_000)
     attempt_rows.close(store, run, outcome, {"a": "\ufffd"}, {"stderr": "b" * 10_000})
-    found = attempt_rows.get(store, ROOT, 1)
-    assert found is not None
-    assert found.known_outcome == outcome
+    attempt = attempt_rows.get(store, ROOT, 1)
+    assert attempt is not None
+    assert attempt.known_outcome == outcome
 
 
 @pytest.mark.ruling("D4")

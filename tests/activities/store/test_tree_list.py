@@ -88,7 +88,7 @@ def test_filters_look_at_the_tree_and_at_each_of_its_jobs(store: Engine) -> None
     write(store, task(OTHER, opened_at=2.0, repo="acme/other", **blocked), job(OTHER, issue=7))
     write(store, task(THIRD, opened_at=3.0), job(THIRD, state=JobState.QUEUED))
     assert roots(store) == [THIRD, OTHER, ROOT]
-    for wanted, found in (
+    for wanted, expected in (
         ({"repo": "acme/other"}, [OTHER]),
         ({"agent": "mason"}, [ROOT]),
         ({"text": "100%"}, [ROOT]),
@@ -102,7 +102,7 @@ def test_filters_look_at_the_tree_and_at_each_of_its_jobs(store: Engine) -> None
         ({"state": TreeState.FAILED}, []),
         ({"state": TreeState.RUNNING, "agent": "scout", "repo": "acme/shop", "text": "raise"}, [ROOT]),
     ):
-        assert roots(store, **wanted) == found, wanted
+        assert roots(store, **wanted) == expected, wanted
 
 
 def test_pages_follow_one_another_and_take_one_query_each(store: Engine) -> None:

@@ -40,20 +40,20 @@ def test_jobs_that_agree_are_one_sum_and_a_guess_among_them_marks_it(store: Engi
     write(store, 1, model="m", price_assumed=True)
     write(store, 2, model="m")
     write(store, 3, model=None, agent="other")
-    found = {each.model: each for each in usage_rows.since(store, DAY)}
-    assert found["m"] == usage_rows.Spent(DAY, "scout", "acme/shop", "m", 2, 20, 2, 1.0, price_assumed=True)
-    assert (found[""].agent, found[""].jobs, found[""].price_assumed) == ("other", 1, False)
+    sums = {each.model: each for each in usage_rows.since(store, DAY)}
+    assert sums["m"] == usage_rows.Spent(DAY, "scout", "acme/shop", "m", 2, 20, 2, 1.0, price_assumed=True)
+    assert (sums[""].agent, sums[""].jobs, sums[""].price_assumed) == ("other", 1, False)
 
 
 def test_repairs_count_for_the_day_on_which_the_agent_was_asked(store: Engine) -> None:
     write(store, 1, model="m", ended_at=MIDNIGHT + 1)
-    told = [
+    events = [
         seeds.event(number, f"{seeds.ROOT}.1", kind=kind, at=MIDNIGHT + seconds)
         for number, (kind, seconds) in enumerate(
             (("result_repaired", 1), ("result_repaired", 2), ("result_repaired", -1), ("result_ambiguous", 1))
         )
     ]
-    job_rows.write(store, Records(events=tuple(told)))
+    job_rows.write(store, Records(events=tuple(events)))
     assert usage_rows.repairs(store, DAY) == [usage_rows.Repairs(DAY, "scout", "acme/shop", "m", 2)]
 
 
@@ -61,8 +61,8 @@ def test_however_much_jobs_claim_to_have_used_it_can_be_added_up(store: Engine) 
     most = Usage(input_tokens=MOST_TOKENS, output_tokens=MOST_TOKENS)
     rows = [seeds.job(f"{seeds.ROOT}.{number}", usage=most, queued_at=MIDNIGHT) for number in range(1, 10_001)]
     job_rows.write(store, Records(jobs=tuple(rows)))
-    [found] = usage_rows.since(store, DAY)
-    assert found.input_tokens == 10_000 * MOST_TOKENS
+    [total] = usage_rows.since(store, DAY)
+    assert total.input_tokens == 10_000 * MOST_TOKENS
 
 
 pytestmark = pytest.mark.ruling("spec:limits.token_capture")

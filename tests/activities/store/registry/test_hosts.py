@@ -93,10 +93,10 @@ def test_what_runs_is_counted_by_the_host_of_its_tree_and_a_host_never_seen_is_k
         tree_rows.begin(store, start, host, Records(jobs=rows))
     job_rows.write(store, Records(jobs=(job("job-aaaaaaaaaaaa.3", state=JobState.FAILED),)))
     assert [(host.name, host.running) for host in host_rows.every(store)] == [("web-1", 2)]
-    found = host_rows.of_trees(store, {"job-aaaaaaaaaaaa", "job-bbbbbbbbbbbb", "job-cccccccccccc"})
-    assert found["job-bbbbbbbbbbbb"] == HostSeen("web-2")
-    assert found["job-aaaaaaaaaaaa"].seen_at
-    assert set(found) == {"job-aaaaaaaaaaaa", "job-bbbbbbbbbbbb"}
+    hosts = host_rows.of_trees(store, {"job-aaaaaaaaaaaa", "job-bbbbbbbbbbbb", "job-cccccccccccc"})
+    assert hosts["job-bbbbbbbbbbbb"] == HostSeen("web-2")
+    assert hosts["job-aaaaaaaaaaaa"].seen_at
+    assert set(hosts) == {"job-aaaaaaaaaaaa", "job-bbbbbbbbbbbb"}
     assert host_rows.of_trees(store, set()) == {}
 
 

@@ -39,8 +39,8 @@ def recall(
     return memory_rows.recall(store, query, agent=agent, shared=shared, repo=repo, limit=limit)
 
 
-def keys(found: Sequence[Recalled]) -> list[str]:
-    return [entry.key for entry in found]
+def keys(entries: Sequence[Recalled]) -> list[str]:
+    return [entry.key for entry in entries]
 
 
 def number(entry_id: str) -> int:
@@ -61,9 +61,9 @@ def test_only_what_is_confirmed_is_recalled(store: Engine) -> None:
     assert recall(store, "deploy") == []
     confirmed = memory_rows.decide(store, number(entry.id), MemoryState.CONFIRMED, PERSON)
     assert confirmed is not None
-    [found] = recall(store, "deploy")
-    assert found.model_dump(exclude={"score"}) == confirmed.model_dump()
-    assert found.score > 0
+    [recalled] = recall(store, "deploy")
+    assert recalled.model_dump(exclude={"score"}) == confirmed.model_dump()
+    assert recalled.score > 0
     memory_rows.decide(store, number(entry.id), MemoryState.RETIRED, PERSON)
     assert recall(store, "deploy") == []
 
@@ -94,10 +94,10 @@ def test_another_owner_scope_key_or_content_is_another_entry(store: Engine) -> N
 def test_writers_at_once_make_one_entry(store: Engine) -> None:
     ids: list[str] = []
     threads = [threading.Thread(target=lambda: ids.append(memory_rows.write(store, written()).id)) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(ids) == 8
     assert len(set(ids)) == 1
 
@@ -121,9 +121,9 @@ def test_the_best_match_is_first(store: Engine) -> None:
         ("none", "nothing of the kind"),
     ):
         memory_rows.write(store, written(key, content), confirmed_by=PERSON)
-    found = recall(store, "Which REDIS for the limiter?")
-    assert keys(found) == ["limiter redis", "two", "one"]
-    assert [entry.score for entry in found] == sorted((entry.score for entry in found), reverse=True)
+    entries = recall(store, "Which REDIS for the limiter?")
+    assert keys(entries) == ["limiter redis", "two", "one"]
+    assert [entry.score for entry in entries] == sorted((entry.score for entry in entries), reverse=True)
 
 
 def test_alike_matches_are_own_first_then_newer_and_always_in_that_order(store: Engine) -> None:
@@ -261,14 +261,14 @@ def test_the_index_is_in_step_with_the_rows_after_whatever_happened(
             connection.execute(text("INSERT INTO memory_search (memory_search, rank) VALUES ('integrity-check', 1)"))
 
 
-def take(store: Engine, verb: str, what: str | int, said: str | None) -> None:
+def take(store: Engine, verb: str, what: str | int, content: str | None) -> None:
     if isinstance(what, str):
         if verb == "import":
-            row = memory_rows._row(written(what, said or "")) | {"state": MemoryState.CONFIRMED}
+            row = memory_rows._row(written(what, content or "")) | {"state": MemoryState.CONFIRMED}
             with store.begin() as connection:
                 insert_new(connection, schema.memory, row)
             return
-        memory_rows.write(store, written(what, said or ""), confirmed_by=PERSON if verb == "add" else None)
+        memory_rows.write(store, written(what, content or ""), confirmed_by=PERSON if verb == "add" else None)
         return
     ids = [number(entry.id) for entry in memory_rows.find(store, Sought(), 100)]
     if what >= len(ids):
@@ -278,7 +278,7 @@ def take(store: Engine, verb: str, what: str | int, said: str | None) -> None:
             state = MemoryState.CONFIRMED if verb == "confirm" else MemoryState.RETIRED
             memory_rows.decide(store, ids[what], state, PERSON)
         case "edit":
-            change = update(schema.memory).values(content=said, content_words=said, digest=f"edited {ids[what]}")
+            change = update(schema.memory).values(content=content, content_words=content, digest=f"edited {ids[what]}")
             with store.begin() as connection:
                 connection.execute(change.where(schema.memory.c.number == ids[what]))
         case _:
