@@ -30,7 +30,7 @@ signals = supervisor.Signals()
 proxy = subprocess.Popen(["sleep", "600"]).pid if serving else None
 outer = subprocess.Popen(["sh", "-c", f"({words}) & echo $!"])
 outer.returncode = 0  # it is collected below
-command = supervisor.Command(outer.pid, "no-such-mark", in_bwrap=True, proxy=proxy)
+command = supervisor.RunningCommand(outer.pid, "no-such-mark", in_bwrap=True, proxy=proxy)
 while command.reap() is None:
     signals.wait(None)
 begun = time.monotonic()

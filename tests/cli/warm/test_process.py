@@ -18,7 +18,7 @@ WORDS = ["service", "é", "two words", ""]
 PROBE = """
 import json, os, signal, sys, time
 def main():
-    from activities.redaction.redact import redacted
+    from activities.redaction.redact import redact_text
     streams = [sys.stdin, sys.stdout, sys.stderr]
     print(json.dumps({
         "words": sys.argv, "folder": os.getcwd(), "environment": dict(os.environ), "umask": os.umask(0o22),
@@ -27,7 +27,7 @@ def main():
         "signals": {n: str(signal.getsignal(n)) for n in range(1, 32)},
         "blocked": [int(n) for n in signal.pthread_sigmask(signal.SIG_BLOCK, [])],
         "zone": time.tzname, "given": sys.stdin.read(), "threads": len(os.listdir("/proc/self/task")),
-        "hides": redacted("it is s3cr3t-and-l0ng, and n4med-and-l0ng"),
+        "hides": redact_text("it is s3cr3t-and-l0ng, and n4med-and-l0ng"),
         "again": [a is b for a, b in zip(streams, [sys.__stdin__, sys.__stdout__, sys.__stderr__])],
     }))
     return 7
