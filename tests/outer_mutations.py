@@ -390,7 +390,7 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     ),
     "bridge/operations/branches/auto_merge.py": (
         (
-            "bridge/operations/branches/test_auto_merge.py::test_what_was_dropped_before_is_merged_by_nobody",
+            "bridge/operations/branches/test_auto_merge.py::test_a_leg_dropped_beside_the_line_leaves_the_tree_to_people",
             "return dropped or all(",
             "return all(",
         ),

@@ -14,6 +14,8 @@ from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
 from tests.bridge.grown import CODE, FILE, FIX, RECHECK, REPLAN, TASK_BRANCH, Grown, grown
 from tests.bridge.seeds import ROOT
+from workflows.model.event_kinds import BranchEventKind
+from workflows.model.event_payloads import BranchEvent
 from workflows.model.states import TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("O6")
@@ -97,6 +99,13 @@ def test_what_was_dropped_stays_dropped(tree: Grown) -> None:
 
 def test_what_was_dropped_before_is_merged_by_nobody(tree: Grown) -> None:
     drops.drop(tree.service, CODE, actor="ann", force=True)
+    assert EndWatcher().look(tree.service) == []
+    assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
+
+
+def test_a_leg_dropped_beside_the_line_leaves_the_tree_to_people(tree: Grown) -> None:
+    beside = BranchEvent(actor="ann", branch="service/beside", head_sha="0" * 40, task_branch=TASK_BRANCH, merged=False)
+    branch_rows.record(tree.service.store, BranchEventKind.DROPPED, RECHECK, beside, "dropped")
     assert EndWatcher().look(tree.service) == []
     assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
 
