@@ -71,9 +71,9 @@ def begin(stage: DemoStage) -> None:
     (stage.home / "config.toml").write_text(f'[worker]\nhost = "{HOST}"\n')
     asking = stage.home.parent / "asking.py"
     asking.write_text(ASKING)
-    told = story.DemoResult()
-    story.the_daemon(stage, told)
-    story.a_repository(stage, told)
+    result = story.DemoResult()
+    story.the_daemon(stage, result)
+    story.a_repository(stage, result)
     write = ("--capabilities", "implement", "--autonomy", "workspace-write")
     team = (("lead", agents.__file__, ()), ("builder", agents.__file__, write), ("checker", agents.__file__, ()))
     for name, script, able in (*team, ("planner", str(asking), ())):
