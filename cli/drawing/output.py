@@ -162,7 +162,7 @@ def page(lines: Iterator[str]) -> None:
 
     ended = _rows(sys.stdout, lines)
     if pager.command():
-        pager.run(ended)
+        run_pager(ended)
     else:
         for line in ended:
             _put(sys.stdout, line)
@@ -195,7 +195,18 @@ def _show(text: str) -> None:
         return
     flush()
     paged = pager.for_pager(text)
-    _elsewhere(paged) if _elsewhere else pager.run([paged])
+    _elsewhere(paged) if _elsewhere else run_pager([paged])
+
+
+def run_pager(lines: Iterable[str]) -> None:
+    """Page lines that are ready to be shown; print them if the pager does not start."""
+    from cli.drawing import pager
+
+    try:
+        pager.run(lines)
+    except OSError as error:  # no program, or one of another architecture
+        _put(sys.stdout, "".join(lines))
+        tell(f"The pager {pager.command()[0]} does not start: {error.strerror}. Set PAGER to another one.")
 
 
 def ask_text(question: str, default: str | None = None) -> str:

@@ -51,7 +51,7 @@ def for_pager(text: str) -> str:
 def run(lines: Iterable[str]) -> None:
     """Page the lines as they are produced, until the person leaves the pager, whose keys include Ctrl-C.
 
-    After a pager that was killed the terminal's settings are restored.
+    After a pager that was killed the terminal's settings are restored. Raise OSError if it does not start.
     """
     settings = None
     with suppress(termios.error):

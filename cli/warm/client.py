@@ -157,14 +157,14 @@ class _Followed:
 
     def _show(self, file: int) -> None:
         """Page a file, with the default signal handlers restored for the pager."""
-        from cli.drawing import pager
+        from cli.drawing import output
 
         for number in (*_TO_ALL, *_TO_ONE, signal.SIGTSTP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, signal.SIG_DFL)
         os.lseek(file, 0, os.SEEK_SET)
         with open(file, encoding="utf-8") as pages:
-            pager.run(pages)
+            output.run_pager(pages)
 
     def _pass_on(self, number: int, frame: FrameType | None) -> None:
         del frame

@@ -1,8 +1,10 @@
 """Choice and use of the pager."""
 
+from pathlib import Path
+
 import pytest
 
-from cli.drawing import pager
+from cli.drawing import output, pager
 from cli.drawing.screens import Screen
 
 pytestmark = pytest.mark.ruling("N6")
@@ -34,3 +36,16 @@ def test_what_fits_with_the_prompt_is_not_tall() -> None:
 
 def test_no_link_goes_through_a_pager() -> None:
     assert pager.for_pager("\x1b]8;;http://x/\x1b\\\x1b[1mjob\x1b[0m\x1b]8;;\x1b\\\n") == "\x1b[1mjob\x1b[0m\n"
+
+
+def test_a_pager_that_cannot_start_leaves_the_text_on_the_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "mypager"
+    broken.write_bytes(b"\x7fELF of another machine")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PAGER", str(broken))
+    output.run_pager(["one\n", "two\n"])
+    screen, errors = capfd.readouterr()
+    assert screen == "one\ntwo\n"
+    assert f"The pager {broken} does not start: Exec format error. Set PAGER" in errors
