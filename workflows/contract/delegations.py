@@ -49,8 +49,8 @@ _ARTIFACT_PART = re.compile(r"[^\x00-\x1f\x7f\\.~-][^\x00-\x1f\x7f\\]*")
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """What the validation of one delegation needs to know of its siblings: their ids, the index where each id first
-    occurs, and how many delegations run.
+    """The ids of a result's delegations, the index where each id first occurs, and how many delegations run. The
+    validation of each delegation needs them.
     """
 
     name: str

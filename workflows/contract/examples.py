@@ -1,4 +1,6 @@
-"""The contract's examples, with placeholders that `validate` refuses (ruling P6): an echo of one is no result."""
+"""The contract's examples. Their placeholders are refused by `validate` (ruling P6), so an echoed example is no
+result.
+"""
 
 from workflows.contract.models import Action, SynthesisRule
 
@@ -8,7 +10,9 @@ _PART, _CHECK = "<what to do, complete>", "<what to check, and how>"
 _FILE, _CHANGE, _COMMAND, _OUTPUT = "<file>", "<what changed>", "<command>", "<how it ended>"
 
 PLACEHOLDERS = frozenset({SUMMARY, _PART, _CHECK, _FILE, _CHANGE, _COMMAND, _OUTPUT})
-"""Texts that a writer replaces. `<decision>`, `<runtime>` and `<policy>` are refused like every unknown value."""
+"""Texts of the examples that a writer has to replace. `<decision>`, `<runtime>` and `<policy>` are refused like every
+unknown value.
+"""
 
 MINIMAL: dict[str, object] = {
     "decision": DECISION,

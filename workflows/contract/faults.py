@@ -1,8 +1,8 @@
 """Faults of a result: error and place, one line each (ruling A4).
 
-Path grammar: member names joined by dots, array positions in brackets, from inside `service_result`, and empty for the
-result as a whole: `summary`, `delegations[2].ephemeral.runtime`, `findings[0].title`; a name that is no identifier is
-written as a JSON string in brackets.
+Paths begin inside `service_result`: member names joined by dots, array positions in brackets (`summary`,
+`delegations[2].ephemeral.runtime`, `findings[0].title`). A name that is not an identifier is written as a JSON string
+in brackets. The path of the whole result is empty.
 """
 
 import json
@@ -56,7 +56,9 @@ class Faults:
 
 
 def first(sentences: Sequence[str], total: int | None = None) -> list[str]:
-    """Return the first sentences and the number of the rest; `total` if not all of them are passed."""
+    """Return the first sentences, and a note on how many more there are. `total` is the count of all if the caller
+    passes only some.
+    """
     more = (len(sentences) if total is None else total) - SHOWN
     return [*sentences[:SHOWN], *([f"and {more:,} more"] if more > 0 else [])]
 
@@ -126,11 +128,13 @@ MEANT = {
     "claude": "runtime_b",
     "kimi": "runtime_c",
 }
-"""Words that writers use for a known one which is not spelt alike."""
+"""Synonyms of known names that are spelt differently: each word that writers use, and the name they mean."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is equal but for case, or close, or meant; only the first hundred are compared."""
+    """Return the known name that is most similar, ignoring case, or that `MEANT` gives as its synonym. Only the first
+    hundred names are compared.
+    """
     folded = {word.casefold(): word for word in islice(known, 100)}
     if meant := folded.get(MEANT.get(name[:64].casefold().replace("-", "_").replace(" ", "_"), "")):
         return meant
@@ -139,6 +143,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean "x"?` when a known name is close, else nothing."""
+    """Return `; did you mean "x"?` if a known name is close, else ""."""
     near = nearest(name, known)
     return f'; did you mean "{near}"?' if near else ""

@@ -8,7 +8,7 @@ from workflows.contract.models import Delegation
 def cycles(deps: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
     """Yield a path `a, b, a` for every independent cycle, in the order of the entries; self references are left out."""
     state: dict[str, bool] = {}
-    """Absent: not visited. True: on the current path. False: finished."""
+    """Absent: the id is not visited. True: it is on the current path. False: it is finished."""
     for first in deps:
         path: list[tuple[str, Iterator[str]]] = []
         _enter(first, deps, state, path)
@@ -47,9 +47,9 @@ def topological(deps: Mapping[str, Sequence[str]]) -> list[str] | None:
 
 
 def twins(delegations: Sequence[Delegation]) -> dict[str, str]:
-    """Return each duplicate with the leg that runs for it, within one result (ruling C5).
+    """Return each duplicate delegation with the leg that runs for it, within one result (ruling C5).
 
-    The first in dependency order runs: with any other, a leg could end up waiting for itself.
+    The first duplicate in dependency order runs: with any other, a leg could end up waiting for itself.
     """
     by_id = {delegation.id: delegation for delegation in delegations}
     first: dict[str, str] = {}

@@ -1,11 +1,11 @@
 """Locating the result in an agent's output, in one pass and in linear time (rulings A1, A2).
 
-Without a library: JSON parsers start where they are told, and stop at the first fault.
+No library is used: JSON parsers start at a given place, and stop at the first fault.
 
-A JSON object can begin at any `{` of a prose, so a scan cannot know whether a quote opens a string or closes one. But
-there are only two readings: at any place one of them is outside strings and the other inside. Both are followed at
-once, as two lanes that swap at every quote. A backslash kills the lane that is outside (JSON has none there), a line
-break the one that is inside. Every valid object lives in one lane, so its braces match whatever surrounds it.
+A JSON object can begin at any `{` in prose, so a scan cannot know whether a quote opens a string or closes one. But
+only two readings are possible: at any place, one of them is outside strings and the other inside. Both are followed at
+once, as two lanes that swap at every quote. A backslash ends the lane outside strings, where JSON has none; a line
+break ends the lane inside. Every valid object lies in one lane, so its braces match whatever surrounds it.
 """
 
 import json
@@ -64,12 +64,12 @@ class Members(dict[str, JsonValue]):
 
 @dataclass(slots=True)
 class _Lane:
-    """One of the two readings: its open objects, those of them with the key, and the complete ones."""
+    """One of the two readings: its open objects, the open objects that have the key, and the complete objects."""
 
     opens: list[int] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
     complete: list[tuple[int, bool]] = field(default_factory=list)
-    """Their starts, and whether more JSON follows."""
+    """The start of each complete object, and whether more JSON follows it."""
     dead: list[int] = field(default_factory=list)
 
     def mark(self) -> None:
@@ -114,8 +114,8 @@ def locate(text: str) -> tuple[Candidate | Broken, ...]:
 
 
 def slip(text: str, start: int = 0) -> str:
-    """Return why the last object with the key is invalid JSON, in an output without a candidate; empty without such an
-    object.
+    """Explain why the last object with the key is invalid JSON, in an output without a candidate; "" if there is no
+    such object.
     """
     places = [match.start() for match in _NEARLY.finditer(text, start)]
     if places:
@@ -153,7 +153,7 @@ def _starts(text: str) -> list[int]:
 
 
 def _innermost(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Unwrap a result that is again an object with the key: the inner one is the candidate."""
+    """Unwrap nested objects with the key: the innermost one is the candidate."""
     while isinstance(inner := value[KEY], dict) and KEY in inner:
         value = inner
     return value
@@ -188,7 +188,7 @@ def _why(text: str, start: int, error: json.JSONDecodeError) -> str:
 
 
 def near(text: str, at: int, start: int = 0) -> str:
-    """Quote what stands around a place of an output, from `start` on."""
+    """Quote the text around a place of an output, from `start` on."""
     return json.dumps(text[max(start, at - 20) : at + 20])
 
 
@@ -196,7 +196,7 @@ _QUOTES = frozenset("\u201c\u201d\u201e\u201f\u2018\u2019\u00ab\u00bb")
 
 
 def _slip(text: str, error: json.JSONDecodeError) -> str:
-    """Return what the writer did at a fault, where that is a common slip; else the parser's words."""
+    """Name the writer's mistake at a fault if it is a common one; otherwise return the parser's words."""
     at, last = text[error.pos : error.pos + 2], text[: error.pos].rstrip()[-1:]
     if _QUOTES & {*at[:1], last}:
         return 'typographic quotes, where JSON has straight ones ("),'
@@ -224,7 +224,7 @@ def _slip(text: str, error: json.JSONDecodeError) -> str:
 
 
 def _path_at_end(part: str) -> str:
-    """Return the path of the member at which a JSON text ends, relative to the result object."""
+    """Return the path of the member at which a cut-off JSON text ends, relative to the result object."""
     path: list[str | int] = []
     for step in _STEP.finditer(part):
         string, colon, opening, closing, comma = step.groups()

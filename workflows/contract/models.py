@@ -1,8 +1,8 @@
-"""The result object as values: what an agent returned, once it is known to be valid.
+"""A valid result of an agent, as values.
 
-These models are also what the JSON Schema and the contract's explanation are generated from, so every field says in its
-description what an agent must know. They tolerate unknown keys because they cross the wire and outlive releases; the
-strict rules live in `validate`, which reports every fault at once.
+The JSON Schema and the contract's explanation are generated from these models, so the description of every field says
+what an agent must know. They tolerate unknown keys because they cross the wire and outlive releases; the strict rules
+live in `validate`, which reports every fault at once.
 """
 
 from enum import StrEnum

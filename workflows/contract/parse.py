@@ -22,7 +22,9 @@ class Accepted:
     result: ServiceResult
     notices: tuple[Notice, ...] = ()
     not_kept: int = 0
-    """So many delegations it had, more than one may have: the result is without them (ruling C1)."""
+    """The number of delegations in a result that had too many: the result is returned without them (ruling C1). 0 for
+    all others.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class Rejected:
 def read_result(output: str | bytes, *, prompt: str = "", after_repair: bool = False) -> Accepted | Rejected:
     """Return the last valid result of an output, or the faults of the last candidate (rulings A1, A3, A4).
 
-    In an output that repeats its `prompt`, objects that stand in the prompt are no candidates (ruling P6). What
-    seems to be meant and does not count is asked about once; after the repair a notice names it.
+    In an output that repeats its `prompt`, objects of the prompt are not candidates (ruling P6). Text that looks like
+    part of the result but is not inside it is a fault once; after the repair, a notice names it.
     """
     text = output if isinstance(output, str) else output.decode("utf-8", "surrogateescape")
     located = candidates(text, prompt)
@@ -64,13 +66,17 @@ _DRAFT = Fault(
 
 
 def _another(text: str, start: int) -> tuple[Fault, ...]:
-    """Return the fault of a result behind the last valid one that is no candidate: not JSON, or not under the key."""
+    """Return the fault of a result that follows the last valid one but is no candidate: it is not JSON, or not under
+    the key.
+    """
     broken = slip(text, start) or _bare(text, start)
     return (Fault("", broken),) if broken else ()
 
 
 def _lists_outside(text: str, located: Sequence[Candidate | Broken], result: ServiceResult) -> tuple[Fault, ...]:
-    """Return the faults of delegations and questions outside of the last valid result; before it, if it has none."""
+    """Return a fault for delegations or questions that stand outside the last valid result: after it, or before it if
+    the result itself has none.
+    """
     *drafts, valid = located
     before = _LIST_BEFORE.finditer(text, drafts[-1].end if drafts else 0, valid.start)
     where = {match[1]: "before" for match in before if not getattr(result, match[1])}
@@ -82,14 +88,15 @@ def _lists_outside(text: str, located: Sequence[Candidate | Broken], result: Ser
 def candidates(text: str, prompt: str = "") -> tuple[Candidate | Broken, ...]:
     """Locate the objects of an output that are neither an example nor an echo of its prompt (rulings A1, P6).
 
-    An agent may return an object that its prompt asked for: it is an echo only beside the prompt's own mark.
+    An agent may return an object that its prompt asked for. So an object counts as an echo only if the prompt's own
+    mark is in the output too.
     """
     echoes = _EXAMPLES | ({_comparable(item.value) for item in _whole(prompt)} if _repeats(text, prompt) else set())
     return tuple(item for item in locate(text) if isinstance(item, Broken) or _comparable(item.value) not in echoes)
 
 
 def _repeats(text: str, prompt: str) -> bool:
-    """Return whether the output has a mark of its prompt, so that what stands in it may be the prompt's."""
+    """Return whether the output contains a mark of its prompt, so that its objects may come from the prompt."""
     return not marks(text).isdisjoint(marks(prompt))
 
 
@@ -98,7 +105,7 @@ def _whole(text: str) -> Iterator[Candidate]:
 
 
 def _comparable(value: dict[str, JsonValue]) -> str:
-    """Return a key that is equal for equal objects; "" for an object nested too deeply, which is refused anyway."""
+    """Return equal keys for equal objects; "" for an object nested too deeply, which is refused anyway."""
     try:
         return json.dumps(value, sort_keys=True)
     except RecursionError:
@@ -115,7 +122,7 @@ _EXAMPLES = frozenset(json.dumps({KEY: example}, sort_keys=True) for example in 
 
 
 def _ambiguity(valid: int, later: int) -> tuple[Notice, ...]:
-    """Return a notice if the output had several candidates, so that it could mean another result (ruling A1)."""
+    """Return a notice if the output had several candidates: the agent may have meant another one (ruling A1)."""
     if valid == 1 and not later:
         return ()
     message = f"the output holds {valid} valid results; the last one counts" if valid > 1 else "one result is valid"
@@ -149,7 +156,7 @@ def _missing_result(text: str) -> Fault:
 
 
 def _bare(text: str, start: int = 0) -> str:
-    """Return what is wrong with the last result that stands under another key, or under none; empty if none does."""
+    """Explain that the last result stands under the wrong key, or under none; "" if no result does."""
     places = list(_BARE.finditer(text, start))
     if not places:
         return ""

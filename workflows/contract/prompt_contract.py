@@ -55,21 +55,22 @@ _DELEGATION_RULES = """\
 
 
 class Form(StrEnum):
-    """The extent to which a prompt explains delegating (ruling P4)."""
+    """How fully a prompt explains delegating (ruling P4)."""
 
     WHOLE = "whole"
     """For coordinators: roots, continuations, and agents that plan."""
     SHORT = "short"
-    """In a sentence, for other registered agents: they may delegate, and seldom do."""
+    """One sentence, for other registered agents: they may delegate, but seldom do."""
     LEAF = "leaf"
-    """Not at all: the job's delegations are never run."""
+    """No explanation: the job's delegations are never run."""
 
 
 @cache
 def explain_contract(form: Form = Form.WHOLE, width: int = 0) -> str:
     """Describe the result in prose and examples: the end of every prompt.
 
-    The section before it, "What to decide", explains the decisions. `width` is the most delegations of this tree.
+    The prompt's section before it, "What to decide", explains the decisions. `width` is the most delegations that one
+    result may have in this tree.
     """
     definitions, whole = schema()["$defs"], form is Form.WHOLE
     parts = [
@@ -86,7 +87,7 @@ def explain_contract(form: Form = Form.WHOLE, width: int = 0) -> str:
 
 
 def explain_decisions() -> str:
-    """List the decisions with their meanings; a prompt has those of its job's action instead."""
+    """List all decisions with their meanings. A prompt lists only those of its job's action."""
     return _values("decision", Decision)
 
 
@@ -96,11 +97,11 @@ _PLACES: tuple[tuple[re.Pattern[str], type[Any], str], ...] = (
     (re.compile(r"human_questions\[\d+\]"), HumanQuestion, "Each entry of human_questions"),
     (re.compile(""), ServiceResult, f"Inside {KEY}"),
 )
-"""The objects of a result by the paths of their contents, inner ones first."""
+"""The objects of a result, each with the pattern of the paths inside it; inner objects first."""
 
 
 def explain_shape(paths: Sequence[str], *, leaf: bool = False) -> str:
-    """Describe only the objects with faults, and the least example: the shape for a repair (ruling P4)."""
+    """Describe only the objects that have faults, and give the smallest example: the shape for a repair (ruling P4)."""
     definitions = schema()["$defs"]
     wrong = {_object_at(path) for path in paths}
     left_out = _OF_DELEGATIONS if leaf else ()
@@ -136,7 +137,7 @@ def _delegating(definitions: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _seldom(definitions: dict[str, Any]) -> str:
-    """Return one line on the fields of a delegation that are seldom needed."""
+    """Return one line on the fields of a delegation that are rarely needed."""
     fields = definitions[Delegation.__name__]["properties"]
     listed = (f"{name} ({_type(fields[name], definitions)})" for name in _SELDOM)
     return f"- Seldom needed: {', '.join(listed)}.\n"

@@ -10,8 +10,8 @@ _REPORTING = ("findings", "changes_made", "tests_run", "needs")
 
 
 def redact_result(result: ServiceResult, text: Callable[[str], str] = redact) -> ServiceResult:
-    """Redact every string of a result, except those the work needs: `artifact_body`, and the delegations' prompts,
-    templates and models.
+    """Redact every string of a result, except `artifact_body` and the delegations' prompts, templates and models: other
+    jobs need these unchanged.
     """
     entries = {name: tuple(redact_value(entry, text) for entry in getattr(result, name)) for name in _REPORTING}
     redacted: dict[str, object] = {
@@ -23,7 +23,7 @@ def redact_result(result: ServiceResult, text: Callable[[str], str] = redact) ->
 
 
 def handle(name: str, text: Callable[[str], str] = redact) -> str:
-    """Return an identifier; one that holds a secret becomes a stable digest."""
+    """Return an identifier unchanged, or a stable digest of it if it contains a secret."""
     return name if text(name) == name else f"redacted-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 

@@ -1,7 +1,7 @@
 """A result for people: the comment on a pull request or issue (spec: findings rendering).
 
-Texts are redacted, then cut, then defused, in this order (ruling A12); each is in a list item or a quote of its own, so
-it cannot affect what follows.
+Texts are redacted, then cut, then defused, in this order (ruling A12). Each text has its own list item or quote, so it
+cannot affect the lines after it.
 """
 
 import json
@@ -33,7 +33,7 @@ def render_comment(result: ServiceResult, cap: int = COMMENT_CAP) -> str:
 
 
 def safe_excerpt(text: str, cap: int) -> str:
-    """Return a text redacted and cut to the cap. Secrets that invisible characters split are found too."""
+    """Redact a text, then cut it to the cap. Secrets that invisible characters split are found too."""
     return _cap(redact(visible(text)), cap)
 
 
@@ -83,7 +83,7 @@ class _Writer:
     clean: Callable[[str], str]
 
     def text(self, text: str) -> Lines:
-        """Return a text's lines, without white space at its start, which would move the edge of its list item."""
+        """Return a text's lines, without leading white space, which would shift the indent of its list item."""
         return block_lines(self.clean(text))
 
     def word(self, text: str) -> str:
@@ -111,7 +111,7 @@ class _Writer:
         return [line, *(line for lines in rest for line in bullet(lines))]
 
     def member(self, name: str, value: JsonValue, depth: int) -> Lines:
-        """Render `name: value`, with further lines below."""
+        """Render `name: value`; a value of several lines continues below."""
         key = self.word(name)
         if isinstance(value, list | dict) and value and depth < MAX_DEPTH:
             return [f"{key}:", *self.contents(value, depth + 1)]

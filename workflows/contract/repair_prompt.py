@@ -10,12 +10,12 @@ from workflows.text.quoted_data import Fences, write_fenced
 
 PREVIOUS_CAP = 12_000
 _MARGIN = 64_000
-"""Bytes before the cut that are redacted too, so that a secret across it is found."""
+"""Bytes before the cut that are redacted too, so that a secret that crosses the cut is found."""
 
 
 def repair_prompt(faults: Sequence[Fault], previous_output: str | bytes, *, leaf: bool = False, seed: str = "") -> str:
-    """Write the faults, the shape of the faulty objects, and the end of the previous output as data (rulings A5,
-    P4).
+    """Write the repair prompt: the faults, the shape of the faulty objects, and the end of the previous output, quoted
+    as data (rulings A5, P4).
     """
     shape = explain_shape([fault.path for fault in faults], leaf=leaf)
     return write_fenced(seed, lambda fences: _whole(faults, shape, *_tail(previous_output), fences))
@@ -41,7 +41,9 @@ Your previous output{cut}. {fences.meaning()}
 
 
 def same_output(previous: str | bytes, repaired: str | bytes) -> str | None:
-    """Return the reason a byte-identical repair fails at once; None if the outputs differ (ruling A5)."""
+    """Return why the repair fails if it repeats the previous output byte for byte; None if the outputs differ (ruling
+    A5).
+    """
     if _bytes(previous) != _bytes(repaired):
         return None
     return "the repair returned the same output, byte for byte, so its faults are the same"
@@ -52,8 +54,8 @@ def _bytes(output: str | bytes) -> bytes:
 
 
 def _tail(output: str | bytes) -> tuple[str, int]:
-    """Return the redacted end of an output and the count of bytes before it. The end has at most 12 000 bytes, cut
-    between characters.
+    """Return the redacted end of an output, at most 12 000 bytes, and the number of bytes before it. Characters stay
+    whole.
     """
     raw = _bytes(output)
     text = redact(raw[-_MARGIN:].decode("utf-8", "replace"))

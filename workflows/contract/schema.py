@@ -20,7 +20,7 @@ TEXTS: dict[str, dict[str, str]] = {
     | {"capabilities": "capability"},
     "HumanQuestion": {"prompt": "question", "choices": "choice"},
 }
-"""The bound of each text, or of each entry of an array of texts, by object and member (ruling B6)."""
+"""The named bound of each text, or of each entry of an array of texts, by object and member (ruling B6)."""
 
 _WRITES: Schema = {
     "properties": {
@@ -96,7 +96,7 @@ def _add_bounds(definitions: Schema) -> None:
 
 
 def _tidy(node: Any) -> Any:
-    """Remove titles, defaults and nulls, and close the contract's objects to unknown members."""
+    """Remove titles, defaults and nulls, and forbid unknown members in the contract's objects."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):

@@ -2,7 +2,7 @@
 
 A bound counts characters, as people and columns do, and bytes as the text travels: in UTF-8, as JSON writes it. So the
 sizes of histories, rows and search attributes follow from this table. The validator, the schema for agents and callers,
-registration, and the store's column widths use it.
+registration, and the widths of the store's columns use this table.
 """
 
 import json
@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from workflows.contract.storable import storable
 
 ENDLESS = 10**12
-"""The size of values nested too deeply to serialise."""
+"""The size that `size` returns for values nested too deeply to serialise."""
 
 MOST_TOKENS = 10**15
 """More than any program uses, and small enough that sums fit a column."""
@@ -67,7 +67,7 @@ COUNTS: Mapping[str, int] = {
 }
 
 QUESTIONS_BYTES = 4_000
-"""Limit of all questions of one result, with choices: every leg of a tree may ask at once."""
+"""Limit of all questions of one result, choices included: every leg of a tree may ask at once."""
 
 DELEGATIONS_BYTES = 131_072
 """Limit of all delegations of one result without their prompts, which may travel by digest."""
@@ -83,7 +83,7 @@ def size(value: JsonValue) -> int:
 
 
 def too_long(name: str, text: str) -> str | None:
-    """Return the rest of the sentence "<field> ..." if the text exceeds its bound."""
+    """Return what completes the sentence "<field> ..." if the text exceeds its bound, else None."""
     bound = BOUNDS[name]
     if len(text) > bound.characters:
         return f"must be at most {bound.characters:,} characters, not {len(text):,}"
@@ -93,7 +93,7 @@ def too_long(name: str, text: str) -> str | None:
 
 
 def too_many(name: str, count: int) -> str | None:
-    """Return the rest of the sentence "<field> ..." if there are too many entries."""
+    """Return what completes the sentence "<field> ..." if there are too many entries, else None."""
     most = COUNTS[name]
     return f"must have at most {most} entries, not {count:,}" if count > most else None
 

@@ -1,4 +1,4 @@
-"""Text that every store accepts: the characters no database takes are replaced (ruling B6)."""
+"""Text that every store accepts: characters that no database accepts are replaced (ruling B6)."""
 
 import re
 from typing import TypeVar
@@ -15,7 +15,7 @@ def storable(text: str) -> str:
 
 
 def short_line(text: str, limit: int = 80) -> str:
-    """Join a text to one short, storable line, to quote it in a sentence."""
+    """Turn a text into one short, storable line that can be quoted in a sentence."""
     return " ".join(storable(text).split())[:limit]
 
 

@@ -1,7 +1,7 @@
 """Strict reading of an object's members: a reader returns the clean value, or notes a fault and returns None.
 
-A member that is null, or an optional one that is a blank string, counts as not set: structured-output modes make models
-write every member.
+A null member, or an optional member with a blank string, counts as not set: structured-output modes make models write
+every member.
 """
 
 from collections.abc import Container, Iterable
@@ -25,7 +25,9 @@ Clean = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """An object under validation: its path, the prefix of its lines (ruling A4), and its members' names in them."""
+    """An object under validation: its path, the prefix of its fault lines (ruling A4), and the names of its members in
+    those lines.
+    """
 
     source: Object
     faults: Faults
@@ -43,14 +45,14 @@ class Scope:
         self.faults.add(Fault(where, f"{self.prefix}{self.label}{name} {sentence}"))
 
     def take(self, name: str) -> JsonValue:
-        """Return the raw member, noting everything unstorable in it; None if it is not set."""
+        """Return the raw member, and note a fault for everything unstorable in it; None if it is not set."""
         value = self.source.get(name)
         for place, sentence in unclean(value, name):
             self.fault(place, sentence)
         return value
 
     def is_set(self, name: str) -> bool:
-        """Return whether the member is set, to a valid value or not."""
+        """Return whether the member is set, even to an invalid value."""
         value = self.source.get(name)
         return bool(value.strip()) if isinstance(value, str) else value is not None
 
@@ -71,7 +73,7 @@ class Scope:
         return value
 
     def placeholder(self, name: str, value: str) -> None:
-        """Note an example's placeholder that the writer did not replace (ruling P6)."""
+        """Note a fault if the value is an example's placeholder that the writer did not replace (ruling P6)."""
         self.fault(name, f"{quote(value)} is a placeholder of the example: put your own text in its place")
 
     def choice(self, name: str, of: type[Choice], *, required: bool = False) -> Choice | None:
@@ -111,7 +113,9 @@ class Scope:
         return []
 
     def strings(self, name: str, *, of: str = "") -> list[str]:
-        """Read an array of strings, none blank, with the bounds of text and count if given (ruling B6)."""
+        """Read an array of strings that are not blank. `of` names the bound of each text; with it, their number is
+        bounded too (ruling B6).
+        """
         clean, entries = [], self.array(name, "strings")
         if of and (sentence := too_many(name, len(entries))):
             self.fault(name, sentence)
@@ -126,8 +130,8 @@ class Scope:
         return clean
 
     def close(self, known: Iterable[str], around: Container[str] = ()) -> None:
-        """Note every unknown member, and every duplicate; members of the object `around` this one belong there. Ruling
-        A3.
+        """Note every unknown and every duplicate member (ruling A3). `around` has the member names of the enclosing
+        object: a member with such a name was put too deep.
         """
         names = tuple(known)
         owner = self.label.removesuffix(".")
@@ -144,7 +148,7 @@ class Scope:
 
 
 def kind(value: JsonValue) -> str:
-    """Return the JSON type of a value, with its article."""
+    """Return the JSON type of a value in words, with its article."""
     match value:
         case None:
             return "null"

@@ -13,7 +13,9 @@ MAX_DEPTH = 100
 
 
 def unclean(value: JsonValue, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the path and the rest of the sentence for every unstorable part of a value, in written order."""
+    """Yield a path, and what completes the sentence about it, for every unstorable part of a value, in written
+    order.
+    """
     rest: list[tuple[JsonValue, str, int]] = [(value, path, 0)]
     while rest:
         value, path, depth = rest.pop()

@@ -20,12 +20,14 @@ _MOST_CYCLES = 20
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The faults, and the result if there are none but unknown keys."""
+    """The faults of a candidate, and its result if its only faults are unknown keys."""
 
     faults: tuple[Fault, ...]
     result: ServiceResult | None
     not_kept: int = 0
-    """So many delegations it has, more than one may have: the result is without them (ruling C1)."""
+    """The number of delegations in a result that had too many: the result is returned without them (ruling C1). 0 for
+    all others.
+    """
 
 
 def validate(candidate: Object) -> Validation:
@@ -62,7 +64,7 @@ def _read_result(scope: Scope) -> Clean:
 
 
 def _read_delegations(scope: Scope) -> list[Clean]:
-    """Read the entries. If there are too many, read none: the tree refuses such a result for its width (rulings B6,
+    """Read the delegations. If there are too many, read none: the tree refuses such a result for its width (rulings B6,
     C1).
     """
     entries = scope.entries("delegations", "objects", scope.source.get("delegations"))
@@ -82,7 +84,7 @@ def _read_delegations(scope: Scope) -> list[Clean]:
 
 
 def _travelling_size(entry: JsonValue) -> int:
-    """Return the bytes of an entry in a history, without its prompt."""
+    """Return the bytes that a delegation takes in a history, without its prompt."""
     return size({name: value for name, value in entry.items() if name != "prompt"}) if isinstance(entry, dict) else 0
 
 
@@ -126,7 +128,7 @@ def _read_question(scope: Scope, siblings: Siblings, index: int) -> Clean:
 
 
 def _is_wrapped(scope: Scope) -> bool:
-    """Return whether the members of a result stand one level too deep, and note that alone."""
+    """Return whether the result's members stand one level too deep; if so, note only that fault."""
     if scope.is_set("decision") or scope.is_set("summary"):
         return False
     unknown = ((name, inner) for name, inner in scope.source.items() if name not in ServiceResult.model_fields)

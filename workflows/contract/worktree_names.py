@@ -12,7 +12,7 @@ AT_BASE = "@base"
 """A reserved name: the leg starts from the base of its tree (ruling O2)."""
 
 MERGE = "@merge:"
-"""A reserved prefix: the leg starts with the merge of the leg named after it (ruling O6)."""
+"""A reserved prefix: the leg starts with a begun merge of the leg named after the prefix (ruling O6)."""
 
 RULE = (
     'must be a relative name such as "shared" or "team/api": parts of letters, digits, ".", "_" and "-", each '
@@ -30,12 +30,12 @@ def merged_leg(name: object) -> str:
 
 
 def stays_below(name: str) -> bool:
-    """Return whether a relative path stays below its start on any file system."""
+    """Return whether a relative path stays inside its start folder on any file system."""
     return all(_PART.fullmatch(part) for part in name.split("/"))
 
 
 def worktree_fault(name: str) -> str | None:
-    """Return the rest of the sentence "worktree ..." for an invalid name."""
+    """Return what completes the sentence "worktree ..." for an invalid name, else None."""
     if name == AT_BASE or _LEG.fullmatch(merged_leg(name)):
         return None
     if name.startswith("@"):

@@ -1,4 +1,4 @@
-"""A tree bound to a pull request or issue: its rows, and the other data of its comments."""
+"""A tree bound to a pull request or issue: its rows, and the other data that its comments show."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from workflows.model.states import Continuation
 
 @dataclass(frozen=True, slots=True)
 class BoundTree:
-    """The whole tree as stored, events and jobs in order."""
+    """All stored rows of a bound tree; events and jobs are in order."""
 
     task: TaskRecord
     jobs: tuple[JobRecord, ...] = ()
@@ -29,10 +29,10 @@ class BoundTree:
     merged: frozenset[str] = frozenset()
     """The branches that are merged into the task's branch."""
     answered: frozenset[str] = frozenset()
-    """The sentences of refusals that were already posted: the tree's own event repeats them."""
+    """The texts of refusals that were already posted, so that the tree's own event does not repeat them."""
 
     published: tuple[str, ...] = ()
-    """The addresses of its pull requests."""
+    """The addresses of the tree's pull requests."""
 
     @property
     def root(self) -> str:
@@ -41,24 +41,26 @@ class BoundTree:
 
     @property
     def page(self) -> str:
-        """The tree's page on the dashboard; empty without an address."""
+        """The address of the tree's page on the dashboard; empty without a dashboard address."""
         return f"{self.dashboard}/ui/trees/{self.root}" if self.dashboard else ""
 
     @property
     def changed_at(self) -> float:
-        """The time of the last change to anything that the tree's comments show."""
+        """When anything that the tree's comments show last changed."""
         jobs = (at for each in self.jobs for at in (each.queued_at, each.started_at, each.ended_at))
         rounds = (at for each in self.rounds for at in (each.opened_at, each.closed_at))
         return max(at for at in (self.task.opened_at, self.task.ended_at, *jobs, *rounds) if at is not None)
 
     @property
     def caveat(self) -> str:
-        """The caveat of the tree's result, or ""."""
+        """The caveat of the tree's result; empty without one."""
         return next((each.message for each in self.events if each.kind == EventKind.TREE_CAVEAT), "")
 
 
 def last_job(tree: BoundTree) -> JobRecord | None:
-    """Return the job whose result is the tree's: the finalize that ran, else the coordinator's latest (ruling G1)."""
+    """Return the job whose result is the tree's: the finalize if it ran, else the coordinator's latest job (ruling
+    G1).
+    """
     own = [job for job in tree.jobs if job.delegation_id is None]
     ended = [job for job in own if job.continuation is Continuation.FINALIZE and job.ended_at is not None]
     return (ended or own)[-1] if own else None

@@ -1,11 +1,11 @@
 """Commands in a comment: lines that begin with `/service` and are the person's own words (rulings F7, L4).
 
-A line counts only if `/service` is its very first text and a blank or the line's end follows, and only outside code,
-quotes, HTML and HTML comments (see `comment`). The lines below it belong to it, up to the next command.
+A line counts only if it begins with `/service`, followed by a blank or the line's end, and only outside code, quotes,
+HTML and HTML comments (see `comment`). The lines below belong to the command, up to the next command.
 
 Lookalikes do not count: a fullwidth slash, a no-break space or a zero-width character before or behind `/service`, an
-indented line, a line behind another line separator than CR and LF. A line that contains a zero-width, bidirectional or
-other invisible character is ignored as a whole; joiners are allowed in a text, where scripts need them. So a person
+indented line, a line behind another line separator than CR and LF. A line with a zero-width, bidirectional or other
+invisible character is ignored as a whole; only the joiners that some scripts need are allowed in a text. So a person
 never gives a command that they could not see.
 """
 
@@ -29,7 +29,7 @@ class ResumeCommand:
     """`/service resume [<job>] <verb> [...]`; text on the lines below belongs to it (ruling F7)."""
 
     job: str
-    """Empty for the only open round of the thread."""
+    """Empty means the only open round of the thread."""
     verb: str
     """The verb as written; the round decides whether it accepts it."""
     text: str = ""
@@ -92,7 +92,7 @@ class StatusCommand:
 
 @dataclass(frozen=True, slots=True)
 class UnknownCommand:
-    """`/service` with an unknown word, and the nearest command."""
+    """`/service` with an unknown word, and the known word that is nearest to it."""
 
     word: str
     nearest: str = ""
@@ -102,7 +102,7 @@ CommentCommand = ResumeCommand | StartCommand | KillCommand | RetryCommand | Sta
 
 
 MOST = 10
-"""Commands of one comment that count; further ones are ignored."""
+"""The most commands of one comment that count; further ones are ignored."""
 
 LONGEST = 70_000
 """GitHub accepts no comment of more than 65 536 characters."""
@@ -120,7 +120,7 @@ _FLAGS = {"--partial", "--other"}
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A parsed command, and the number of the comment's line that it begins on."""
+    """A parsed command, and the number of its first line in the comment."""
 
     line: str
     command: CommentCommand
@@ -179,7 +179,7 @@ def _parse(line: str, below: Sequence[str]) -> CommentCommand | None:
 
 
 def _resume(rest: str, below: Sequence[str]) -> ResumeCommand:
-    """Parse a resume. The job is optional, and recognised by its form."""
+    """Parse a resume. The job is optional, and is recognised by the form of a job id."""
     job, verb = "", ""
     word, rest = _first(rest)
     if word.startswith("job-"):
@@ -208,7 +208,9 @@ def _flags(rest: str) -> tuple[str, set[str]]:
 
 
 def _one_a_line(rest: str) -> str:
-    """Convert `"a: x" 'b: y'`, the shell's form, to one answer a line; so the command of a refusal can be copied."""
+    """Convert answers in the shell's form, `"a: x" 'b: y'`, to one answer per line, so that the command in a refusal
+    can be copied into a comment.
+    """
     if _ARGUMENTS.fullmatch(rest):
         return "\n".join(argument[1:-1] for argument in re.findall(_ARGUMENT, rest))
     if not rest.startswith(("'", '"')):

@@ -1,4 +1,6 @@
-"""A comment as read from GitHub: whether and where it may command (ruling L5), and its text as a job's task (L11)."""
+"""A comment as read from GitHub: whether it may command and on which lines (ruling L5), and its text as a job's task
+(L11).
+"""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -14,7 +16,7 @@ from workflows.text.quoted_data import Fences, inline, write_fenced
 
 _MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _NUMBER = "\ue000"
-"""A private-use character that encloses line numbers, so that lines are found again in the parsed tokens."""
+"""A private-use character around line numbers, by which the lines are found again in the parsed tokens."""
 
 _NUMBERED = re.compile(rf"\S+?{_NUMBER}(\d+){_NUMBER}")
 _TAG = re.compile(r"<!--|-->|<(/?)([A-Za-z][A-Za-z0-9-]*)")
@@ -31,11 +33,13 @@ _UNDERLINED = frozenset("=-")
 
 @dataclass
 class _Open:
-    """The elements and comments open at a place; one that is never closed extends to the end."""
+    """The HTML elements and comments open at a place; one that is never closed extends to the end."""
 
     names: list[str] = field(default_factory=list)
     broken: bool = False
-    """True if a block of HTML has an incomplete tag: only a browser knows how much of the rest is inside it."""
+    """True if a block of HTML has an incomplete tag: only a browser knows how much of the remaining text is inside
+    it.
+    """
 
     @property
     def anything(self) -> bool:
@@ -59,7 +63,7 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The lines of a comment by kind, as numbers."""
+    """The line numbers of a comment by kind."""
 
     spoken: tuple[int, ...]
     """The wanted lines that begin in plain text."""
@@ -96,7 +100,7 @@ def _number_lines(lines: Sequence[str], wanted: Collection[int]) -> str:
 
 
 def _beginnings(children: Sequence[Token], opened: _Open) -> Iterator[int]:
-    """Yield the numbers of lines that begin as text on the paragraph's own level, where nothing is open."""
+    """Yield the numbers of lines that begin as plain text of the paragraph itself, inside no open element."""
     first, level = True, 0
     for child in children:
         if child.type in ("softbreak", "hardbreak"):
@@ -162,8 +166,8 @@ _OBEYED = "The exception is your task: do what they ask."
 
 
 def task_from_comment(comment: Comment, text: str, repo: str) -> str:
-    """Write the message of a job that a comment requested. Its first line has no text of the comment: that is always
-    fenced.
+    """Write the message of a job that a comment requested. Its first line contains nothing from the comment, whose text
+    is always fenced.
     """
     return write_fenced(f"{comment.author}\0{text}", lambda fences: _message(comment, text, repo, fences))
 

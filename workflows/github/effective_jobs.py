@@ -1,7 +1,8 @@
 """The jobs of a tree that still count: the last attempt of each, and each coordinator's legs since its last replan.
 
-A coordinator's jobs are a chain: its first job, then its continuations. The legs delegated by one of them are a
-generation. A replan gives up the generation before it, whose work was found wanting: that work is not awaited any more.
+A coordinator's jobs are a chain: its first job, then its continuations. The legs that one of them delegates are a
+generation. A replan follows a generation whose work was rejected, and gives that generation up: its work is not awaited
+any more.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,14 +14,14 @@ from workflows.model.states import Continuation
 
 @dataclass(frozen=True)
 class ChainLeg:
-    """A delegated job, and the chain it grew into; for most legs the chain is the leg alone."""
+    """A delegated job, and the chain that begins with it; for most legs, the chain is only that job."""
 
     job: JobRecord
     chain: "Chain"
 
     @property
     def outcome(self) -> JobRecord:
-        """The job with the leg's outcome."""
+        """The job whose outcome is the leg's."""
         return self.chain.jobs[-1]
 
 
@@ -34,29 +35,27 @@ class Generation:
 
 @dataclass(frozen=True)
 class Chain:
-    """A coordinator: its jobs in order, and the generations they delegated."""
+    """A coordinator's jobs in order, and the generations that they delegated."""
 
     jobs: tuple[JobRecord, ...]
     generations: tuple[Generation, ...]
 
     def latest(self) -> Iterator[tuple[Generation, ChainLeg]]:
-        """Yield the legs of the last generation, and of theirs."""
+        """Yield the legs of the last generation, each followed by the legs of its own last generation, at any depth."""
         for generation in self.generations[-1:]:
             for leg in generation.legs:
                 yield generation, leg
                 yield from leg.chain.latest()
 
     def standing(self) -> Iterator[JobRecord]:
-        """Yield every job that still counts: the chain's own jobs, and those of its legs, without given-up
-        generations.
-        """
+        """Yield every job that still counts: the chain's own jobs and its legs' jobs, without given-up generations."""
         yield from self.jobs
         for generation in self.generations:
             for leg in () if generation.given_up else generation.legs:
                 yield from leg.chain.standing()
 
     def last_with(self, wanted: frozenset[str]) -> list[tuple[Generation, ChainLeg]]:
-        """Return the wanted legs of the last generation that has any, here and below."""
+        """Return the wanted legs of the last generation that contains any, itself or in its legs' chains."""
         for generation in reversed(self.generations):
             own = [(generation, leg) for leg in generation.legs if leg.job.job_id in wanted]
             below = [each for leg in generation.legs for each in leg.chain.last_with(wanted)]
@@ -66,7 +65,7 @@ class Chain:
 
 
 def chain_of(jobs: Sequence[JobRecord], first: JobRecord) -> Chain:
-    """Return the chain that begins with a job, with everything below it that counts."""
+    """Return the chain that begins with a job, with all jobs below it that count."""
     children: dict[str, list[JobRecord]] = {}
     for job in jobs:
         if job.parent_job_id:

@@ -1,4 +1,4 @@
-"""The facts to write on GitHub, each once under its own id: comments that a bound tree should have by its rows (ruling
+"""The facts to write on GitHub, each once under its own id: the comments that the rows of a bound tree call for (ruling
 L3), and the publication of its work (ruling L9).
 """
 
@@ -17,7 +17,7 @@ _ANY = re.compile(r"<!--\s*service:", re.IGNORECASE)
 
 
 def marker(fact_id: str) -> str:
-    """Return the mark of a fact, the last line of its comment."""
+    """Return the mark of a fact, which is the last line of its comment."""
     mark = f"<!-- service:{fact_id} -->"
     if not _OURS.fullmatch(mark):
         raise ValueError(f"{fact_id!r} is not the id of a fact")
@@ -25,7 +25,7 @@ def marker(fact_id: str) -> str:
 
 
 def fact_in(body: str) -> str | None:
-    """Return the fact of a comment, or None if its last line is not exactly a mark.
+    """Return the id of the fact that a comment states, or None if its last line is not exactly a mark.
 
     The caller checks that the service wrote the comment: anybody can type a mark.
     """
@@ -53,18 +53,18 @@ class FactKind(StrEnum):
     TAKEN = "taken"
     """An eyes reaction on the commanding comment."""
     APPLIED = "applied"
-    """A thumbs-up reaction on it, once the command has taken effect."""
+    """A thumbs-up reaction on the commanding comment, once its command has taken effect."""
     PUBLISH = "publish"
     """A branch, and its pull request."""
     CHECK = "check"
-    """A check run on a head."""
+    """A check run on the head of a pull request."""
 
 
 class FactState(StrEnum):
     """The progress of a fact."""
 
     PUSH = "push"
-    """Its branch has to be pushed on its host first; then it is open."""
+    """Its branch has to be pushed from its host first; then the state is `open`."""
     OPEN = "open"
     DONE = "done"
     FAILED = "failed"
@@ -124,20 +124,20 @@ OUR_BRANCHES = "service/"
 """The prefix of the service's branches; no other branch is ever pushed."""
 
 BY_ITSELF = "[github].publish"
-"""The actor of a publication that the settings request and no person."""
+"""The actor of a publication that was requested by the settings, not by a person."""
 
 REMEMBERED = 4
 """The number of kept digests of the service's latest texts."""
 
 EDITED = frozenset({FactKind.STATUS, FactKind.PAUSE, FactKind.REMINDER, FactKind.END})
-"""The kinds whose comments are updated from the rows; the others are posted once and stay."""
+"""The kinds whose comments are updated when the rows change; comments of other kinds are posted once."""
 
 ON_PULLS = frozenset({FactKind.PAUSE, FactKind.REMINDER})
-"""What is told on the pull requests that a tree's work became, too."""
+"""The kinds that are also posted on the pull requests which publish a tree's work."""
 
 _ON = "-on-"
 COMMENT = "comment"
-"""The channel of orders from comments."""
+"""The channel name of orders that come from comments."""
 
 _ENDS = frozenset({EventKind.TREE_ENDED, EventKind.TASK_BLOCKED, EventKind.TREE_LOST, EventKind.TASK_DISMISSED})
 _OPENS_AGAIN = frozenset({EventKind.RETRY_REQUESTED, EventKind.TREE_TAKEN_UP})
@@ -149,15 +149,15 @@ class Publication(Wire):
     job_id: str
     actor: str
     base: str = ""
-    """The requested base branch; empty: it is found."""
+    """The requested base branch; if empty, the service looks for it."""
     commit: str = ""
     """The last pushed commit."""
     draft: bool = False
-    """True if we created it as a draft, and have not marked it ready since."""
+    """True if the service created it as a draft, and has not marked it ready since."""
     no_drafts: bool = False
     """True if the repository does not support drafts."""
     said: tuple[str, ...] = ()
-    """Digests of texts we wrote, or were about to write: any other text is a person's."""
+    """Digests of texts that the service wrote, or was about to write: any other text is a person's."""
     into: str = ""
     """The base branch on GitHub, which people may change."""
     state: str = ""
@@ -172,7 +172,7 @@ class Publication(Wire):
 
 
 def due(tree: BoundTree) -> tuple[Fact, ...]:
-    """Return the facts as of now. A fact that is no longer due keeps its comment."""
+    """Return the facts that are due. A fact that is no longer due keeps its comment."""
     return (
         Fact(status_id(tree.root), FactKind.STATUS),
         *_pauses(tree),
@@ -202,7 +202,9 @@ def _reminders(tree: BoundTree) -> Iterator[Fact]:
 
 
 def _refusals(tree: BoundTree) -> Iterator[Fact]:
-    """Yield the resumes from comments that the tree refused, unless the reply to the comment already says so."""
+    """Yield a fact for each resume from a comment that the tree refused, unless the reply to that comment already says
+    so.
+    """
     for event in tree.events:
         written = event.kind == EventKind.RESUME_REFUSED and event.data.get("channel") == COMMENT
         if written and event.message not in tree.answered:
@@ -210,7 +212,7 @@ def _refusals(tree: BoundTree) -> Iterator[Fact]:
 
 
 def _end(tree: BoundTree) -> Iterator[Fact]:
-    """Yield the fact that the tree ended. Its name comes from the first ending event since the last reopening, so later
+    """Yield the fact that the tree ended. It is named after the first ending event since the last reopening, so later
     endings edit the same comment.
     """
     if not tree.task.state.is_closed:

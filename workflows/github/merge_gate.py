@@ -1,5 +1,5 @@
-"""The merge gate: decides whether a tree's work is ready to be merged, and gives the reasons if not; and which tree
-decides about a pull request (ruling L10).
+"""The merge gate: decides whether a tree's work is ready to be merged, with the reasons if not, and which tree decides
+about a pull request (ruling L10).
 """
 
 import re
@@ -22,8 +22,8 @@ _QUEUED = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-(\d+)-[0-9a-f]+")
 
 
 class GateState(StrEnum):
-    """Pending: something is still to come, or a person can still do it. Failing: something says no, or a force push
-    replaced what was approved. Unknown: this host cannot see what is to be judged.
+    """Pending: work or a decision is still missing. Failing: a verdict is negative, or a force push replaced an
+    approved commit. Unknown: this host cannot see the commit to judge.
     """
 
     PENDING = "pending"
@@ -43,7 +43,7 @@ class GateVerdict:
     reasons: tuple[str, ...]
     head: str | None
     unseen: tuple[str, ...] = ()
-    """The reviewing jobs that have not seen all of the head: a later review can."""
+    """The reviewing jobs that have not seen all of the head: a later review can settle that."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ class _Reason:
 
 
 def queued_number(ref: str) -> int | None:
-    """Return the pull request of a merge queue's ref; None for every other branch."""
+    """Return the number of the pull request that a merge queue's ref belongs to; None for every other branch."""
     queued = _QUEUED.fullmatch(ref)
     return int(queued[1]) if queued else None
 
 
 def deciding_tree(trees: Iterable[tuple[str, Collection[Action]]]) -> str | None:
-    """Return the root of the newest tree that works or reviews; if there are only questions, the newest tree's.
+    """Return the root of the newest tree that works or reviews; if all trees only ask, the newest one's.
 
-    The trees are ordered newest first, each with its jobs' actions. A question asked later says nothing about a merge.
+    The trees come newest first, each with its jobs' actions. A tree that only asks says nothing about a merge.
     """
     newest = None
     for root, actions in trees:
@@ -135,7 +135,9 @@ def _of_work(seen: GateInputs) -> Iterator[_Reason]:
 
 
 def _of_outcome(last: JobRecord, *, alone: bool) -> Iterator[_Reason]:
-    """Yield an objection from the coordinator's decision; a root that only reviews is judged as a reviewer."""
+    """Yield an objection from the coordinator's decision. A root that only reviews is `alone`: it is judged as a
+    reviewer.
+    """
     if not alone and last.decision in AGAINST:
         yield _Reason(f"{_job_name(last)} decided {last.decision}", _show(last))
 
@@ -150,9 +152,10 @@ def _of_head(seen: GateInputs) -> Iterator[_Reason]:
 
 
 def _failed_legs(seen: GateInputs, chain: Chain, readers: frozenset[str]) -> Iterator[_Reason]:
-    """Yield legs of the last generations that failed or request changes; later generations supersede earlier ones.
+    """Yield an objection for each leg of the last generations that failed or requests changes; later generations
+    replace earlier ones.
 
-    A failure was decided about if its policy leaves it to the coordinator, or if a person let it pass.
+    A failure is no objection if its policy leaves the decision to the coordinator, or if a person accepted it.
     """
     for generation in chain.generations[-1:]:
         for leg in generation.legs:
@@ -181,7 +184,9 @@ def _reads(seen: GateInputs, job: JobRecord) -> bool:
 
 
 def _of_readers(seen: GateInputs, chain: Chain, readers: frozenset[str], *, alone: bool) -> Iterator[_Reason]:
-    """Yield objections of readers. A verdict holds until a later review, so the last generation with readers counts."""
+    """Yield objections of reviewing jobs. A verdict holds until a later review, so the last generation with readers
+    counts.
+    """
     if alone:
         yield from _verdict(seen, chain.jobs[-1], chain.jobs[-1])
         return
@@ -263,8 +268,8 @@ def _unmerged_work(seen: GateInputs, job: JobRecord) -> Iterator[_Reason]:
 
 
 def _of_another(seen: GateInputs) -> Iterator[_Reason]:
-    """Yield an objection if no work or review of the tree concerns this head. Otherwise any tree would pass any pull
-    request.
+    """Yield an objection if no work or review of the tree concerns this head. Without this check, any tree would pass
+    any pull request.
     """
     if not any(each.work is WorkState.MERGED or each.look is Look.HERE for each in seen.facts.values()):
         says = f"nothing of the tree {seen.task.root_job_id} is in {seen.head.name}, and none of its legs looked at it"

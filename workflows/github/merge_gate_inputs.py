@@ -1,4 +1,4 @@
-"""The inputs of the merge gate (ruling L10). People's records of their own reviews are not among them."""
+"""The inputs of the merge gate (ruling L10). Records that people make of their own reviews are not among them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,49 +9,49 @@ from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 
 
 class WorkState(StrEnum):
-    """The place of a job's work."""
+    """Where the work of a job is."""
 
     NONE = "none"
     """The job has no work: it may not write, wrote nothing, or did not succeed."""
     MERGED = "merged"
     UNMERGED = "unmerged"
     DROPPED = "dropped"
-    """An operator dropped it."""
+    """An operator dropped the work."""
     GONE = "gone"
 
 
 class Look(StrEnum):
-    """The code a job looked at for its verdict."""
+    """Where the code is that a job looked at for its verdict."""
 
     HERE = "here"
-    """All of the work is in the head."""
+    """All of that code is in the head."""
     ELSEWHERE = "elsewhere"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class JobFacts:
-    """Facts about a job from the repository."""
+    """What the repository says about a job."""
 
     work: WorkState = WorkState.NONE
     merge: str = ""
-    """The command that brings its work into the head."""
+    """The command that merges the job's work into the head."""
     look: Look = Look.UNKNOWN
     looked_at: str = ""
-    """The commits it was given, for people."""
+    """The commits that the job was given, in words."""
     problem: str = ""
     """The reason why the commits that the job looked at are unknown."""
     unseen: str = ""
-    """The commits and files of the head that it has not seen, for people."""
+    """The commits and files of the head that the job has not seen, in words."""
     replaced: bool = False
-    """True if the head of its pull request that it looked at was replaced: a force push."""
+    """True if a force push replaced the head of the pull request that the job looked at."""
     look_again: str = ""
     """The command to continue with if the head has changed."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The delegating result's rules for a leg."""
+    """The rules for a leg, from the result that delegated it."""
 
     failure_policy: FailurePolicy | None = None
     rules: frozenset[SynthesisRule] = frozenset()
@@ -75,10 +75,10 @@ class Head:
 
 @dataclass(frozen=True)
 class LaterReview:
-    """The last review that a person asked for of what the tree's own reviews have not seen."""
+    """The last review that a person ordered because the tree's own reviews had not seen everything."""
 
     job: JobRecord
-    """The job with its verdict."""
+    """The reviewing job, whose decision is the verdict."""
     over: bool
     head: str
     """The commit that the job was asked to review."""
@@ -87,7 +87,7 @@ class LaterReview:
 
 @dataclass(frozen=True)
 class GateInputs:
-    """One tree, and the head it is judged for. Its rows decide whether it is done; the rest counts only then."""
+    """One tree, and the head to judge. The tree's rows say whether it is done; only then do the other fields count."""
 
     task: TaskRecord
     jobs: tuple[JobRecord, ...]

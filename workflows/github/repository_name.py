@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 HOST = "github.com"
 SAME_HOST = ("", "www.", "ssh.")
-"""Prefixes of host names that are GitHub's too: `ssh.` accepts ssh on the port of https."""
+"""Prefixes of host names that also mean GitHub: `ssh.` is for ssh over the port of https."""
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 _SCP = re.compile(r"(?:[^/@:\s]+@)?(?P<host>[^/@:\s]+):(?!//)(?P<path>.+)")
@@ -19,7 +19,7 @@ def is_github_name(text: str) -> bool:
 
 
 def host_of(web: str) -> str:
-    """Return the host of the remotes, from the address of the repositories' pages."""
+    """Return the host name of the remotes, derived from the web address of the repositories."""
     return urlsplit(web).hostname or ""
 
 
@@ -41,7 +41,7 @@ def github_of_remotes(remotes: Mapping[str, str], host: str = HOST) -> str:
 def remote_of(remotes: Mapping[str, str], github: str, host: str = HOST) -> str | None:
     """Return the remote of a GitHub repository, else an `origin` without a GitHub name, else None.
 
-    An `origin` with another name is never used: its pull requests have equal numbers but are others.
+    An `origin` with another GitHub name is never used: its pull requests have the same numbers but are different ones.
     """
     names = {name: github_of_remote(url, host).lower() for name, url in remotes.items()}
     own = (name for name in sorted(names) if names[name] == github.lower())
@@ -49,7 +49,7 @@ def remote_of(remotes: Mapping[str, str], github: str, host: str = HOST) -> str 
 
 
 def _parts(url: str) -> tuple[str, str]:
-    """Return host and path."""
+    """Return the host and the path of a remote's address."""
     if "://" not in url:
         short = _SCP.fullmatch(url)
         return (short["host"], short["path"]) if short else ("", "")

@@ -1,4 +1,4 @@
-"""Who may command the service in a comment, and which commands (ruling L5); what a refusal says (ruling L6)."""
+"""Who may command the service in a comment, and which commands (ruling L5); the texts of refusals (ruling L6)."""
 
 from collections.abc import Collection
 
@@ -18,7 +18,9 @@ ALLOWED = ("resume", "status")
 """The default of `[github].commands`."""
 
 MAY_COMMAND = frozenset({"admin", "maintain", "write"})
-"""The collaborator's `permission` on GitHub; a custom role reports that of the role it is based on."""
+"""The values of a collaborator's `permission` on GitHub that allow commands; a custom role reports the one of the role
+it is based on.
+"""
 
 MOST_REFUSALS = 5
 """Refusals posted on one thread in an hour (ruling L6)."""
@@ -29,9 +31,9 @@ class Refused(Wire):
 
     why: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
-    """The line each sentence is about; empty for strangers."""
+    """The comment line that each sentence is about; empty for strangers."""
     stranger: bool = False
-    """True if the author may command nothing."""
+    """True if the author may give no command at all."""
     instead: tuple[str, ...] = ()
 
 
@@ -55,7 +57,9 @@ def refusal_reason(command: CommentCommand, permission: str, allowed: Collection
 
 
 def silent(refused_in_last_hour: int) -> bool:
-    """Return whether to skip this refusal's reply: the thread's limit of refusals per hour is used up."""
+    """Return whether to skip the reply to a refused command, because the thread's limit of refusals per hour is
+    reached.
+    """
     return refused_in_last_hour >= MOST_REFUSALS
 
 
@@ -67,7 +71,7 @@ def _why_unknown(command: UnknownCommand, allowed: Collection[str]) -> str:
 
 
 def _elsewhere(command: ResumeCommand | StartCommand | KillCommand | RetryCommand | StatusCommand) -> str:
-    """Return the equivalent command line, without repeating anything from the comment."""
+    """Return the equivalent command of the command line, without text from the comment."""
     match command:
         case ResumeCommand():
             return "service resume JOB"

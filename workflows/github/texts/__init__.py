@@ -1,1 +1,1 @@
-"""The markdown of every posted comment: functions of rows, so that equal rows give equal texts."""
+"""The markdown of every posted comment, as functions of rows: equal rows give equal texts."""

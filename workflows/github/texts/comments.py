@@ -1,5 +1,5 @@
-"""The markdown of every comment, rendered from rows alone: equal rows give equal texts, so a digest shows if an edit is
-needed.
+"""The markdown of every comment, rendered from rows alone: equal rows give equal texts, so comparing digests shows
+whether an edit is needed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,10 +33,10 @@ MOST_NAMED = 20
 """Questions or legs of a round that the status names."""
 
 MOST_LINES = 40
-"""Questions in the example; it says if there are more."""
+"""The most questions in the example of an answer; it says if there are more."""
 
 MOST_CHOICES = 200
-"""Characters of a question's choices in the example."""
+"""Characters of a question's choices in the example of an answer."""
 
 QUOTED = 159
 """Characters quoted of a refused line."""
@@ -48,7 +48,7 @@ STATES = {
     TaskState.DONE: "✔ done",
     TaskState.CANCELLED: "○ cancelled",
 }
-"""The shape and word of each state."""
+"""The symbol and the word of each state."""
 
 _ENDED = {TaskState.DONE: "Done", TaskState.CANCELLED: "Cancelled", TaskState.BLOCKED: "Blocked"}
 _WRITE = "Whoever may write to this repository ends it with a comment that begins with one of these:"
@@ -62,7 +62,7 @@ _WHAT = {
 
 
 def body(tree: BoundTree, fact: Fact) -> str:
-    """Render the whole comment of a fact that a tree's rows make due; its last line is the fact's mark."""
+    """Render the whole comment for a due fact of a tree; its last line is the fact's mark."""
     match fact.kind:
         case FactKind.STATUS:
             parts = _status(tree, TABLE_BYTES)
@@ -82,7 +82,7 @@ def body(tree: BoundTree, fact: Fact) -> str:
 
 
 def report(fact_id: str, trees: Sequence[BoundTree]) -> str:
-    """Render the status of all trees of a thread, as of now: the answer to `/service status`."""
+    """Render the status of all trees of a thread: the answer to `/service status`."""
     share = TABLE_BYTES // max(1, len(trees))
     parts = [part for tree in trees for part in _status(tree, share)]
     return comment(fact_id, parts or [Part(["No tree belongs to this thread."])])
@@ -91,7 +91,7 @@ def report(fact_id: str, trees: Sequence[BoundTree]) -> str:
 def refusal(
     fact_id: str, who: str, whys: Sequence[str], commands: Sequence[str] = (), lines: Sequence[str] = ()
 ) -> str:
-    """Render a sentence for each refused command, with its line; `commands` are corrected lines to copy."""
+    """Render a sentence for each refused command, with the quoted line; `commands` are corrected lines to copy."""
     reasons: Lines = []
     for about, why in zip_longest(lines, whys, fillvalue=""):
         reasons += item(f"{code(cut(about, QUOTED))}: " if about else "", why, 1_000)
@@ -115,7 +115,7 @@ def _open_commands(tree: BoundTree) -> list[str]:
 
 
 def _status(tree: BoundTree, table: int) -> Iterator[Part]:
-    """Yield title, state, open rounds, legs and spend of a tree."""
+    """Yield the title, state, open rounds, legs and spend of a tree."""
     everything = _everything(tree)
     yield Part([_heading(tree, "Task"), "", f"**{_state(tree)}**"])
     yield from _caveat(tree)
@@ -164,7 +164,7 @@ def _worker(job: JobRecord) -> str:
 
 
 def _open_pause(tree: BoundTree, waiting: RoundRecord) -> Iterator[Part]:
-    """Yield the people meant, the questions or failures, the commands, the deadline (rulings F1, B3)."""
+    """Yield whom the pause asks, the questions or failures, the commands and the deadline (rulings F1, B3)."""
     asks = waiting.kind is RoundKind.ASK
     what = "asks what only a person can decide" if asks else "has failing legs, and a person decides how it goes on"
     yield Part([_heading(tree, "A person is needed")])
@@ -176,7 +176,7 @@ def _open_pause(tree: BoundTree, waiting: RoundRecord) -> Iterator[Part]:
 
 
 def _over_pause(tree: BoundTree, waiting: RoundRecord) -> Iterator[Part]:
-    """Yield the outcome of a pause that is over, and what was asked."""
+    """Yield the outcome of a pause that is over, and its questions."""
     yield Part([_heading(tree, "A person was asked")])
     yield Part([f"This is over: {line(waiting.closed, 600)}."])
     yield Part(list(_questions(waiting)), ASKED_BYTES // 2, _everything(tree))
@@ -203,7 +203,7 @@ def _reminder(tree: BoundTree, event: EventRecord) -> Iterator[Part]:
 
 
 def _recorded_lines(tree: BoundTree, waiting: RoundRecord) -> list[str]:
-    """Return the lines recorded of the answer that ended the pause, from the tree's event."""
+    """Return the lines of the answer that ended the pause, as the tree's event recorded them."""
     if waiting.end in {RoundEnd.EXPIRED, RoundEnd.KILLED, RoundEnd.OVERTAKEN}:
         return []
     for event in reversed(tree.events):
@@ -230,7 +230,7 @@ def _questions(waiting: RoundRecord) -> Iterator[str]:
 
 
 def _ways(waiting: RoundRecord) -> Lines:
-    """Return each verb of the round as a comment line to copy."""
+    """Return each verb that the round takes, as a line to copy into a comment."""
     lines: Lines = []
     for verb in waiting.verbs:
         start = f"/service resume {waiting.coordinator_id} {verb}"
@@ -245,7 +245,7 @@ def _example(verb: Verb, start: str, waiting: RoundRecord) -> Lines:
 
 
 def _answer(start: str, questions: tuple[QuestionRecord, ...]) -> Lines:
-    """Return the example of a complete answer, with a line for each question."""
+    """Return an example of a complete answer, with a line for each question."""
     lines = [f"{question.id}: <{_choices(question)}>" for question in questions[:MOST_LINES]]
     more = len(questions) - MOST_LINES
     note = ["", f"and a line of the same form for each of the {more} further questions"] if more > 0 else []
@@ -253,7 +253,7 @@ def _answer(start: str, questions: tuple[QuestionRecord, ...]) -> Lines:
 
 
 def _choices(question: QuestionRecord) -> str:
-    """Return the choices if they can be written verbatim, else the word "text"."""
+    """Return a question's choices if they can be written verbatim, else the word "text"."""
     text = " | ".join(question.choices)
     plain = (
         text.isprintable()
@@ -264,7 +264,7 @@ def _choices(question: QuestionRecord) -> str:
 
 
 def _end(tree: BoundTree) -> Iterator[Part]:
-    """Yield decision, summary, findings, branches, spend, and the caveat of the result."""
+    """Yield the decision, summary, findings, branches and spend, and the caveat of the result."""
     everything = _everything(tree)
     yield Part([_heading(tree, "Cut short" if tree.task.cut_short else _ENDED.get(tree.task.state, "Ended"))])
     yield Part([text for why in _why(tree) for text in (why, "")], 4_000, everything)
@@ -287,7 +287,7 @@ def _branches(tree: BoundTree) -> Iterator[str]:
 
 
 def _state(tree: BoundTree) -> str:
-    """Return the shape and word of the tree's state."""
+    """Return the symbol and the word of the tree's state."""
     return f"✘ {task_words(tree.task)}" if tree.task.cut_short else STATES[tree.task.state]
 
 
@@ -296,7 +296,7 @@ def _heading(tree: BoundTree, what: str) -> str:
 
 
 def _why(tree: BoundTree) -> Iterator[str]:
-    """Yield the reason and the next command, if there is more to say than the state."""
+    """Yield the reason of the tree's state and the next command, unless the state says all."""
     if tree.task.why:
         yield f"Why: {line(tree.task.why, 600)}"
     if tree.task.next and tree.task.state is not TaskState.AWAITING_HUMAN:
@@ -304,7 +304,7 @@ def _why(tree: BoundTree) -> Iterator[str]:
 
 
 def _everything(tree: BoundTree) -> str:
-    """Return a sentence on where to see the whole tree."""
+    """Return a sentence that says where to see the whole tree."""
     page = f", or on [the dashboard](<{address(tree.page)}>)" if tree.page else ""
     return f"The whole of it: {code(f'service job tree {tree.root}')}{page}."
 
@@ -315,6 +315,6 @@ def _pull_requests(tree: BoundTree) -> Part:
 
 
 def _last_lines(tree: BoundTree) -> Part:
-    """Return the use of each bound, and the time of the last change."""
+    """Return the tree's use of each bound, and the time of the last change."""
     used = spend(tree.bounds, ledger_of(tree.task, tree.jobs, tree.changed_at))
     return Part([f"Used: {used}.", "", f"{_everything(tree)} As of {clock(tree.changed_at)}."])

@@ -1,4 +1,4 @@
-"""The parts of texts: capped sections, foreign text made inert, commands to copy, a result, the mark."""
+"""The parts of texts: capped sections, defused foreign text, commands to copy, a result, the mark."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _LOGIN = re.compile(r"@?([A-Za-z0-9][A-Za-z0-9-]{0,38}(?:/[A-Za-z0-9][A-Za-z0-9.
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Lines that are cut together, between lines, if they exceed their share."""
+    """Lines that share one size limit; too long a part is cut between lines."""
 
     lines: Sequence[str]
     cap: int = 2_000
@@ -32,7 +32,7 @@ class Part:
 
 
 def line(text: str, limit: int = LINE) -> str:
-    """Return text of agents or people on one line, safe inside a line that the service writes."""
+    """Return text of agents or people on one line, escaped for use inside a line of the service."""
     return word(inert(safe_excerpt(text, limit)))
 
 
@@ -66,7 +66,7 @@ def to_copy(lines: Iterable[str]) -> Lines:
 
 
 def tag(handle: str, owner: str) -> str:
-    """Return the mentions for a pause, which notify people: each login of the handle, or else the owner."""
+    """Return the mentions that notify people of a pause: each login of the handle, or else the owner."""
     words = handle.replace(",", " ").split()
     logins = [_LOGIN.fullmatch(word) for word in words]
     names = [login[1] for login in logins if login] if all(logins) else []
@@ -76,7 +76,9 @@ def tag(handle: str, owner: str) -> str:
 
 
 def result_lines(result: ServiceResult | None, job: JobRecord | None, limit: int) -> Lines:
-    """Render a result as `service result render` does; without one, the row of the job that should have it."""
+    """Render a result as `service result render` does; without a result, render the row of the job that should have
+    one.
+    """
     if result is not None:
         return render_comment(result, limit).split("\n")
     if job is None or not (job.decision or job.summary or job.reason):
@@ -98,7 +100,7 @@ def comment(fact_id: str, parts: Iterable[Part]) -> str:
 
 
 def _fit(part: Part, cap: int) -> str:
-    """Return as many whole lines as fit the limit, then the sentence about the rest."""
+    """Return as many whole lines as fit the limit, then the sentence about the lines left out."""
     text = "\n".join(part.lines).strip("\n")
     if len(text.encode()) <= cap:
         return text

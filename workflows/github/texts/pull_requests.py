@@ -58,7 +58,7 @@ class PullRequestData:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A finding at its place, in GitHub's form."""
+    """A finding at a file and a line, in GitHub's form."""
 
     path: str
     start_line: int
