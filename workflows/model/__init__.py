@@ -1,1 +1,1 @@
-"""The vocabulary of the core: jobs, outcomes, rows, rounds, events, settings. Nothing in here decides."""
+"""The vocabulary of the core: jobs, outcomes, rows, rounds, events, settings. It contains no decisions."""

@@ -1,4 +1,4 @@
-"""The content of a continuation's prompt, as values; `policy/prompts` renders it."""
+"""The content of a continuation's prompt, as values that `policy/prompts` renders."""
 
 from enum import StrEnum
 
@@ -14,7 +14,7 @@ class BriefLeg(Wire):
     id: str
     job_id: str
     parent_job_id: str = ""
-    """The coordinator's job that delegated it: names the folder of its artifact body."""
+    """The coordinator's job that delegated the leg; it names the folder of the leg's artifact body."""
     worker: str
     ephemeral: bool = False
     action: Action
@@ -24,13 +24,13 @@ class BriefLeg(Wire):
     phase: str | None = None
     summary: str = ""
     findings: str = ""
-    """Of a leg that did not approve, and the answer of an ask (rulings E5, P3)."""
+    """The findings of a leg that did not approve, or the answer of an `ask` (rulings E5, P3)."""
     pull_request: int | None = None
     branch: str | None = None
     touched_files: tuple[str, ...] = ()
     artifact_digest: str | None = None
     twin_of: str | None = None
-    """The leg that ran in its place (ruling C5)."""
+    """The leg that ran in place of this duplicate (ruling C5)."""
 
 
 class BudgetLine(Wire):
@@ -47,14 +47,14 @@ class BudgetLine(Wire):
     cost_usd: float
     cost_budget_usd: float
     price_assumed: bool = False
-    """True if some of the cost is a guess (ruling K5)."""
+    """True if part of the cost is an estimate (ruling K5)."""
     warned: tuple[str, ...] = ()
     width: int = 0
-    """The most delegations of one result; 0 in briefs of earlier releases."""
+    """The most delegations of one result; 0 in briefs that earlier releases wrote."""
 
 
 class Answer(Wire):
-    """A person's answer to one question; None when it was left unanswered (ruling F5)."""
+    """A person's answer to one question; None if the question was left unanswered (ruling F5)."""
 
     id: str
     question: str
@@ -73,7 +73,7 @@ class Correction(StrEnum):
 
 
 class ContinuationBrief(Wire):
-    """The content of a continuation's prompt before rendering: small enough for a history, and complete."""
+    """The content of a continuation's prompt, complete but not rendered, and small enough for a history."""
 
     flavour: Continuation
     correction: Correction | None = None
@@ -86,21 +86,23 @@ class ContinuationBrief(Wire):
     """The coordinator job that delegated the latest legs."""
     answers: tuple[Answer, ...] = ()
     guidance: str = ""
-    """A person's words beyond the answers."""
+    """What a person wrote besides the answers."""
     unmatched: tuple[str, ...] = ()
     """Unknown question ids in a person's answer (ruling F5)."""
     orders: tuple[str, ...] = ()
-    """Instructions of people who had a delegated coordinator run again (ruling F3)."""
+    """The instructions of people who ran a delegated coordinator again (ruling F3)."""
     budget: BudgetLine
     legs: tuple[BriefLeg, ...] = ()
     previous_decision: Decision | None = None
     previous_summary: str = ""
     previous_discarded: tuple[str, ...] = ()
-    """Files that the last run changed and spoke of, although none of its changes are kept (ruling I2)."""
+    """Files that the last job changed and names in its result, although none of its changes are kept (ruling I2)."""
     notes: tuple[str, ...] = ()
-    """Skipped or refused things, with the reasons."""
+    """What was skipped or refused, with the reasons."""
     refused: tuple[RefusedSet, ...] = ()
-    """Sets that were not dispatched: to be corrected, issued again or dropped; a finalize receives all of them."""
+    """Sets of delegations that were not dispatched: the coordinator corrects, repeats or drops them. A finalize
+    receives all of them.
+    """
     valid_agents: tuple[str, ...] = ()
     attempt: int = 0
     attempts: int = 0

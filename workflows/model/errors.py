@@ -1,4 +1,4 @@
-"""Errors for people: a class per exit code (ruling K6), a sentence, the next command."""
+"""Errors for people: a class for each exit code (ruling K6), with a sentence and the next command."""
 
 import copyreg
 from collections.abc import Iterable, Iterator
@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self, TypeVar
 
 
 class Commands(str):
-    """A hint of several commands. As text they are aligned below each other, for `try: ` before the first; a command
-    line that knows the class prints no other line as a command.
+    """A hint that consists of several commands. As text, they are aligned below each other, to follow `try: `. A
+    command line that knows this class prints only these lines as commands.
     """
 
     commands: tuple[str, ...]
@@ -26,9 +26,11 @@ class ServiceError(Exception):
     exit_code: ClassVar[int] = 1
     status: ClassVar[int] = 500
     argument: str = ""
-    """The argument that is wrong, for a surface that shows the error beside its field; empty if no single one is."""
+    """The argument that is wrong, so that a form can show the error beside its field; empty if the error is not about
+    one argument.
+    """
     correction: tuple[str, str] | None = None
-    """A name in the call that is unknown, and the known one that was probably meant."""
+    """The unknown name of the call, and the known name that was probably meant."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -44,7 +46,7 @@ class ServiceError(Exception):
 
 
 class UsageError(ServiceError):
-    """The call itself is wrong: an option, an id or a value in it."""
+    """The call itself is wrong: one of its options, ids or values."""
 
     code = "usage"
     exit_code = 2
@@ -52,7 +54,7 @@ class UsageError(ServiceError):
 
 
 class RefusedError(ServiceError):
-    """A gate or a rule says no; nothing was changed."""
+    """A gate or a rule refuses the call; nothing was changed."""
 
     code = "refused"
     exit_code = 3
@@ -60,7 +62,7 @@ class RefusedError(ServiceError):
 
 
 class NotFoundError(ServiceError):
-    """There is no such thing."""
+    """The thing that the call names does not exist."""
 
     code = "not_found"
     exit_code = 4
@@ -77,7 +79,7 @@ class UnreachableError(ServiceError):
 
 @contextmanager
 def argument(name: str) -> Iterator[None]:
-    """Name the argument that every ServiceError of the block is about, unless the error names one itself."""
+    """Set the argument of every ServiceError that the block raises, unless the error names one itself."""
     try:
         yield
     except ServiceError as error:
@@ -89,7 +91,7 @@ _Error = TypeVar("_Error", bound=ServiceError)
 
 
 def with_nearest(error: _Error, name: str, known: Iterable[str]) -> _Error:
-    """Add the known name that is close to an unknown one, if there is one, to the error about it."""
+    """Add the close known name, if there is one, to an error about an unknown name."""
     from workflows.contract.faults import nearest  # imported late: it loads pydantic
 
     if near := nearest(name, known):

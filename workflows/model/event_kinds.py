@@ -1,4 +1,6 @@
-"""All kinds of lifecycle and branch events (rulings B4, B7). Reads need them without the payloads' classes."""
+"""All kinds of lifecycle and branch events (rulings B4, B7), apart from their payloads, which readers of rows do not
+load.
+"""
 
 from enum import StrEnum
 
@@ -60,7 +62,7 @@ class EventKind(StrEnum):
     RUN_STARTED_AGAIN = "run_started_again"
     SESSION_NOT_RESUMED = "session_not_resumed"
     TREE_CAVEAT = "tree_caveat"
-    """Recorded by releases whose jobs worked in the registered repository itself; their histories and rows contain
+    """Recorded only by releases whose jobs worked in the registered repository itself; their histories and rows contain
     it.
     """
     WORK_LEFT_OUT = "work_left_out"
@@ -82,7 +84,7 @@ TELLS_PEOPLE = frozenset(
         EventKind.RECORD_REFUSED,
     }
 )
-"""Events of which people are notified, wherever they are (ruling F8)."""
+"""Events that notify people (ruling F8)."""
 
 
 class BranchEventKind(StrEnum):
@@ -91,10 +93,10 @@ class BranchEventKind(StrEnum):
     MERGED = "branch_merged"
     DROPPED = "branch_dropped"
     REVISED = "branch_revised"
-    """A person commented on its diff, and a job works on the comments."""
+    """A person commented on the branch's diff, and a job works on the comments."""
     LINE_CONFLICT = "line_conflict"
-    """It conflicts with the line of its chain and is not on it (ruling O3)."""
+    """The branch conflicts with the line of its chain, and is not on it (ruling O3)."""
     REVIEW_ASKED = "review_asked"
-    """A review of what the tree's own reviews have not seen (ruling L10)."""
+    """A person ordered a review of what the tree's own reviews have not seen (ruling L10)."""
     KEPT = "work_kept"
-    """The work of an attempt that had moved, from a host that came back (ruling Q5)."""
+    """The branch keeps the work of an attempt that had moved; its host has come back (ruling Q5)."""

@@ -1,4 +1,6 @@
-"""The payload of each kind of event; its classes by subject: an agent's run, people, the tree, branches (B4, I5)."""
+"""The payload of each kind of event. Its classes are ordered by subject: an agent's run, people, the tree, branches
+(B4, I5).
+"""
 
 from typing import Literal
 
@@ -8,13 +10,15 @@ from workflows.model.event_kinds import Data, EventKind
 
 
 class Payload(BaseModel):
-    """A payload with exactly its declared keys and types. A class is built at its first event: most are never used."""
+    """A payload with exactly its declared keys and types. The class is built when its first event occurs: most are
+    never used.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class RecordRefusedPayload(Payload):
-    """The reason why the store rejected rows permanently, and their jobs. The rows were written shortened (ruling
+    """Why the store rejected rows permanently, and the jobs of these rows. The rows were then written shortened (ruling
     B6).
     """
 
@@ -23,7 +27,7 @@ class RecordRefusedPayload(Payload):
 
 
 class AmbiguousPayload(Payload):
-    """The numbers of candidates in an agent's output, if there was more than one (ruling A1)."""
+    """The numbers of valid and invalid candidates in an agent's output that had several (ruling A1)."""
 
     valid: int
     later_invalid: int
@@ -55,32 +59,32 @@ class CaveatPayload(Payload):
 
 
 class LeftOutPayload(Payload):
-    """Things in a work folder that no commit can hold, or that a person should know of (ruling N3)."""
+    """Files in a work folder that no commit can hold, or that a person should know of (ruling N3)."""
 
     found: list[str]
 
 
 class EditsPayload(Payload):
-    """Files that a job changed and names as its work, although its action is only ask or review (ruling I2)."""
+    """Files that a job changed and names in its result, although its action is only ask or review (ruling I2)."""
 
     files: list[str]
 
 
 class NothingChangedPayload(Payload):
-    """The number of changes that an implement job claims, of which no file shows any (ruling I4)."""
+    """The number of changes that an implement job claims although no file changed (ruling I4)."""
 
     claims: int
 
 
 class SessionPayload(Payload):
-    """A continuation started a session of its own instead of resuming one (ruling K3)."""
+    """A continuation started a new session instead of resuming one (ruling K3)."""
 
     session: str | None
     why: str
 
 
 class BlockPayload(Payload):
-    """The task is blocked. Contains the job whose retry opens it again, or ""."""
+    """The task is blocked. Contains the job whose retry opens the task again, or ""."""
 
     retry: str
 
@@ -99,14 +103,14 @@ class AgentRefusedPayload(Payload):
 
 
 class TreeLostPayload(Payload):
-    """The tree's workflow was ended from outside. Contains the jobs that ended with it, and the command to type."""
+    """The tree's workflow was ended from outside. Contains the jobs that ended with it, and the next command."""
 
     jobs: list[str]
     next: str
 
 
 class TakeUpPayload(Payload):
-    """The actor who takes a lost tree up, and the jobs that run again."""
+    """The actor who continues a lost tree, and the jobs that run again."""
 
     actor: str
     again: list[str]
@@ -132,7 +136,7 @@ class RoundPayload(Payload):
 
 
 class RoundEndPayload(Payload):
-    """A pause that ended without a person."""
+    """A pause that ended without a person's resume."""
 
     round: int
     kind: str
@@ -140,7 +144,9 @@ class RoundEndPayload(Payload):
 
 
 class ResumePayload(Payload):
-    """The end or extension of a pause: its actor and channel (ruling F6), and what was recorded (ruling F5)."""
+    """The end or extension of a pause: who ordered it by which channel (ruling F6), and what was recorded (ruling
+    F5).
+    """
 
     actor: str
     channel: str
@@ -153,7 +159,7 @@ class ResumePayload(Payload):
     unmatched: list[str]
     """Unknown ids in the answer."""
     request: str = ""
-    """The request's idempotency key: a repeat is recognised, however late."""
+    """The request's idempotency key, by which a repeat is recognised, however late."""
 
 
 class ResumeRefusedPayload(Payload):
@@ -203,7 +209,7 @@ class JobBegunPayload(Payload):
 
 
 class JobEndedPayload(Payload):
-    """A job has ended, or never ran. Contains the use of all its attempts."""
+    """A job has ended, or never ran. Contains the tokens and cost of all its attempts."""
 
     attempt: int
     state: str
@@ -220,7 +226,7 @@ class AttemptPayload(Payload):
 
 
 class MovedPayload(Payload):
-    """An attempt ended with its host, begun or not: the job is offered elsewhere (ruling Q5)."""
+    """An attempt ended with its host, begun or not; its job is offered to another host (ruling Q5)."""
 
     attempt: int
     begun: bool
@@ -238,7 +244,7 @@ class BatchSettledPayload(Payload):
 
 
 class ContinuationPayload(Payload):
-    """A coordinator runs again: the job before it, and the reason."""
+    """A coordinator runs again. Contains its previous job, and the reason."""
 
     after: str
     flavour: str
@@ -246,13 +252,13 @@ class ContinuationPayload(Payload):
 
 
 class PreflightPayload(Payload):
-    """Workers of a set are not available; nothing of it is dispatched (ruling C6)."""
+    """Workers of a set are not available, so the whole set is not dispatched (ruling C6)."""
 
     faults: list[str]
-    """One line per fault; it says if a name is a runtime's."""
+    """One line per fault; it says so if a runtime's name was given as an agent."""
     valid_agents: list[str]
     alternative: str
-    """An ephemeral worker that would do instead."""
+    """An ephemeral worker that could do the work instead."""
 
 
 class WalltimePayload(Payload):
@@ -278,21 +284,21 @@ class DollarsPayload(Payload):
 
 
 class WidthPayload(Payload):
-    """One result has more delegations than the cap."""
+    """One result has more delegations than allowed."""
 
     width: int
     cap: int
 
 
 class DepthPayload(Payload):
-    """A job at the depth cap delegates."""
+    """A job at the depth limit delegates."""
 
     depth: int
     cap: int
 
 
 class JobBudgetPayload(Payload):
-    """New jobs would cross the per-root job budget."""
+    """New jobs would exceed the tree's job budget."""
 
     new_jobs: int
     jobs: int
@@ -300,15 +306,15 @@ class JobBudgetPayload(Payload):
 
 
 class LoopPayload(Payload):
-    """A rung of the ladder, and which of its two signals climbed it (rulings H2, H3)."""
+    """A rung of the loop ladder, and which of the two signals reached it (rulings H2, H3)."""
 
     signal: Literal["signature", "progress"]
     streak: int
 
 
 class KillPayload(Payload):
-    """An operator ends the tree. Contains the jobs that never start, those asked back from their host, and those that
-    keep running.
+    """An operator ends the tree. Contains the jobs that never start, the jobs that their hosts are asked to return, and
+    the jobs that keep running.
     """
 
     actor: str
@@ -319,7 +325,7 @@ class KillPayload(Payload):
 
 
 class FinalizePayload(Payload):
-    """The kind of event that caused the tree's last job, and why."""
+    """Why the tree's last job runs, and the kind of event that caused it."""
 
     cause: str
     reason: str
@@ -340,13 +346,15 @@ class BudgetWarningPayload(Payload):
 
 
 class ReplansPayload(Payload):
-    """Every replan attempt of the root is used (ruling E5)."""
+    """All replan attempts of the root are used up (ruling E5)."""
 
     attempts: int
 
 
 class BranchEvent(Payload):
-    """An order on a branch: its actor, the branch with its commit, the task branch, and whether it was merged there."""
+    """An order on a branch: its actor, the branch and its commit, and the task branch, with whether it was merged
+    there.
+    """
 
     actor: str
     branch: str
@@ -354,7 +362,7 @@ class BranchEvent(Payload):
     task_branch: str
     merged: bool
     anyway: str = ""
-    """The objection that was overridden by the merge."""
+    """The objection that the merge overrode."""
     review: str = ""
     """The job that was asked to review the commit."""
     leg: str = ""
@@ -362,7 +370,7 @@ class BranchEvent(Payload):
     """The branches on the line that touch the same files."""
     files: list[str] = []
     by: str = ""
-    """The job that works on a person's comments."""
+    """The job that works on a person's comments on the diff."""
     comments: list[str] = []
 
 

@@ -13,7 +13,7 @@ _JOB = re.compile(r"(job-[0-9a-v]{12})(?:\.[1-9][0-9]{0,3})?")
 
 
 def root_id(milliseconds: int, entropy: int) -> str:
-    """Return the id of a root that starts now: 39 bits of hundredths of seconds, 21 random bits."""
+    """Return the id of a root that starts at this time: 39 bits of hundredths of seconds, 21 random bits."""
     value = (milliseconds // 10 << RANDOM_BITS | entropy % (1 << RANDOM_BITS)) % (1 << 60)
     return "job-" + "".join(ALPHABET[value >> shift & 31] for shift in range(55, -1, -5))
 
@@ -25,7 +25,7 @@ def root_of(job_id: str) -> str | None:
 
 
 def task_id(root: str) -> str:
-    """Return the id of the task that a tree opens if it is not given one."""
+    """Return the id of the task that a tree opens if none is given."""
     return "task-" + root.removeprefix("job-")
 
 
@@ -33,12 +33,12 @@ _RUN = re.compile(r"prun-[A-Za-z0-9_-]{1,64}")
 
 
 def run_id(milliseconds: int, entropy: int) -> str:
-    """Return the id of a run that starts now."""
+    """Return the id of a run that starts at this time."""
     return ids.root_id(milliseconds, entropy).replace("job-", "prun-", 1)
 
 
 def is_run_id(text: str) -> bool:
-    """Return whether a text is a valid run id; callers may supply their own."""
+    """Return whether a text is a valid run id; callers may choose their own ids."""
     return _RUN.fullmatch(text) is not None
 
 
@@ -49,7 +49,7 @@ def tree_id(run: str, created_at: float, number: int, attempt: int) -> str:
 
 
 FIRING = "firing-"
-"""Prefix of the workflow ids that a schedule starts; Temporal appends the time."""
+"""Prefix of the ids of the workflows that a schedule starts; Temporal appends the time."""
 
 
 def workflow_id(pipeline: str) -> str:

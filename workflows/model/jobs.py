@@ -1,6 +1,6 @@
-"""The request for an attempt, which its host receives, and the outcome, which the host reports.
+"""The request for an attempt, sent to its host, and the outcome that the host reports.
 
-Wire format: a new field needs a default, unknown ones are ignored, and everything large travels by digest.
+Wire format: a new field needs a default, unknown fields are ignored, and large values travel by digest.
 """
 
 from workflows.contract.models import Decision, Delegation, HumanQuestion, Notice, SynthesisRule
@@ -13,17 +13,19 @@ from workflows.model.workers import Assignment, Worker
 
 
 class Work(Wire):
-    """A branch that a job of a chain left, with its leg; without a leg, the coordinator wrote it itself."""
+    """A branch that a job of a chain left, and the leg that wrote it; without a leg, the coordinator's own job wrote
+    it.
+    """
 
     leg: str = ""
     job_id: str = ""
     branch: str
     head: str = ""
-    """The job's last commit; empty if the work is known by its branch alone."""
+    """The job's last commit; empty if only the branch is known."""
 
 
 class JobRun(Wire):
-    """One attempt of one job, complete: everything its host needs to know."""
+    """One attempt of one job: everything that its host needs to know."""
 
     job_id: str
     root_job_id: str
@@ -39,24 +41,26 @@ class JobRun(Wire):
     continuation: Continuation = Continuation.NONE
     brief: ContinuationBrief | None = None
     before: str = ""
-    """For a leg, how the attempt before this one ended (ruling P3)."""
+    """For a leg: how its previous attempt ended (ruling P3)."""
     moved_from: int = 0
-    """The attempt that a lost host had begun: this attempt continues from its last snapshot (ruling Q5)."""
+    """The attempt that a lost host had begun; this attempt continues from that one's last snapshot (ruling Q5)."""
     guidance: tuple[str, ...] = ()
-    """People's words for this attempt: instructions of a retry, answers to the leg's own questions (ruling F3)."""
+    """What people wrote for this attempt: instructions of a retry, answers to the leg's own questions (ruling F3)."""
     artifacts: tuple[str, ...] = ()
     artifact_digest: str | None = None
-    """The delegating result's `artifact_body`, for a leg that names artifacts."""
+    """The digest of the delegating result's `artifact_body`, for a leg that names artifacts."""
     branch_deps: tuple[str, ...] = ()
     """Branches whose work this job must see, in merge order (rulings I1, I2)."""
     deps: tuple[Work, ...] = ()
-    """The work of the legs it depends on, for the names in its repository (ruling O4)."""
+    """The work of the legs that the job depends on, so that its repository can name the commits (ruling O4)."""
     line: tuple[Work, ...] = ()
-    """The work of its chain before it, in order of dispatch: it starts from all of that which merges (ruling O2)."""
+    """The line: earlier work of the job's chain, in order of dispatch. The job starts from all of it that merges
+    (ruling O2).
+    """
     at_base: bool = False
     """True if the job starts from the base of its tree on purpose, and not from the line (ruling O2)."""
     merges: tuple[str, ...] = ()
-    """Legs that are not on the line, whose merge is begun in its folder for it to resolve (ruling O6)."""
+    """Legs that are not on the line: their merge is begun in the job's folder, and the job resolves it (ruling O6)."""
     own_branch: str = ""
     """The branch that the job continues, because an earlier job of its chain wrote there (ruling O5)."""
     shared_worktree: str | None = None
@@ -71,43 +75,45 @@ class JobRun(Wire):
     follows: tuple[BriefLeg, ...] = ()
     """The legs on which the job depends, with their outcomes."""
     rules: tuple[SynthesisRule, ...] = ()
-    """The rules for which the job's decision counts."""
+    """The synthesis rules that the job's decision counts for."""
     quorum: int | None = None
     require: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
-    """Labels that its tree's pipeline stage requires and prefers of its host (ruling Q4)."""
+    """Labels that the pipeline stage of the tree requires or prefers of the job's host (ruling Q4)."""
     read_only: bool = False
     """True if no job of its tree may implement (ruling N5)."""
 
 
 class JobOutcome(Wire):
-    """The end of an attempt. Small on purpose: the whole result is in the store under `result_digest`."""
+    """The end of an attempt. It is kept small: the whole result is in the store under `result_digest`."""
 
     job_id: str
     attempt: int = 1
     state: JobState
     begun_at: float | None = None
-    """The time when the host began the job; None if the host never did."""
+    """The time when the host began the job; None if it never began."""
     reason: str = ""
     moved: bool = False
-    """True if the job's host was lost or is drained: the job is offered elsewhere (ruling Q5)."""
+    """True if the job's host was lost or is drained: the job is offered to another host (ruling Q5)."""
     decision: Decision | None = None
     summary: str = ""
     findings: str = ""
-    """Rendered, redacted and capped, for quotes in a replan prompt."""
+    """The findings as text, redacted and cut, to quote in a replan prompt."""
     delegations: tuple[Delegation, ...] = ()
     not_kept: int = 0
-    """So many delegations the result had, more than one may have: none of them is here (ruling C1)."""
+    """The number of delegations in a result that had too many: none of them is here (ruling C1). 0 for all others."""
     human_questions: tuple[HumanQuestion, ...] = ()
     result_digest: str | None = None
     artifact_digest: str | None = None
     progress: str = ""
-    """Digest of the verifiable side effects (ruling H3)."""
+    """Digest of the job's verifiable side effects (ruling H3)."""
     usage: Usage = Usage()
     model: str | None = None
-    """The model that was really used, if its program reports it; of several, the one with the most tokens."""
+    """The model that the program really used, if it reports that; of several, the one with the most tokens."""
     priced: bool = False
-    """True: so 0.2.0 prices the tokens of shell agents by their model, too (ruling K5)."""
+    """True in outcomes of this release, so that 0.2.0 prices the tokens of shell agents by their model too (ruling
+    K5).
+    """
     session: str | None = None
     branch: str | None = None
     head_sha: str | None = None
@@ -116,13 +122,15 @@ class JobOutcome(Wire):
     long_prompts: dict[str, LongPrompt] = {}
     """Prompts of delegations that were stored instead of sent, by leg."""
     conflict: str = ""
-    """The legs and files of dependencies whose branches could not be merged. Blocks the batch whatever the policy."""
+    """The legs and files of dependencies whose branches could not be merged. A conflict blocks the batch whatever its
+    failure policies say.
+    """
     first: str = ""
-    """The command a person must type first; running it again at once would end no better (ruling B3)."""
+    """The command that a person must type before a retry; without it, the retry would fail too (ruling B3)."""
     agents: tuple[Worker, ...] = ()
-    """The agents routable on the repository; only if the result delegates (ruling C6)."""
+    """The agents that may be delegated to on the repository; only if the result delegates (ruling C6)."""
     templates: tuple[str, ...] = ()
-    """Registered agents whose template an ephemeral worker may name; only if the result delegates (ruling C6)."""
+    """Registered agents whose template an ephemeral worker may use; only if the result delegates (ruling C6)."""
     notices: tuple[Notice, ...] = ()
 
     @property

@@ -1,4 +1,4 @@
-"""Texts that travel inline if short, else by their digest in the artifact store."""
+"""Texts that travel inline if they are short, else by their digest in the artifact store."""
 
 from workflows.contract.models import Delegation
 from workflows.model.wire import Wire
@@ -12,7 +12,7 @@ class Text(Wire):
 
 
 class LongPrompt(Wire):
-    """A delegation's prompt that is too long to travel: the delegation contains only its beginning."""
+    """A delegation's prompt that is too long to travel; the delegation itself contains only its beginning."""
 
     digest: str
     folded: str
@@ -20,11 +20,11 @@ class LongPrompt(Wire):
 
 
 class RefusedSet(Wire):
-    """Delegations that were not dispatched, complete, and the job that returned them."""
+    """All delegations of a set that was not dispatched, and the job that returned them."""
 
     job_id: str
     delegations: tuple[Delegation, ...]
     long_prompts: dict[str, str] = {}
-    """Digests of prompts that are too long for this set, by leg."""
+    """Digests of the prompts that are too long to travel with this set, by leg."""
     left_out: int = 0
-    """Number of delegations omitted because they exceed the tree's memory (ruling B6)."""
+    """Number of delegations left out because the tree's state has no room for them (ruling B6)."""

@@ -1,7 +1,7 @@
-"""Dollars per million input and output tokens, by model: list prices on the date below (ruling K5). Data only.
+"""Dollars per million input and output tokens, by model: list prices on the date below (ruling K5).
 
-If the members of a family differ, the highest price counts: better to end a tree too early than too late. Prices are
-for short prompts, without a discount for cached input.
+If the models of a family have different prices, the highest counts: it is better to end a tree too early than too late.
+Prices are for short prompts, without a discount for cached input.
 """
 
 from workflows.contract.models import Tier
@@ -11,7 +11,7 @@ AS_OF = "2026-11-22"
 Price = tuple[float, float]
 
 MID: Price = (3.0, 15.0)
-"""The mid tier: the price of a model that matches no pattern."""
+"""The price of the mid tier, used for a model that matches no pattern."""
 
 MODELS: tuple[tuple[str, Tier, Price], ...] = (
     ("*haiku-5*", Tier.MECHANICAL, (0.1, 0.5)),
@@ -68,4 +68,4 @@ MODELS: tuple[tuple[str, Tier, Price], ...] = (
     ("grok-*-mini*", Tier.CHEAP, (0.6, 4.0)),
     ("grok-*", Tier.STANDARD, (3.0, 15.0)),
 )
-"""Pattern, tier and price, in the order they are tried; the first match counts."""
+"""Pattern, tier and price. Patterns are tried in this order; the first match counts."""

@@ -1,5 +1,5 @@
-"""A round as the workflow's state holds it: a pause in which people answer questions or decide about failures
-(ruling F1).
+"""A round as the workflow's state stores it: a pause in which people answer questions or decide about failures (ruling
+F1).
 """
 
 from enum import StrEnum
@@ -26,11 +26,11 @@ class RoundEnd(StrEnum):
     EXPIRED = "expired"
     KILLED = "killed"
     OVERTAKEN = "overtaken"
-    """Its batch was blocked, or its tree finalized for another reason."""
+    """The round's batch was blocked, or its tree was finalized for another reason."""
 
 
 class TimerPurpose(StrEnum):
-    """The purpose of a round's timer: one of two reminders, or the end (ruling F8)."""
+    """What a round's timer starts: one of two reminders, or the end (ruling F8)."""
 
     HALF = "half"
     NINETY = "ninety"
@@ -38,7 +38,9 @@ class TimerPurpose(StrEnum):
 
 
 class Round(Memory):
-    """A pause for a person. Its questions are in its coordinator: `asking`, or the legs that are `escalated`."""
+    """A pause for a person. Its coordinator holds what it is about: `asking` the questions, or the legs that are
+    `escalated`.
+    """
 
     number: int
     kind: RoundKind
@@ -46,20 +48,20 @@ class Round(Memory):
     expires_at: float
     digest: str
     timer: str | None = None
-    """Its only timer: the next reminder, or the end."""
+    """The key of the round's only timer: for the next reminder, or the end."""
     stage: TimerPurpose = TimerPurpose.HALF
-    """The purpose of that timer."""
+    """The purpose of the round's timer."""
     armed_at: float
     """The time when the round's deadline was last set: reminders are counted from here."""
     extensions: int = 0
     shown: list[str] = []
-    """The verbs that the round takes, as its row shows them."""
+    """The verbs that the round accepts, as its row shows them."""
     vain: dict[str, str] = {}
-    """Verbs that would end the tree in place of their effect, each with the reason (ruling F4)."""
+    """Verbs that would end the tree instead of doing what they say, each with the reason (ruling F4)."""
     requests: list[str] = []
     """Ids of accepted requests, for idempotency."""
     text: str = ""
-    """The person's words, until the coordinator receives them."""
+    """What the person wrote, until the coordinator receives it."""
     end: RoundEnd | None = None
     closed: str = ""
     """Who ended the round, how and when; empty while the round is open."""
@@ -71,15 +73,15 @@ class Round(Memory):
 
 
 def last_words(coordinator_id: str, number: int, closed: str) -> str:
-    """Return a sentence on how, when and by whom a round was ended (ruling F4)."""
+    """Return a sentence that says by whom, how and when a round was ended (ruling F4)."""
     return f"round {number} of {coordinator_id} is over: {closed}"
 
 
 class Asked(Memory):
-    """A question that waits for its answer."""
+    """An open question."""
 
     id: str
-    """Its own id, or `<leg>.<id>` if that was taken (ruling F2)."""
+    """The question's own id, or `<leg>.<id>` if another open question has that id (ruling F2)."""
     question: HumanQuestion
     job_id: str
     leg: str = ""
@@ -87,7 +89,7 @@ class Asked(Memory):
 
 
 class Reply(Memory):
-    """People's words to a coordinator, for its next continuation."""
+    """What people wrote to a coordinator, for its next continuation."""
 
     answers: list[Answer] = []
     guidance: str = ""

@@ -1,8 +1,7 @@
-"""The rows a tree writes about itself: its task, jobs, rounds and events. Those of pipeline runs:
-`pipeline/records`.
+"""The rows a tree writes about itself: its task, jobs, rounds and events. Rows of pipeline runs are in `pipeline/rows`.
 
-Every row carries the tree's `revision`, which only grows, so repeated or late writes are idempotent. If the tree cannot
-write any more, `policy/lost_trees` makes its rows.
+Every row has the tree's `revision`, which only grows, so repeated or late writes are idempotent. For a tree whose
+workflow has died, `policy/lost_trees` makes the rows.
 """
 
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ KILL = "service job kill"
 
 
 BATCH_BLOCKED = "its batch is blocked: "
-"""How the reason of a job begins whose delegations are blocked."""
+"""How the reason of a job begins if its delegations are blocked."""
 
 
 _NAMES = {
@@ -57,10 +56,10 @@ class JobRecord(Wire):
     revision: int
     attempt: int = 1
     moves: int = 0
-    """The number of its attempts that were taken from a lost or drained host. They count against no bound (Q5)."""
+    """The number of the job's attempts that moved from a lost or drained host. They count against no bound (Q5)."""
     reason: str = ""
     next: str = ""
-    """What happens next, and the exact command that moves it, if a person can."""
+    """What happens next, and the exact command for it if a person has to act."""
     waits_for: WaitsFor = WaitsFor.NOTHING
     decision: Decision | None = None
     summary: str = ""
@@ -75,7 +74,9 @@ class JobRecord(Wire):
     usage: Usage = Usage()
     cost_usd: float = 0.0
     price_assumed: bool = False
-    """True if some was used by a model unknown to the price table, and counted at the mid tier (ruling K5)."""
+    """True if part of the cost is an estimate: a model was not in the price table, and was counted at the mid tier
+    (ruling K5).
+    """
     queued_at: float
     started_at: float | None = None
     ended_at: float | None = None
@@ -83,12 +84,14 @@ class JobRecord(Wire):
 
     @property
     def name(self) -> str:
-        """The name of its leg; of a coordinator's own job, why it runs."""
+        """The name of the job's leg; for a coordinator's own job, why it runs."""
         return self.delegation_id or _NAMES[self.continuation]
 
     @property
     def has_blocked_batch(self) -> bool:
-        """Nothing of what it delegated starts any more, and its coordinator does not run again (ruling D4)."""
+        """True if the job's delegations are blocked: no more of them start, and its coordinator does not run again
+        (ruling D4).
+        """
         return self.reason.startswith(BATCH_BLOCKED)
 
     @property
@@ -104,7 +107,7 @@ class JobRecord(Wire):
 
 
 class TaskRecord(Wire):
-    """The unit of work a tree belongs to."""
+    """The task that a tree belongs to."""
 
     task_id: str
     root_job_id: str
@@ -125,12 +128,16 @@ class TaskRecord(Wire):
 
     @property
     def why(self) -> str:
-        """The reason, if it says more than the state: not of an open task, unless that ends early."""
+        """The reason of the task's state, if it says more than the state. Empty for an open task, unless it is ending
+        early.
+        """
         return self.reason if self.state is not TaskState.OPEN or self.waits_for is WaitsFor.RUNS else ""
 
     @property
     def cut_short(self) -> bool:
-        """Return whether a bound ended the task before what was planned ran; its `next` starts it anew (ruling G1)."""
+        """Return whether a bound ended the task before all planned jobs ran; its `next` is then the command to start it
+        as a new tree (ruling G1).
+        """
         return self.state is TaskState.DONE and self.waits_for is WaitsFor.START
 
     def elapsed_seconds(self, now: float) -> float:
@@ -139,7 +146,7 @@ class TaskRecord(Wire):
 
 
 class QuestionRecord(Wire):
-    """A question of a round, and its answer when it has one."""
+    """A question of a round, and its answer if it has one."""
 
     id: str
     prompt: str
@@ -151,7 +158,7 @@ class QuestionRecord(Wire):
 
 
 class FailingRecord(Wire):
-    """A failed leg of a round, and why it failed."""
+    """A failed leg that a round is about, and why it failed."""
 
     leg: str
     job_id: str
@@ -161,13 +168,13 @@ class FailingRecord(Wire):
 
 
 class RoundRecord(Wire):
-    """A pause as people see it, and all they need to end it (rulings F1, B3)."""
+    """A pause as people see it, with all that they need to end it (rulings F1, B3)."""
 
     round_id: str
     """`<coordinator>-r<number>`."""
     root_job_id: str
     coordinator_id: str
-    """The job id for a resume."""
+    """The job id to use in a resume."""
     job_id: str
     """The coordinator's latest job."""
     task_id: str
@@ -181,7 +188,7 @@ class RoundRecord(Wire):
     failing: tuple[FailingRecord, ...] = ()
     verbs: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
-    """The exact commands, one per verb."""
+    """The exact commands that resume the tree, one per verb."""
     opened_at: float
     expires_at: float
     end: RoundEnd | None = None
@@ -190,15 +197,15 @@ class RoundRecord(Wire):
     closed: str = ""
     """Who ended the round, how and when."""
     said: str = ""
-    """The person's words."""
+    """What the person wrote."""
 
 
 class EventRecord(Wire):
-    """A lifecycle event (rulings B4, B7): `<job>-e<n>`, a kind, a typed payload, one line for people."""
+    """A lifecycle event (rulings B4, B7): its id `<job>-e<n>`, a kind, a typed payload, and one line for people."""
 
     event_id: str
     seq: int = 0
-    """Its position in the tree's sequence, which includes operators' events; assigned by the store."""
+    """Its number among all events of the tree, operators' events included; assigned by the store."""
     job_id: str
     root_job_id: str
     kind: str
@@ -208,31 +215,31 @@ class EventRecord(Wire):
 
 
 class Records(Wire):
-    """All changes of one step of the tree, to be written in one transaction."""
+    """All row changes of one step of the tree, to be written in one transaction."""
 
     task: TaskRecord | None = None
     jobs: tuple[JobRecord, ...] = ()
     events: tuple[EventRecord, ...] = ()
     rounds: tuple[RoundRecord, ...] = ()
     revision: int = 0
-    """The tree's revision at their first step; 0 if they are not from a step of a tree."""
+    """The tree's revision at the first of these steps; 0 if they do not come from a step of a tree."""
     whole: bool = False
-    """True if these are all rows of the tree: other open rows under its id are obsolete."""
+    """True if these are all rows of the tree, so that other open rows under its id are obsolete."""
 
 
 class Written(Wire):
     """The store's answer to a write."""
 
     anew: bool = False
-    """True if the workflow was reset to an earlier state than the rows': it must write all of them."""
+    """True if the workflow was reset, so that its state is older than the stored rows: it must write all rows."""
     refused: str = ""
-    """The reason the store will never accept them (ruling B6)."""
+    """Why the store will never accept these rows (ruling B6); empty if it took them."""
     event_shift: int = 0
-    """The offset between the store's numbers of the tree's events and the tree's own."""
+    """The difference between the store's and the tree's own numbers of the tree's events."""
 
 
 def merge_records(several: Sequence[Records]) -> Records | None:
-    """Merge several writes into one: the latest version of each row, every event."""
+    """Merge several writes into one, with the latest version of each row and every event."""
     if len(several) < 2:
         return several[0] if several else None
     return Records(
@@ -245,6 +252,6 @@ def merge_records(several: Sequence[Records]) -> Records | None:
 
 
 def shift_event(event: EventRecord, by: int) -> EventRecord:
-    """Return the event with the store's number."""
+    """Return the event renumbered for the store."""
     head, _, number = event.event_id.rpartition("-e")
     return event.model_copy(update={"event_id": f"{head}-e{int(number) + by}"}) if by else event

@@ -1,6 +1,6 @@
 """The settings of a tree, frozen at its start (ruling K4): later edits never affect it.
 
-Their file and its format are in `activities/settings`.
+The settings file and its format are in `activities/settings`.
 """
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,7 +9,9 @@ from workflows.contract.models import Runtime
 
 
 class Snapshot(BaseModel):
-    """Frozen settings; keys of other releases are ignored. Only the file format is strict."""
+    """Frozen settings; unknown keys, which other releases may have written, are ignored. Only the file format is
+    strict.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -28,7 +30,9 @@ class Bounds(Snapshot):
 
 
 class Timeouts(Snapshot):
-    """Seconds per phase; None is not set, and unbounded when nothing else is (spec: timeout precedence)."""
+    """Seconds per phase. None means not set; a phase is unbounded if nothing else sets its timeout (spec: timeout
+    precedence).
+    """
 
     default_plan_timeout: float | None = None
     default_implement_timeout: float | None = None
@@ -39,30 +43,32 @@ class Timeouts(Snapshot):
 
 
 class RuntimeDefaults(Snapshot):
-    """The defaults of `[runtimes.<name>]`, for delegations and agents that set nothing."""
+    """The defaults of `[runtimes.<name>]`, for delegations and agents that set no model or effort."""
 
     default_model: str | None = None
     default_effort: str | None = None
     tiers: dict[str, str] = {}
-    """The models that the words for tiers stand for."""
+    """The model that each tier's word stands for."""
 
 
 MERGE_LINE = "line"
 
 
 class TreeSettings(Snapshot):
-    """All settings that the tree's rules read."""
+    """All settings that the rules of a tree read."""
 
     bounds: Bounds = Bounds()
     timeouts: Timeouts = Timeouts()
     runtimes: dict[str, RuntimeDefaults] = {}
     configured_runtimes: tuple[str, ...] = tuple(each.value for each in Runtime)
-    """Runtimes an ephemeral worker may name here (ruling C6), in the order recipes use them."""
+    """Runtimes that an ephemeral worker may name on this service (ruling C6), in the order in which recipes use
+    them.
+    """
     escalation_ttl_seconds: float = 86_400.0
     escalation_handle: str | None = None
     inline_artifact_bodies: bool = False
     merge: str = "ask"
-    """`line`: the branch of the task is moved to the tree's line when that ends done and its gate passes (O6)."""
+    """`line`: the task's branch is moved to the tree's line once the tree ends done and its gate passes (O6)."""
     prices: dict[str, tuple[float, float]] = {}
     """Overrides by model pattern: dollars per million input and output tokens (ruling K5)."""
     by_hand: bool = True

@@ -1,4 +1,4 @@
-"""The resources jobs and trees have used: tokens, jobs, time, dollars. Token prices are in `policy/prices`."""
+"""The resources that jobs and trees have used: tokens, jobs, time, dollars. Token prices are in `policy/prices`."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class Usage(Wire):
         )
 
     def less(self, counted: "Usage") -> "Usage":
-        """Return this spend without the part that was counted before."""
+        """Return this usage minus the part that was counted before."""
         return Usage(
             input_tokens=max(0, self.input_tokens - counted.input_tokens),
             output_tokens=max(0, self.output_tokens - counted.output_tokens),
@@ -44,4 +44,4 @@ class Ledger:
     tokens: int = 0
     cost_usd: float = 0.0
     price_assumed: bool = False
-    """True if some of the cost is a guess (ruling K5)."""
+    """True if part of the cost is an estimate (ruling K5)."""

@@ -1,10 +1,10 @@
-"""The states of jobs and tasks, and every allowed move between them (ruling B2)."""
+"""The states of jobs and tasks, and every allowed transition (ruling B2)."""
 
 from enum import StrEnum
 
 
 class JobState(StrEnum):
-    """Ruling B2."""
+    """The state of a job (ruling B2)."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -16,12 +16,12 @@ class JobState(StrEnum):
 
     @property
     def has_ended(self) -> bool:
-        """True if the job's attempt is over."""
+        """True if the job's latest attempt is over."""
         return self in ENDED_JOBS
 
 
 class TaskState(StrEnum):
-    """Ruling B2: a pause belongs to the task."""
+    """The state of a task (ruling B2). A pause is a state of the task, not of a job."""
 
     OPEN = "open"
     AWAITING_HUMAN = "awaiting_human"
@@ -36,17 +36,17 @@ class TaskState(StrEnum):
 
     @property
     def is_closed(self) -> bool:
-        """True if nothing of the task moves by itself: it has ended, or is blocked until somebody acts."""
+        """True if the task has ended, or is blocked until somebody acts."""
         return self not in OPEN_TASKS
 
 
 class WaitsFor(StrEnum):
-    """What a task or a job waits for, in one word; its `next` tells people in a sentence (B3)."""
+    """What a task or a job waits for, in one word; its `next` says it in a sentence (B3)."""
 
     NOTHING = ""
-    """Nothing: the task or job continues, or has ended, and `next` names no command."""
+    """The task or job continues by itself, or has ended; `next` names no command."""
     RUNS = "runs"
-    """It ends early, once the running jobs have ended."""
+    """The task ends early, once the running jobs have ended."""
     RESUME = "resume"
     """A person has to end a pause."""
     RETRY = "retry"
@@ -54,7 +54,7 @@ class WaitsFor(StrEnum):
     DISMISS = "dismiss"
     """Nothing can reopen the task: an operator has to dismiss it."""
     START = "start"
-    """It is lost, or a bound cut it short: an operator has to start its task anew, as a new tree."""
+    """The tree is lost, or a bound cut it short: an operator has to start its task again as a new tree."""
 
 
 class Continuation(StrEnum):
@@ -95,17 +95,17 @@ TASK_MOVES: dict[TaskState, frozenset[TaskState]] = {
 
 
 class IllegalMoveError(Exception):
-    """The engine tried a move that is not in the table."""
+    """The reducer tried a transition that is not in the table."""
 
 
 def check_job(job_id: str, old: JobState, new: JobState) -> None:
-    """Raise if the move is not in the table. Staying is always allowed."""
+    """Raise if the transition is not in the table. A state may always stay the same."""
     if new is not old and new not in JOB_MOVES[old]:
         raise IllegalMoveError(f"job {job_id}: {old} -> {new} is not allowed")
 
 
 def check_task(old: TaskState, new: TaskState) -> None:
-    """Raise if the move is not in the table. Staying is always allowed."""
+    """Raise if the transition is not in the table. A state may always stay the same."""
     if new is not old and new not in TASK_MOVES[old]:
         raise IllegalMoveError(f"task: {old} -> {new} is not allowed")
 

@@ -1,6 +1,6 @@
-"""The models of each tier that the agents' programs accept, on the date below (spec: advisory tiers). Data only.
+"""The models of each tier that the agents' programs accept, on the date below (spec: advisory tiers).
 
-A program's default is its standard model. `[runtimes.<name>].tiers` adds to this and overrides it.
+The default model of a program is its `standard` one. `[runtimes.<name>].tiers` adds to this table and overrides it.
 """
 
 from collections.abc import Mapping
@@ -13,4 +13,4 @@ MODELS: Mapping[str, Mapping[str, str]] = {
     "codex": {Tier.MECHANICAL: "gpt-6-luna", Tier.CHEAP: "gpt-6.1-terra", Tier.DEEP: "gpt-6-astra"},
     "claude": {Tier.MECHANICAL: "haiku", Tier.CHEAP: "sonnet", Tier.DEEP: "fable"},
 }
-"""By the program's name. Kimi's models are those of its own settings, so none is known."""
+"""Models by the program's name. Kimi has none here: its models are defined in its own settings."""

@@ -1,4 +1,4 @@
-"""The two bases of values: frozen ones that cross process borders, and the tree's own memory."""
+"""The two base classes of values: frozen values that cross process borders, and the mutable state of a tree."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -22,20 +22,20 @@ class Wire(Value):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """Return the value itself: nothing changes it, so a copy of a tree's memory shares it."""
+        """Return the value itself: it is immutable, so copies of a tree's state can share it."""
         return self
 
 
 class Memory(Value):
-    """A mutable value that is not validated on assignment: the reducer is its only writer.
+    """A mutable part of a tree's or a run's state. It is not validated on assignment: the reducer is its only writer.
 
-    It holds dicts, lists, values of its kind, and what nothing changes.
+    Its fields are dicts, lists, other `Memory` values, and immutable values.
     """
 
     model_config = ConfigDict(extra="ignore")
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """Copy what can change, and share the rest, about which `copy` would ask piece by piece."""
+        """Copy the mutable parts, and share the immutable ones, which `copy.deepcopy` would examine one by one."""
         copied = self.model_copy()
         for name, value in vars(self).items():
             vars(copied)[name] = _copied(value)

@@ -7,30 +7,32 @@ from workflows.model.long_texts import Text
 from workflows.model.wire import Wire
 
 UNRESOLVED = "HEAD"
-"""The base of a tree that was started on another host than the checkout's: its first job resolves it (ruling O1)."""
+"""The base of a tree that was started on a host without the checkout: the tree's first job resolves it (ruling O1)."""
 
 
 class SessionScope(StrEnum):
-    """The lifetime of an agent program's session (ruling K3)."""
+    """How long a session of an agent's program lives (ruling K3)."""
 
     FRESH = "fresh"
-    """Every job starts a session of its own."""
+    """Every job starts a new session."""
     TREE = "tree"
     """A coordinator's continuations resume the session of its first job, if possible."""
 
 
 class Worker(Wire):
-    """The worker of a job, frozen at dispatch: a registered agent, or an ephemeral worker."""
+    """The worker of a job, frozen at dispatch: a registered agent or an ephemeral worker."""
 
     name: str
     runtime: str
     ephemeral: bool = False
     command: tuple[str, ...] = ()
-    """The shell runtime's command; empty for the others."""
+    """The command of a shell runtime; empty for the others."""
     model: str | None = None
     effort: str | None = None
     template: str | None = None
-    """An ephemeral worker's: the agent whose template seeds its prompt. An agent's own, unless it travels by digest."""
+    """For an ephemeral worker: the agent whose template begins its prompt. For a registered agent: its own template,
+    unless that travels by digest.
+    """
     template_digest: str | None = None
     """The digest of an agent's own template, frozen with the worker."""
     role: str | None = None
@@ -40,7 +42,7 @@ class Worker(Wire):
 
 
 class Assignment(Wire):
-    """A job's task, worker and parameters; model, effort and timeout are complete once it is dispatched."""
+    """A job's task, worker and parameters. Model, effort and timeout are set when the job is dispatched."""
 
     worker: Worker
     action: Action
@@ -52,20 +54,20 @@ class Assignment(Wire):
     timeout_seconds: float | None = None
     pull_request: int | None = None
     issue: int | None = None
-    """The pull request or issue of the tree, never both (ruling L1)."""
+    """The issue of the tree, which has a pull request or an issue, never both (ruling L1)."""
     github: str = ""
-    """Their repository on GitHub, by its name when the tree started."""
+    """The GitHub name of their repository when the tree started."""
     web: str = ""
-    """The web address of GitHub; empty: github.com."""
+    """The web address of GitHub; empty means github.com."""
     about: Text | None = None
     """Title and text of the pull request or issue when the tree started; None if they were not fetched."""
     into: str = ""
     """The base branch of the pull request; empty if unknown."""
     head: str = ""
-    """The head of the pull request when the tree started, if the tree has another base."""
+    """The head of the pull request when the tree started, unless it is the tree's base."""
     base: str = ""
-    """The base of the tree: the commit from which jobs start while the task has no branch (ruling O1). UNRESOLVED until
-    the tree's first job.
+    """The commit from which jobs start while the task has no branch (ruling O1). UNRESOLVED until the tree's first
+    job.
     """
     task_branch: str = ""
-    """The branch of the task whose conflicts its tree resolves; empty: its own task's (ruling O6)."""
+    """The branch of another task, whose conflicts this tree resolves; empty means the tree's own task (ruling O6)."""

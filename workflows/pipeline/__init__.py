@@ -1,1 +1,1 @@
-"""Pipelines, without side effects: definitions, payloads, and the course of a run (ruling K1)."""
+"""Pipelines, without side effects: definitions, payloads, and the reducer of a run (ruling K1)."""

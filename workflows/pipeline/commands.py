@@ -1,4 +1,4 @@
-"""The commands of a run's reducer. The Temporal shell carries them out in order and decides nothing."""
+"""The commands that a run's reducer returns. The Temporal shell carries them out in order and decides nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class RunTree:
 
 @dataclass(frozen=True)
 class ReopenTree:
-    """A command to continue the tree of a stage's latest attempt from the state in which it was blocked."""
+    """A command to continue a stage's latest tree from the state in which it was blocked."""
 
     stage_id: str
     attempt: int
@@ -47,7 +47,7 @@ class ReopenTree:
 
 @dataclass(frozen=True)
 class PauseStage:
-    """Wake the run with `RetryDue` after so many seconds."""
+    """A command to send the run `RetryDue` after so many seconds."""
 
     stage_id: str
     seconds: float
@@ -56,13 +56,13 @@ class PauseStage:
 
 @dataclass(frozen=True)
 class CancelStage:
-    """A command to stop everything that runs for a stage: its shell command, its tree, its timer."""
+    """A command to stop all that runs for a stage: its shell command, its tree, its timer."""
 
     stage_id: str
 
 
 class CloseRun(Wire):
-    """The end of the run; the workflow returns this."""
+    """A command to end the run; the workflow returns this value."""
 
     run_id: str
     state: RunState
@@ -74,7 +74,7 @@ class CloseRun(Wire):
 
 
 def merge_records(several: Sequence[RunRecords]) -> RunRecords | None:
-    """Merge several writes into one: the latest version of each row."""
+    """Merge several writes into one, with the latest version of each row."""
     if len(several) < 2:
         return several[0] if several else None
     return RunRecords(

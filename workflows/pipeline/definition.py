@@ -1,4 +1,4 @@
-"""A pipeline's definition as values: the content of a valid file (ruling K1)."""
+"""The content of a valid pipeline file, as values (ruling K1)."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -23,7 +23,7 @@ class StageKind(StrEnum):
 
 
 class Schedule(Wire):
-    """The schedule of a pipeline: by `cron` in a time zone, or every `interval`."""
+    """When a pipeline runs: by `cron` in a time zone, or every `interval`."""
 
     cron: str | None = None
     interval: str | None = None
@@ -38,7 +38,7 @@ class _Stage(Wire):
     retry: int = 0
     require: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
-    """Labels that it requires and prefers of its host (ruling Q4)."""
+    """Labels that the stage requires or prefers of its host (ruling Q4)."""
 
 
 class ShellStage(_Stage):
@@ -50,7 +50,7 @@ class ShellStage(_Stage):
 
 
 class AgentStage(_Stage):
-    """A delegation tree of its own under the run; `timeout` applies to each run of its first agent."""
+    """A delegation tree for an agent; `timeout` applies to each run of its first agent."""
 
     kind: Literal[StageKind.AGENT] = StageKind.AGENT
     agent: str | None = None
@@ -61,7 +61,7 @@ class AgentStage(_Stage):
     effort: str | None = None
     pull_request: int | None = None
     issue: int | None = None
-    """The pull request or issue of its tree, if not the run's (ruling L1)."""
+    """The pull request or issue of the stage's tree, if it is not the run's (ruling L1)."""
     success: tuple[Decision, ...] = SUCCESS
 
 
@@ -69,12 +69,12 @@ Stage = Annotated[ShellStage | AgentStage, Field(discriminator="kind")]
 
 
 class Definition(Wire):
-    """The whole file."""
+    """A whole pipeline file."""
 
     name: str
     repo: str | None = None
     base: str | None = None
-    """The branch, tag or commit that each run starts from; else what is checked out (ruling O1)."""
+    """The branch, tag or commit from which each run starts; None means the checked-out commit (ruling O1)."""
     enabled: bool = True
     schedule: Schedule | None = None
     stages: tuple[Stage, ...]

@@ -32,7 +32,7 @@ class RetryDue:
 
 @dataclass(frozen=True)
 class AttentionChanged:
-    """The tree of an agent stage began to wait for people, or stopped waiting (`waits_for` is empty)."""
+    """The tree of an agent stage begins to wait for people, or stops waiting (`waits_for` is empty)."""
 
     now: float
     job_id: str
@@ -41,12 +41,12 @@ class AttentionChanged:
 
 @dataclass(frozen=True)
 class StageReopened:
-    """An operator runs a job of a stage's blocked tree again, which re-opens the stage."""
+    """An operator retries a job in a stage's blocked tree, which re-opens the stage."""
 
     now: float
     stage_id: str
     job_id: str
-    """The tree's root."""
+    """The root job of the stage's tree."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Validation of a run's payload (spec: Pipeline run payload; Limits). Violations are refused, never truncated."""
+"""Validation of a run's payload (spec: Pipeline run payload; Limits). An invalid payload is refused, never
+truncated.
+"""
 
 import json
 import re
@@ -33,7 +35,7 @@ def check_payload(value: object) -> dict[str, str]:
 
 
 def canonical_payload(payload: Mapping[str, str]) -> str:
-    """Serialise a payload in its only written form."""
+    """Serialise a payload: equal payloads give equal texts."""
     return json.dumps(dict(payload), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -1,4 +1,6 @@
-"""The input of a run: its definition resolved, complete and frozen. Later edits never affect it (ruling J4)."""
+"""The input of a run: its definition with all values resolved, frozen at the start. Later edits never affect it (ruling
+J4).
+"""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -15,7 +17,7 @@ from workflows.pipeline.definition import SUCCESS, StageKind
 
 
 class Trigger(StrEnum):
-    """Who starts a run."""
+    """Who or what started a run."""
 
     CLI = "cli"
     BRIDGE = "bridge"
@@ -29,11 +31,11 @@ class _Planned(Wire):
     retry: int = 0
     require: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
-    """Labels that the stage requires and prefers of its host (ruling Q4)."""
+    """Labels that the stage requires or prefers of its host (ruling Q4)."""
 
 
 class PlannedShell(_Planned):
-    """A command and its environment, which travel as one text."""
+    """A shell stage's command and environment, which travel as one text."""
 
     kind: Literal[StageKind.SHELL] = StageKind.SHELL
     script: Text
@@ -41,7 +43,7 @@ class PlannedShell(_Planned):
 
 
 class PlannedAgent(_Planned):
-    """The start of a tree: its assignment, with the payload in the prompt."""
+    """An agent stage's assignment, with the run's payload in the prompt."""
 
     kind: Literal[StageKind.AGENT] = StageKind.AGENT
     assignment: Assignment
@@ -62,7 +64,9 @@ class RunInput(Wire):
     placed: bool = False
     """True if a host is chosen for each attempt (ruling Q4); otherwise all run on the run's host."""
     base: str = ""
-    """The start commit of every stage; empty if it could not be read: then each stage takes the current tip."""
+    """The commit from which every stage starts; empty if it could not be read: then each stage starts from the current
+    tip.
+    """
     pull_request: int | None = None
     issue: int | None = None
     """The run's pull request or issue (ruling L1); a stage may name its own."""
@@ -75,11 +79,11 @@ class RunInput(Wire):
     settings: TreeSettings = TreeSettings()
     stages: tuple[Planned, ...]
     again: dict[str, Any] = {}
-    """The `Reopened` message with which a finished run resumes; empty for a new run (ruling K1)."""
+    """For a finished run that continues: its `Reopened` message; empty for a new run (ruling K1)."""
 
 
 class StageState(StrEnum):
-    """Ruling K1."""
+    """The state of a stage (ruling K1)."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -96,7 +100,7 @@ class StageState(StrEnum):
 
 
 class RunState(StrEnum):
-    """Ruling K1: a stage's states, and the pause."""
+    """The state of a run: those of a stage, and the pause (ruling K1)."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -117,15 +121,17 @@ class StageOutcome(Wire):
     state: StageState
     reason: str = ""
     moved: bool = False
-    """True if the stage's host was lost or is drained: the stage is offered elsewhere (ruling Q5)."""
+    """True if the stage's host was lost or is drained: the stage is offered to another host (ruling Q5)."""
     cut_short: bool = False
-    """True if a bound ended its tree too early: another attempt would have the same bounds."""
+    """True if a bound ended the stage's tree too early: another attempt would reach the same bound."""
     decision: Decision | None = None
     summary: str = ""
     usage: Usage = Usage()
     cost_usd: float = 0.0
     price_assumed: bool = False
     branches: tuple[str, ...] = ()
-    """Its implemented branches, for the stages that need it."""
+    """The branches that the stage implemented, for the stages that need it."""
     of: str = ""
-    """The attempt that ended so, as reported by its host: all runs of a pipeline share one workflow id (ruling N1)."""
+    """The name of the attempt, as its host reports it: all runs of a pipeline have one workflow id, so the seal alone
+    does not tell them apart (ruling N1).
+    """

@@ -1,4 +1,6 @@
-"""Strict reading of a definition: every fault at once, each with its place and the nearest known key (ruling K1)."""
+"""Strict reading of a definition: all faults are reported at once, each with its place and the nearest known key
+(ruling K1).
+"""
 
 import re
 from functools import lru_cache
@@ -215,7 +217,7 @@ def _read_retry(scope: Scope) -> int:
 
 
 def _read_command(scope: Scope) -> list[str] | None:
-    """Read a text for `sh -c`, or a program with its arguments."""
+    """Read a command: a text for `sh -c`, or a list of a program and its arguments."""
     if isinstance(scope.source.get("command"), list):
         words = scope.strings("command")
         if not words:
@@ -267,7 +269,7 @@ def _read_binding(scope: Scope) -> Clean:
 
 
 def _read_success(scope: Scope) -> list[Decision] | None:
-    """Read the decisions that count as a success of the stage; refuse those that mean failed or blocked."""
+    """Read the decisions that count as success of the stage; refuse those that mean failed or blocked."""
     if scope.source.get("success") is None:
         return None
     words = scope.strings("success")

@@ -1,4 +1,4 @@
-"""The course of a run: every event goes through `reduce`, which returns the commands to carry out (ruling K1)."""
+"""The reducer of a pipeline run: `reduce` handles every event and returns the commands to carry out (ruling K1)."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -66,7 +66,7 @@ def reduce(run: RunMemory, event: Event) -> list[Command]:
 
 
 class _RunStep:
-    """One step of the reducer, which collects commands while the rules run; `finish` returns them, with rows first."""
+    """One step of the reducer. It collects commands while the rules run; `finish` returns them, rows first."""
 
     def __init__(self, run: RunMemory, now: float) -> None:
         self.run = run
@@ -78,7 +78,9 @@ class _RunStep:
         self._commands: list[Command] = []
 
     def end_attempt(self, stage: StageMemory, attempt: int, outcome: StageOutcome) -> None:
-        """Handle the end of an attempt, once. A failed attempt is retried first, unless the run was cancelled."""
+        """Handle the end of an attempt, once. A failed attempt is retried if retries are left, unless the run was
+        cancelled.
+        """
         if stage.state is not StageState.RUNNING or stage.attempt != attempt:
             return
         run = self.run
@@ -107,8 +109,8 @@ class _RunStep:
             self._told.add(stage.plan.id)
 
     def reopen(self, stage: StageMemory, job_id: str) -> bool:
-        """Continue a stage whose blocked tree was re-opened, and queue the stages skipped for it. Return False if not
-        possible.
+        """Continue a stage whose blocked tree was re-opened, and queue the stages that were skipped because of it.
+        Return False if that is not possible.
         """
         run = self.run
         waits = stage.state in _WORTH_A_RETRY or stage.pausing
@@ -156,7 +158,7 @@ class _RunStep:
         self._settle()
 
     def _skip(self, stage: StageMemory) -> bool:
-        """Skip a stage that can never run, because one it needs did not succeed."""
+        """Skip a stage that can never run, because a stage that it needs did not succeed."""
         lost = next((need for need in self.run.unmet(stage) if need.has_ended), None)
         if stage.state is not StageState.PENDING or stage.pausing or lost is None:
             return False
@@ -181,8 +183,8 @@ class _RunStep:
                 assert_never(never)
 
     def _shell(self, stage: StageMemory, plan: PlannedShell) -> StageRun:
-        """Build a shell stage's run. Its activity writes its rows at start and success: a revision is reserved for
-        each.
+        """Build the input of a shell stage's attempt. Its activity writes the stage's rows at start and success, so a
+        revision is reserved for each.
         """
         start = self.run.input
         self.run.revision += 2
@@ -239,7 +241,7 @@ class _RunStep:
             )
 
     def finish(self) -> list[Command]:
-        """Return one record of the changes, if there are any, then the commands, then the run's end if it has ended."""
+        """Return one record of all changes, if any, then the commands, and last the run's end if it has ended."""
         run, row = self.run, run_row(self.run, self._revision)
         rows, begins = tuple(self._rows()), None if run.told else run.input
         if not (rows or begins or row != self._row_before):
@@ -250,7 +252,7 @@ class _RunStep:
         return [RecordRows(records), *self._commands, *([_close(run)] if run.is_closed else [])]
 
     def _rows(self) -> Iterator[StageRecord]:
-        """Yield the changed rows, except those that activities write: of a shell stage at its start and its success."""
+        """Yield the changed rows, except those that activities write: a shell stage's rows at its start and success."""
         for name, stage in self.run.stages.items():
             before = self._before[name]
             known = before if name in self._begun else stage

@@ -1,4 +1,4 @@
-"""The rows of a run and its stages, made from its memory. The run's revision makes writes idempotent."""
+"""The rows of a run and its stages, made from the run's state. The run's revision makes writes idempotent."""
 
 from workflows.contract.models import Decision
 from workflows.model.wire import Wire
@@ -10,14 +10,14 @@ from workflows.tree.state import TreeInput
 
 
 class RunRecord(Wire):
-    """A run as people see it; its definition and payload are written once, beside it."""
+    """A run as people see it; its definition and payload are stored once, separately."""
 
     run_id: str
     pipeline: str
     repo: str
     pull_request: int | None = None
     issue: int | None = None
-    """Its pull request or issue (ruling L1)."""
+    """The run's pull request or issue (ruling L1)."""
     trigger: Trigger
     state: RunState
     reason: str = ""
@@ -29,11 +29,11 @@ class RunRecord(Wire):
     tokens: int = 0
     cost_usd: float = 0.0
     price_assumed: bool = False
-    """True if some of it is a guess (ruling K5)."""
+    """True if part of the cost is an estimate (ruling K5)."""
 
 
 class StageRecord(Wire):
-    """A stage of a run."""
+    """A stage of a run, as people see it."""
 
     run_id: str
     stage_id: str
@@ -55,14 +55,14 @@ class StageRecord(Wire):
 
 
 class RunRecords(Wire):
-    """All changes of one step of a run, to be written in one transaction."""
+    """All row changes of one step of a run, to be written in one transaction."""
 
     run: RunRecord
     stages: tuple[StageRecord, ...] = ()
     begins: RunInput | None = None
-    """Set on the first records: the run's input is written too."""
+    """The run's input, set only on the run's first records, which store it."""
     trees: tuple[TreeInput, ...] = ()
-    """Trees of agent stages that start."""
+    """The trees of agent stages that start in this step."""
     host: str = ""
     """The host of those trees."""
 
@@ -108,12 +108,12 @@ def stage_row(run: RunMemory, stage: StageMemory, revision: int) -> StageRecord:
 
 
 def tells_its_end(kind: StageKind, state: StageState) -> bool:
-    """Return whether the stage's own activity writes this end; all other ends are written by the run."""
+    """Return whether the stage's own activity writes the row of this end; the run writes all others."""
     return kind is StageKind.SHELL and state is StageState.SUCCEEDED
 
 
 def ended_row(running: StageRecord, outcome: StageOutcome, now: float) -> StageRecord | None:
-    """Return the row the stage's activity writes at its end, if any; its revision was reserved."""
+    """Return the row that the stage's activity writes at its end, if any; a revision was reserved for it."""
     if not tells_its_end(running.kind, outcome.state):
         return None
     return running.model_copy(
@@ -127,21 +127,21 @@ def ended_row(running: StageRecord, outcome: StageOutcome, now: float) -> StageR
 
 
 def first_rows(start: RunInput) -> RunRecords:
-    """Return the rows of a run that Temporal has accepted and no worker has begun."""
+    """Return the rows of a run that Temporal has accepted but no worker has begun."""
     run = new_run(start)
     stages = tuple(stage_row(run, stage, 0) for stage in run.stages.values())
     return RunRecords(run=run_row(run, 0), stages=stages, begins=start)
 
 
 def reduced_rows(records: RunRecords, why: str) -> RunRecords:
-    """Return shortened rows that are certain to fit, with the reason (ruling B6)."""
+    """Return the rows so shortened that any store accepts them, with the reason (ruling B6)."""
     reason = f"the store refused what was to be written: {text(why)} {text(records.run.reason)}".strip()
     run = records.run.model_copy(update={"reason": reason})
     return records.model_copy(update={"run": run, "stages": tuple(map(reduce_row, records.stages))})
 
 
 def skipped_rows(start: RunInput, reason: str, state: RunState = RunState.SKIPPED) -> RunRecords:
-    """Return the rows of a scheduled run that was not started, with the reason, so that people see it."""
+    """Return the rows that show people a scheduled run that was not started, with the reason."""
     run = new_run(start)
     run.state, run.reason, run.finished_at = state, reason, start.created_at
     return RunRecords(run=run_row(run, 1), begins=start.model_copy(update={"stages": ()}))

@@ -1,4 +1,4 @@
-"""A schedule in words. Expressions without a short form are shown as written."""
+"""A schedule in words. A cron expression without a short form is shown as written."""
 
 import re
 
@@ -30,7 +30,9 @@ _STEP = re.compile(r"\*/([0-9]+)")
 
 
 def _cron(cron: str) -> str | None:
-    """Describe common expressions: at minutes of an hour, at a time of the day, on days of the week."""
+    """Describe common cron expressions: at minutes of an hour, at a time of the day, on days of the week. Return None
+    for others.
+    """
     fields = cron.split()
     if len(fields) != 5:
         every = _EVERY.fullmatch(cron)

@@ -1,4 +1,4 @@
-"""A stage: the prompt of an agent stage, the input of a shell stage's host, and the outcome of its tree (ruling K1)."""
+"""Stages: an agent stage's prompt and the outcome of its tree, and a shell stage's input for its host (ruling K1)."""
 
 from collections.abc import Mapping
 
@@ -38,7 +38,7 @@ class Script(Wire):
 
 
 class StageRun(Wire):
-    """One attempt of a shell stage, complete."""
+    """One attempt of a shell stage: everything that its host needs to know."""
 
     run_id: str
     job_id: str
@@ -57,9 +57,9 @@ class StageRun(Wire):
     """Branches whose work the stage must see: those implemented by the stages it needs."""
     require: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
-    """Labels that it requires and prefers of its host (ruling Q4)."""
+    """Labels that the stage requires or prefers of its host (ruling Q4)."""
     row: StageRecord
-    """Its row while this attempt runs."""
+    """The stage's row while this attempt runs."""
 
     @property
     def attempt_name(self) -> str:
@@ -68,8 +68,8 @@ class StageRun(Wire):
 
 
 def outcome_of(tree: CloseTree, success: tuple[Decision, ...]) -> StageOutcome:
-    """Return the stage's outcome. A done task succeeds if the stage accepts its decision, and nothing cut it short;
-    `failed` fails the stage.
+    """Return the stage's outcome from its tree. A done task succeeds if the stage accepts its decision and no bound cut
+    it short; the decision `failed` fails the stage.
     """
     ended = StageOutcome(
         state=StageState.SUCCEEDED,

@@ -1,4 +1,4 @@
-"""A run's memory: its input, and the progress of each stage."""
+"""The state of a run: its input, and the progress of each stage."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,19 +19,21 @@ class StageMemory:
     state: StageState = StageState.PENDING
     attempt: int = 0
     moves: int = 0
-    """Number of attempts that ended with their host; they do not count as failures (ruling Q5)."""
+    """Number of attempts that ended because their host was lost or drained; they do not count as failures (ruling
+    Q5).
+    """
     reason: str = ""
     decision: Decision | None = None
     summary: str = ""
     job_id: str | None = None
     waits_for: str = ""
-    """The reason why the stage's tree waits for people; empty while the tree continues."""
+    """Why the stage's tree waits for people; empty while it does not."""
     pausing: bool = False
-    """True while the pause before its next attempt lasts."""
+    """True during the pause before the stage's next attempt."""
     branches: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     counted: Usage = field(default_factory=Usage)
-    """What the latest tree had used when it ended: opened again, it tells that once more."""
+    """The usage of the latest tree that is already counted: a re-opened tree reports it again."""
     counted_usd: float = 0.0
     started_at: float | None = None
     finished_at: float | None = None
@@ -43,7 +45,7 @@ class StageMemory:
 
 @dataclass
 class RunMemory:
-    """Everything the reducer knows about a run."""
+    """The whole state of a run's reducer."""
 
     input: RunInput
     stages: dict[str, StageMemory]
@@ -58,9 +60,11 @@ class RunMemory:
     price_assumed: bool = False
     cancelled_by: str = ""
     last_refusal: str = ""
-    """The last unreadable cancel, with its time and reason: the sender of a signal sees it in the run's details."""
+    """The last unreadable cancel message, with its time and reason: it is shown in the run's details, where the sender
+    can see it.
+    """
     told: bool = False
-    """True once the run's input is in the rows."""
+    """True once the run's input is stored."""
 
     @property
     def is_closed(self) -> bool:
@@ -68,7 +72,7 @@ class RunMemory:
 
     @property
     def waiting(self) -> list[StageMemory]:
-        """The stages whose trees wait for people. While there is one, no stage starts (ruling K1)."""
+        """The stages whose trees wait for people. While there is any, no stage starts (ruling K1)."""
         return [stage for stage in self.stages.values() if stage.waits_for]
 
     @property
@@ -82,7 +86,9 @@ class RunMemory:
         return [each for each in needed if each.state is not StageState.SUCCEEDED]
 
     def branches_for(self, stage: StageMemory) -> tuple[str, ...]:
-        """Return the branches it must see: of all stages it needs, transitively, in the definition's order."""
+        """Return the branches whose work the stage must see: those of all stages it needs, transitively, in the
+        definition's order.
+        """
         wanted, pending = set[str](), list(stage.plan.needs)
         while pending:
             if (name := pending.pop()) not in wanted:
@@ -93,17 +99,17 @@ class RunMemory:
 
 
 def new_run(start: RunInput) -> RunMemory:
-    """Return the memory of a new run."""
+    """Return the state of a new run."""
     stages = {plan.id: StageMemory(plan, number) for number, plan in enumerate(start.stages, 1)}
     return RunMemory(start, stages, start.created_at)
 
 
 def travelling(run: RunMemory) -> dict[str, Any]:
-    """A run's memory as it can be sent."""
+    """Return a run's state as it is sent."""
     dumped: dict[str, Any] = TypeAdapter(RunMemory).dump_python(run, mode="json")
     return dumped
 
 
 def restore(memory: dict[str, Any]) -> RunMemory:
-    """A run's memory as it was sent."""
+    """Rebuild a run's state from its sent form."""
     return TypeAdapter(RunMemory).validate_python(memory)

@@ -1,6 +1,6 @@
-"""Parsing of a definition file to plain values, from one of two languages (ruling K1).
+"""Parsing of a definition file, in one of two languages, to plain values (ruling K1).
 
-Both parsers are libraries; this module refuses what they silently accept: duplicate names, aliases, depth.
+Both parsers are libraries; this module refuses what they silently accept: duplicate names, aliases, deep nesting.
 """
 
 import re
@@ -19,14 +19,16 @@ _BOOLEAN = "tag:yaml.org,2002:bool"
 
 
 class Format(StrEnum):
-    """The language of a definition."""
+    """The language of a definition file."""
 
     YAML = "yaml"
     TOML = "toml"
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader that refuses aliases (a few bytes of them make a billion values) and records duplicate members."""
+    """A safe YAML loader that records duplicate members and refuses aliases, a few bytes of which can expand to a
+    billion values.
+    """
 
     depth = 0
 

@@ -22,7 +22,7 @@ _LIMIT = 160
 
 
 def wrote(records: RunRecords) -> str:
-    """Say what happened, on the line beside a step in the web UI."""
+    """Describe what happened, for the line beside a step in the web UI."""
     stages: dict[str, list[str]] = {}
     for stage in records.stages:
         stages.setdefault(stage.state, []).append(stage.stage_id)
@@ -31,7 +31,7 @@ def wrote(records: RunRecords) -> str:
 
 
 def details(run: RunMemory) -> str:
-    """Render Markdown: the run, its state and the reason, and every stage on a line."""
+    """Render the run as Markdown: its state and the reason, and a line for each stage."""
     start = run.input
     why = f": {plain(run.reason)}" if run.reason else ""
     spent = f"{run.usage.total:,} tokens, {dollars(run.cost_usd, assumed=run.price_assumed)}"

@@ -1,1 +1,1 @@
-"""Pure decisions, a small module each, named after its rule. They do not change their arguments."""
+"""Pure decisions: one small module for each rule, named after it. Functions do not change their arguments."""

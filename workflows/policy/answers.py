@@ -1,6 +1,6 @@
-"""A person's words to a pause: the verbs of each kind of round, and answers to its questions (rulings F4, F5).
+"""A person's answer to a pause: the verbs of each kind of round, and the answers to its questions (rulings F4, F5).
 
-A surface that can ask back takes an answer completely or not at all.
+A channel that can show a refusal takes an answer completely or not at all.
 """
 
 import re
@@ -21,14 +21,14 @@ LONGEST_PAUSE_SECONDS = 365 * 86_400.0
 MOST_UNMATCHED = 20
 
 SHOWN = 200
-"""Maximum length of an answer that a refusal and the suggested line repeat."""
+"""Maximum length of an answer that is repeated in a refusal and in the suggested line."""
 
 ASKS_BACK = frozenset({"cli", "bridge", "dashboard"})
-"""Channels on which a tree requires a complete answer."""
+"""Channels on which the tree itself requires a complete answer."""
 
 SHOWS_REFUSALS = ASKS_BACK | {"comment"}
-"""Channels on which an answer must be complete before a tree receives it. A received comment is taken as it is: old
-histories need that.
+"""Channels whose answers are checked for completeness before they are sent to a tree. The tree accepts an incomplete
+comment: old histories need that.
 """
 
 Asks = Mapping[str, Sequence[str]]
@@ -42,7 +42,7 @@ _LINE_END = re.compile("\r\n?|[\x85\u2028\u2029]")
 
 
 class Verb(StrEnum):
-    """A person's verb in a round."""
+    """What a person orders in a round."""
 
     ANSWER = "answer"
     RETRY = "retry"
@@ -61,26 +61,26 @@ ENDS: Mapping[str, RoundEnd] = {
     Verb.CONTINUE: RoundEnd.CONTINUED,
     Verb.ABORT: RoundEnd.ABORTED,
 }
-"""The end that each verb gives a round; `extend` gives none."""
+"""How each verb ends a round; `extend` does not end it."""
 
 _ARTICLE = {RoundKind.ASK: "an ask", RoundKind.FAILURE: "a failure"}
 
 
 @dataclass
 class Answers:
-    """Answers by question id; all other text is guidance. No text is dropped."""
+    """Answers by question id; text outside of them is guidance. No text is dropped."""
 
     by_id: dict[str, str] = field(default_factory=dict)
     guidance: str = ""
     unmatched: tuple[str, ...] = ()
-    """Words in the place of an id that are not ids of the round."""
+    """Words that stand where an id should, but are not ids of the round."""
     text: str = field(default="", compare=False)
-    """The person's words as they were parsed; all there is to a verb other than `answer`."""
+    """The person's whole text, which was parsed; verbs other than `answer` use only this."""
 
 
 @dataclass(frozen=True)
 class Meant:
-    """Deviations that the person confirms as intended."""
+    """Irregularities of an answer that the person confirms as intended."""
 
     partial: bool = False
     """True if questions are left unanswered on purpose."""
@@ -89,7 +89,7 @@ class Meant:
 
 
 def commands(job_id: str, verbs: Sequence[Verb], question_ids: Sequence[str]) -> tuple[str, ...]:
-    """Return the exact commands, one per verb."""
+    """Return the exact commands to copy, one per verb."""
     return tuple(_command(job_id, verb, question_ids) for verb in verbs)
 
 
@@ -107,9 +107,9 @@ def _command(job_id: str, verb: Verb, question_ids: Sequence[str]) -> str:
 def refuse_order(
     order: ResumeOrder, kind: RoundKind, asks: Asks, job_id: str, what: str, *, whole: bool
 ) -> Refusal | None:
-    """Return why a round refuses the verb or the words of an order, or None. `what` names the round.
+    """Return why a round refuses an order's verb or text, or None. `what` names the round.
 
-    `whole` refuses an answer of which a part would be lost.
+    With `whole`, an answer is refused if a part of it would be lost.
     """
     refusal = refuse_verb(order.verb, order.text, kind, list(asks), what)
     if refusal or order.verb != Verb.ANSWER or not whole:
@@ -142,7 +142,7 @@ def refuse_length(text: str) -> Refusal | None:
 
 
 def refuse_duration(text: str) -> Refusal | None:
-    """Return a refusal if the text does not say how much longer a pause may last."""
+    """Return a refusal if the text is not a duration by which to extend a pause."""
     try:
         seconds = duration(text)
     except DurationError as error:
@@ -177,22 +177,22 @@ def parse(body: str, ids: Sequence[str]) -> Answers:
 
 
 def strange_ids(body: str, ids: Sequence[str]) -> tuple[str, ...]:
-    """Return unknown words in the place of an id: first in a line that does not begin with a blank.
+    """Return unknown words that stand where an id should: first in a line that does not begin with a blank.
 
-    A bare body is one answer: only its first line counts.
+    A body without any id is one answer: only its first line is checked.
     """
     lines = list(_lines(clean(body)))
     return _unmatched_ids([line for line in lines[: 1 if is_bare(body, ids) else None] if not line[:1].isspace()], ids)
 
 
 def is_bare(body: str, ids: Sequence[str]) -> bool:
-    """Return whether the body names no id and answers the only question."""
+    """Return whether the body contains no id, so that all of it answers the only question."""
     lines = _lines(clean(body))
     return len(ids) == 1 and not any(head["id"] in ids for line in lines if (head := _HEAD.fullmatch(line)))
 
 
 def with_ids(body: str, names: Mapping[str, str]) -> str:
-    """Replace ids at the beginning of lines."""
+    """Replace the ids at the beginning of lines by the given ones."""
     lines = [(line, _HEAD.fullmatch(line)) for line in _lines(clean(body))]
     return "\n".join(
         f"{head['quote']}{names[head['id']]}:{head['text']}" if head and head["id"] in names else line
@@ -241,14 +241,18 @@ def _value(quote: str, texts: Sequence[str]) -> str:
 
 
 def _unmatched_ids(lines: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
-    """Return unknown ids. A word counts only before a colon and a blank: `https://...` and `12:30` do not."""
+    """Return unknown words that stand where an id should. A word counts only before a colon and a blank: `https://...`
+    and `12:30` do not.
+    """
     heads = (_HEAD.fullmatch(line) for line in lines)
     names = (head["id"] for head in heads if head and (not head["text"] or head["text"][0].isspace()))
     return tuple(dict.fromkeys(name for name in names if name not in ids))[:MOST_UNMATCHED]
 
 
 def refuse_incomplete(text: str, asks: Asks, meant: Meant, job_id: str, what: str) -> Refusal | None:
-    """Return why this answer is refused as a whole, with the lines to type instead, or None."""
+    """Return a refusal with the lines to type instead, unless the answer is complete or its irregularities are
+    confirmed.
+    """
     answers = parse(text, list(asks))
     complaints = [*_strange(text, asks, meant), *_missing(answers, asks, meant), *_outside(answers, asks, meant)]
     if not complaints:
@@ -261,12 +265,14 @@ def refuse_incomplete(text: str, asks: Asks, meant: Meant, job_id: str, what: st
 
 
 def is_choice(text: str, choices: Sequence[str]) -> bool:
-    """Return whether the text is one of the choices, white space aside."""
+    """Return whether the text is one of the choices, ignoring white space."""
     return " ".join(text.split()) in {" ".join(each.split()) for each in choices}
 
 
 def _strange(text: str, asks: Asks, meant: Meant) -> Iterator[str]:
-    """Yield a complaint for each unknown word in the place of an id; deliberate ones pass unless they look mistyped."""
+    """Yield a complaint for each unknown word that stands where an id should. A confirmed word passes, unless it looks
+    like a mistyped id.
+    """
     for name in strange_ids(text, list(asks)):
         near = nearest(name, list(asks))
         if near:
@@ -293,7 +299,7 @@ def _outside(answers: Answers, asks: Asks, meant: Meant) -> Iterator[str]:
 
 
 def _lines_to_type(text: str, asks: Asks, meant: Meant, job_id: str) -> Iterator[str]:
-    """Yield the complete answer with the valid parts filled in, then the lines that confirm the deviations."""
+    """Yield the complete answer with its valid parts filled in, then the commands that confirm its irregularities."""
     ways = [meant]
     if not strange_ids(text, list(asks)):
         ways += [replace(meant, partial=True), replace(meant, other=True)]
@@ -301,7 +307,9 @@ def _lines_to_type(text: str, asks: Asks, meant: Meant, job_id: str) -> Iterator
 
 
 def line_to_type(text: str, asks: Asks, meant: Meant, job_id: str) -> str:
-    """Return the command of an answer: its valid parts, the flags they need, and placeholders for the rest."""
+    """Return the command of an answer: its valid parts, the flags that they need, and placeholders for missing
+    parts.
+    """
     by_id = _put_right(text, asks).by_id
     chosen = {name for name, answer in by_id.items() if not asks[name] or is_choice(answer, asks[name])}
     good = {name: answer for name, answer in by_id.items() if meant.other or name in chosen}
@@ -319,6 +327,6 @@ def _put_right(text: str, asks: Asks) -> Answers:
 
 
 def _word(name: str, text: str | None) -> str:
-    """Quote an answer for the shell; a missing or long one becomes a placeholder."""
+    """Quote an answer for the shell; a missing or too long answer becomes a placeholder."""
     short = text and len(text) <= SHOWN and "\n" not in text
     return shlex.quote(f"{name}: {text}") if short else f'"{name}: <text>"'

@@ -1,4 +1,4 @@
-"""Assignments: the worker, model, effort and timeout of each job (spec: model and effort resolution, timeouts)."""
+"""Assignments: choosing worker, model, effort and timeout of each job (spec: model and effort resolution, timeouts)."""
 
 from workflows.contract.models import Action, Delegation, Ephemeral, Tier
 from workflows.model.long_texts import Text
@@ -19,9 +19,11 @@ _PHASES = {
 
 
 def resolve(asked: Assignment, settings: TreeSettings) -> Assignment:
-    """Resolve model and effort of a new job: its own, its worker's, its runtime's default. No other code does.
+    """Resolve the model and the effort of a new job: its own, its worker's, or its runtime's default. This is the only
+    place that does.
 
-    None leaves the choice to the runtime's program. A continuation is not a new job: it keeps its coordinator's.
+    None leaves the choice to the runtime's program. A continuation is not a new job: it keeps the values of its
+    coordinator.
     """
     worker = asked.worker
     defaults = settings.runtimes.get(worker.runtime, RuntimeDefaults())
@@ -33,7 +35,7 @@ def resolve(asked: Assignment, settings: TreeSettings) -> Assignment:
 
 
 def _model(named: str | None, defaults: RuntimeDefaults) -> str | None:
-    """Return the model's name; the word for a tier becomes the runtime's model of that tier, if one is known."""
+    """Return the model's name. A tier's word becomes the runtime's model of that tier, if there is one."""
     if not named or named == Tier.STANDARD:
         return defaults.default_model
     return defaults.tiers.get(named, named)
@@ -65,7 +67,7 @@ def leg_assignment(
 
 
 def worker_of(delegation: Delegation, agents: tuple[Worker, ...]) -> Worker:
-    """Return the worker of a leg that passed preflight, as of now."""
+    """Return the worker of a leg that passed preflight, as registered now."""
     spec = delegation.ephemeral
     if spec is None:
         return next(agent for agent in agents if agent.name == delegation.agent)
@@ -73,7 +75,7 @@ def worker_of(delegation: Delegation, agents: tuple[Worker, ...]) -> Worker:
 
 
 def ephemeral_worker(name: str, spec: Ephemeral) -> Worker:
-    """Return a throwaway worker, named after its role, or its leg or stage."""
+    """Return a throwaway worker. It is named after its role, or else after its leg or stage."""
     return Worker(
         name=spec.role or name,
         runtime=spec.runtime,
@@ -88,7 +90,7 @@ def ephemeral_worker(name: str, spec: Ephemeral) -> Worker:
 
 
 def timeout_of(delegation: Delegation, timeouts: Timeouts) -> float | None:
-    """Return the first timeout that is set: its own, its phase's, its action's, the general default."""
+    """Return the first timeout that is set: the delegation's own, its phase's, its action's, the general default."""
     in_order = (
         seconds(delegation.timeout),
         _default(delegation.phase or "", timeouts),
@@ -123,7 +125,7 @@ def _default(phase: str, timeouts: Timeouts) -> float | None:
 
 
 def seconds(duration: str | None) -> float | None:
-    """Return a validated duration in seconds, or None if it is missing or zero (ruling A10)."""
+    """Convert a validated duration to seconds; None if it is missing or zero (ruling A10)."""
     try:
         return parse_duration(duration or "") or None
     except DurationError:

@@ -5,7 +5,7 @@ MOST_DOUBLINGS = 16
 
 
 def backoff(first: float, times: int, longest: float = float("inf")) -> float:
-    """Return the wait after so many failures: exponential, with a cap."""
+    """Return the wait after so many failures; `longest` is the cap."""
     return float(min(first * 2 ** min(times, MOST_DOUBLINGS), longest))
 
 

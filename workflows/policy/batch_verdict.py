@@ -12,13 +12,13 @@ APPROVING = frozenset({Decision.APPROVED, Decision.IMPLEMENTED})
 
 @dataclass(frozen=True)
 class Ballot:
-    """A leg's part in the rules. A fingerprint duplicate has none (ruling C5)."""
+    """A leg's part in the synthesis rules. A leg that is a duplicate by fingerprint has none (ruling C5)."""
 
     leg: str
     state: JobState
     decision: Decision | None
     rules: frozenset[SynthesisRule] = frozenset()
-    """Its own rules, and those of its fingerprint's duplicates."""
+    """The leg's own rules, and those of its duplicates."""
     quorum: int | None = None
 
     @property
@@ -31,7 +31,7 @@ class Ballot:
 
 
 class Result(StrEnum):
-    """The next step of the batch."""
+    """What follows a settled batch."""
 
     PROCEED = "proceed"
     BLOCK = "block"
@@ -40,14 +40,16 @@ class Result(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result and its reason."""
+    """What follows a settled batch, and why."""
 
     result: Result
     reason: str = ""
 
 
 def judge(ballots: Sequence[Ballot], *, overruled: bool = False) -> Verdict:
-    """Judge by vote, quorum and verify; the first unmet one decides. Escalations overrule vote and quorum (D6, F3)."""
+    """Apply vote, quorum and verify; the first rule that is not met decides. With `overruled`, vote and quorum pass: a
+    person or the coordinator decides on the failures (D6, F3).
+    """
     rules = frozenset[SynthesisRule]().union(*(ballot.rules for ballot in ballots))
     if not overruled and SynthesisRule.VOTE in rules and (reason := _vote(ballots)):
         return Verdict(Result.BLOCK, reason)
@@ -59,20 +61,26 @@ def judge(ballots: Sequence[Ballot], *, overruled: bool = False) -> Verdict:
 
 
 def _vote(ballots: Sequence[Ballot]) -> str:
-    """Require that every child succeeded and none requests changes; skipped counts as succeeded (ruling E2)."""
+    """Return why the vote fails, or "". Every child must have succeeded, and none may request changes; skipped counts
+    as succeeded (ruling E2).
+    """
     against = [b.leg for b in ballots if not b.has_succeeded or b.decision is Decision.CHANGES_REQUESTED]
     return f"the vote failed: {', '.join(against)} did not approve" if against else ""
 
 
 def _quorum(ballots: Sequence[Ballot]) -> str:
-    """Require the largest K of the tagged legs, met by any children of the batch (ruling E3)."""
+    """Return why the quorum fails, or "". The largest K of the tagged legs counts, and any children of the batch may
+    meet it (ruling E3).
+    """
     needed = max((b.quorum or 1 for b in ballots if SynthesisRule.QUORUM in b.rules), default=0)
     approving = sum(b.approves for b in ballots)
     return "" if approving >= needed else f"the quorum was not met: {approving} of the {needed} approvals needed"
 
 
 def _verify(ballots: Sequence[Ballot]) -> str:
-    """Require that every tagged leg that does not abstain approves, and that at least one has a verdict (ruling E4)."""
+    """Return why the verify rule fails, or "". Every tagged leg that does not abstain must approve, and at least one
+    must have a verdict (ruling E4).
+    """
     tagged = [b for b in ballots if SynthesisRule.VERIFY in b.rules]
     voting = [b for b in tagged if not (b.has_succeeded and b.decision is Decision.SKIPPED)]
     if not any(b.decision is not None or b.state is not JobState.SKIPPED for b in voting):

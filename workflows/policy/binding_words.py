@@ -1,4 +1,4 @@
-"""Bindings of a tree to a pull request or an issue of its repository on GitHub, if any (ruling L1)."""
+"""The binding of a tree to a pull request or an issue on GitHub, in words (ruling L1)."""
 
 from workflows.model.errors import RefusedError, UsageError
 from workflows.policy.storable_rows import LARGEST
@@ -8,7 +8,7 @@ WEB = "https://github.com"
 
 
 def check_numbers(pull_request: int | None, issue: int | None) -> None:
-    """Refuse both numbers at once, and invalid ones."""
+    """Refuse a pull request and an issue together, and invalid numbers."""
     if pull_request is not None and issue is not None:
         raise UsageError("a task belongs to a pull request or to an issue, not to both", "leave --pr or --issue out")
     for number, what, option in ((pull_request, "a pull request", "--pr"), (issue, "an issue", "--issue")):
@@ -26,7 +26,7 @@ def check_github(repo: str, path: str, github: str) -> None:
 
 
 def in_words(pull_request: int | None, issue: int | None, github: str = "") -> str:
-    """Return `pull request #7 of acme/shop`; empty if the tree belongs to nothing."""
+    """Return a binding as `pull request #7 of acme/shop`; empty without a binding."""
     of = f" of {github}" if github else ""
     if pull_request is not None:
         return f"pull request #{pull_request}{of}"
@@ -49,7 +49,7 @@ def address(github: str, pull_request: int | None, issue: int | None, web: str =
 
 
 def options(pull_request: int | None, issue: int | None) -> str:
-    """Return the options to type after a command that starts work."""
+    """Return the binding as options of a command that starts work."""
     if pull_request is not None:
         return f" --pr {pull_request}"
     return f" --issue {issue}" if issue is not None else ""

@@ -16,8 +16,8 @@ WARNING_SHARE = 0.8
 
 
 def ledger_of(task: TaskRecord, jobs: Sequence[JobRecord], now: float) -> Ledger:
-    """Return a tree's use of its budgets by its rows; the root's first attempt, the finalize and what
-    moved are free (C3, C4, Q5).
+    """Return a tree's use of its budgets, computed from its rows. The root's first attempt, the finalize and moved
+    attempts are free (C3, C4, Q5).
     """
     counted = sum(job.attempt - job.moves for job in jobs if job.continuation is not Continuation.FINALIZE)
     return Ledger(
@@ -30,7 +30,7 @@ def ledger_of(task: TaskRecord, jobs: Sequence[JobRecord], now: float) -> Ledger
 
 
 def admit(bounds: Bounds, ledger: Ledger, *, depth: int, width: int, new_jobs: int) -> Refusal | None:
-    """Return the refusal for the first bound that a new set exceeds, in the order of ruling C1; None if it may be
+    """Return a refusal for the first bound that a new set exceeds, in the order of ruling C1; None if the set may be
     dispatched.
     """
     most, deepest = widest(bounds), bounds.max_delegation_depth
@@ -45,7 +45,7 @@ def admit(bounds: Bounds, ledger: Ledger, *, depth: int, width: int, new_jobs: i
 
 
 def jobs(bounds: Bounds, ledger: Ledger, new: int, what: str) -> Refusal | None:
-    """Refuse jobs beyond the cap; exactly the cap is admitted (ruling C3)."""
+    """Refuse jobs beyond the tree's job budget; exactly the budget is admitted (ruling C3)."""
     cap = bounds.max_delegation_total_jobs
     if ledger.jobs + new <= cap:
         return None
@@ -54,7 +54,9 @@ def jobs(bounds: Bounds, ledger: Ledger, new: int, what: str) -> Refusal | None:
 
 
 def exhausted_budget(bounds: Bounds, ledger: Ledger) -> Refusal | None:
-    """Return the first exhausted budget. Checked on every fan-out and before every deferred start (ruling C4)."""
+    """Return a refusal for the first budget that is used up. It is checked on every fan-out and before every deferred
+    start (ruling C4).
+    """
     clock, tokens, budget = (
         bounds.max_delegation_wall_clock_seconds,
         bounds.max_delegation_token_budget,
@@ -100,7 +102,7 @@ def budget_line(bounds: Bounds, ledger: Ledger, depth: int) -> BudgetLine:
 
 
 def near(bounds: Bounds, ledger: Ledger) -> Iterator[tuple[str, float, float]]:
-    """Yield every budget used to 80 % or more: its name, the amount used, the budget (ruling C4)."""
+    """Yield every budget that is used to 80 % or more: its name, the amount used, and the limit (ruling C4)."""
     used: dict[str, tuple[float, float]] = {
         "jobs": (ledger.jobs, bounds.max_delegation_total_jobs),
         "wall_clock": (ledger.elapsed_seconds, bounds.max_delegation_wall_clock_seconds),

@@ -23,7 +23,7 @@ _ENDINGS = (".yml", ".yaml", ".json", ".star", ".jsonnet", ".groovy")
 
 
 def is_ci_file(path: str) -> bool:
-    """Return whether a push that changes this file, by its path in the repository, changes what a CI service runs."""
+    """Return whether a push that changes the file at this path changes what a CI service runs."""
     low = path.lower()
     name = next((low.removesuffix(ending) for ending in _ENDINGS if low.endswith(ending)), low)
     return low.startswith(_FOLDERS) or name in _FILES

@@ -1,6 +1,7 @@
-"""The words for a tree that a bound cut short before what was planned ran (rulings G1, K6).
+"""The words for a tree that was cut short: a bound ended it before all planned jobs ran (rulings G1, K6).
 
-Its task's state is the spec's, `done`; every surface says by `task_words` or by `tree_state` that it was cut short.
+By the spec, the state of its task is `done`; so every list and page uses `task_words` or `tree_state` to say that it
+was cut short.
 """
 
 from dataclasses import dataclass
@@ -16,15 +17,15 @@ CUT_SHORT = "cut short"
 
 @dataclass(frozen=True)
 class Cut:
-    """The bound that ended a tree, and a value of its setting under which the tree would have continued."""
+    """The bound that ended a tree, and a setting with which the tree would have continued."""
 
     words: str
-    """What was asked for and the limit, with the setting's name."""
+    """What was requested and the limit, with the setting's name."""
     raised: str = ""
-    """The line of `config.toml` below `[orchestrate]`; empty if no value of a setting would help."""
+    """The line to write into `config.toml` below `[orchestrate]`; empty if no setting would help."""
 
     def way_on(self, anew: str) -> str:
-        """Return the words that tell a person to raise the limit and start the tree anew."""
+        """Return the instructions to raise the limit and start the tree again; `anew` is the command that starts it."""
         return f"write {self.raised} below [orchestrate] in config.toml; then: {anew}" if self.raised else anew
 
 
@@ -34,7 +35,7 @@ def task_words(task: TaskRecord) -> str:
 
 
 def cut_by(refusal: Refusal, lead: str) -> Cut:
-    """Return the words for a bound that tripped. `lead` names the coordinator whose work it ended."""
+    """Describe the bound that ended a tree. `lead` names the coordinator whose work it ended."""
     match refusal.kind, dict(refusal.data):
         case EventKind.DELEGATION_WIDTH_EXCEEDED, {"width": int(asked), "cap": cap}:
             raised = f"max_delegation_width = {asked}" if asked <= COUNTS["delegations"] else ""

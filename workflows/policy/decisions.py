@@ -1,4 +1,4 @@
-"""The job state of each decision (ruling A11), and the decisions shown beside the state."""
+"""The job state of each decision (ruling A11), and how decisions are shown beside states."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -11,12 +11,14 @@ from workflows.model.states import JobState
 
 
 def decision_label(state: StrEnum, decision: Decision | None) -> str:
-    """Return the decision, or an empty text if the state shown beside it has the same word (blocked, failed)."""
+    """Return the decision, or "" if the state beside it has the same word (blocked, failed)."""
     return decision.value if decision is not None and decision.value != state.value else ""
 
 
 def state_label(job: JobRecord, rounds: Iterable[RoundRecord]) -> str:
-    """Return a job's state for people. A job that blocked because it asked reads `asks you`, then `answered`."""
+    """Return a job's state for people. A job that is blocked because it asked is shown as `asks you`, then
+    `answered`.
+    """
     if job.state is JobState.BLOCKED:
         for asked in rounds:
             if any(question.job_id == job.job_id for question in asked.questions):
@@ -28,7 +30,9 @@ def state_label(job: JobRecord, rounds: Iterable[RoundRecord]) -> str:
 
 
 def state_of(decision: Decision) -> JobState:
-    """Return the state of a decision: blocked, failed, or for all others, skipped included, succeeded (ruling A11)."""
+    """Return the state that a decision gives a job: blocked, failed, or for all others, skipped included, succeeded
+    (ruling A11).
+    """
     match decision:
         case Decision.BLOCKED:
             return JobState.BLOCKED
@@ -39,7 +43,7 @@ def state_of(decision: Decision) -> JobState:
 
 
 def ended_as(outcome: JobOutcome) -> JobState:
-    """Return the end state of an attempt, which a decision to block or fail determines too (ruling A11)."""
+    """Return the end state of an attempt. A decision `blocked` or `failed` determines it too (ruling A11)."""
     if outcome.state is JobState.SUCCEEDED:
         return state_of(outcome.decision) if outcome.decision else JobState.SUCCEEDED
     failing = {JobState.FAILED, JobState.BLOCKED, JobState.CANCELLED}

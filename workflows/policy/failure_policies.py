@@ -1,6 +1,6 @@
 """The consequences of a leg's failure policy (spec: failure policies; rulings D4, D6, D8).
 
-A new policy is decided here and in `_meet_policy` of `workflows/tree/job_end.py`; mypy names each function that
+To add a policy, extend these functions and `_meet_policy` of `workflows/tree/job_end.py`; mypy names each function that
 misses it.
 """
 
@@ -8,7 +8,7 @@ from workflows.contract.models import FailurePolicy
 
 
 def stops_batch(policy: FailurePolicy) -> bool:
-    """Return whether a failing leg stops its batch: nothing more starts there (ruling D4)."""
+    """Return whether a failing leg stops its batch, so that no more of its legs start (ruling D4)."""
     match policy:
         case FailurePolicy.BLOCK_PARENT:
             return True
@@ -26,7 +26,7 @@ def leaves_decision(policy: FailurePolicy) -> bool:
 
 
 def allows_merge(policy: FailurePolicy) -> bool:
-    """Return whether a tree may be merged without the failed leg, if its coordinator went on (ruling L10)."""
+    """Return whether a tree may be merged without the failed leg, if its coordinator continued (ruling L10)."""
     match policy:
         case FailurePolicy.CONTINUE | FailurePolicy.ESCALATE:
             return True

@@ -1,4 +1,4 @@
-"""Host availability, judged by when its worker was last seen, and the commands that restore it."""
+"""Whether a host is available, judged by when its worker was last seen, and the commands that bring it back."""
 
 from dataclasses import dataclass, field
 
@@ -10,25 +10,25 @@ UNSEEN_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class HostSeen:
-    """The last known state of a tree's host; no time means that no worker of it was ever seen."""
+    """The last known state of a host. Without a time, no worker of the host was ever seen."""
 
     name: str
     seen_at: float | None = None
     stopped_at: float | None = None
-    """Time of an orderly stop of the host's worker, if the worker has not come back."""
+    """When the host's worker was stopped in an orderly way; None if it runs again, or was not stopped."""
     held: str = ""
-    """The reason why the host's worker starts nothing."""
+    """Why the host's worker starts no jobs; empty if it starts them."""
     now: float = field(default=0.0, compare=False)
-    """Time on the store's clock when this was read: the clock of the machine that judges may differ."""
+    """When this was read, by the store's clock: the clock of the judging machine may differ."""
 
 
 def lacks_worker(host: HostSeen) -> bool:
-    """Return whether the host has no worker: it was not seen for a minute, or was stopped, which counts at once."""
+    """Return whether the host has no worker: it was stopped, or was not seen for a minute."""
     return host.stopped_at is not None or unseen(host)
 
 
 def unseen(host: HostSeen) -> bool:
-    """Return whether the worker has been missing for longer than a restart takes."""
+    """Return whether the worker was not seen for longer than a restart takes."""
     return host.seen_at is None or host.now - host.seen_at > UNSEEN_SECONDS
 
 
@@ -38,30 +38,30 @@ def way_back(host: str) -> str:
 
 
 DRAINED = "it is drained"
-"""The reason why a drained host starts nothing."""
+"""Why a drained host starts no jobs."""
 
 
 WITHOUT_TEMPORAL = "Temporal does not answer it"
-"""The reason for holding a host that cannot reach Temporal: it would hear of no kill, and could report no end."""
+"""Why a host that cannot reach Temporal starts no jobs: it would not hear of a kill, and could not report an end."""
 
 
 def way_to_room(host: HostSeen) -> str:
-    """Return the command after which a host that holds its jobs back starts them."""
+    """Return the command that makes a host which holds its jobs back start them."""
     ways = {DRAINED: way_to_undo(host.name), WITHOUT_TEMPORAL: f"on {host.name}: service doctor"}
     return ways.get(host.held, f"on {host.name}: service gc")
 
 
 def way_to_undo(host: str) -> str:
-    """Return the command after which a drained host starts jobs again."""
+    """Return the command that makes a drained host start jobs again."""
     return f"service host drain {host} --undo"
 
 
 HOST_UNSEEN = "host_unseen"
-"""The kind of the notification that a host is not seen any more."""
+"""The kind of the notification that a host has no worker any more."""
 
 
 def unseen_says(host: HostSeen) -> str:
-    """Return the sentence that tells people of a host that was not seen for a minute (ruling Q5)."""
+    """Return the sentence that tells people that a host has no worker (ruling Q5)."""
     since = f"it was stopped at {clock(host.stopped_at)}" if host.stopped_at else f"not seen since {seen_time(host)}"
     return f"the host {host.name} has no worker: {since}"
 
@@ -72,5 +72,5 @@ def seen_time(host: HostSeen) -> str:
 
 
 def way_to_move(host: str) -> str:
-    """Return the command that lets other hosts continue the jobs of this host."""
+    """Return the command that moves the jobs of this host to other hosts."""
     return f"service host lost {host}"

@@ -1,4 +1,4 @@
-"""Loop detection in a coordinator's chain: one ladder, two signals (H1 to H3)."""
+"""Loop detection in a coordinator's chain: two signals, which climb one ladder of two rungs (H1 to H3)."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -13,14 +13,16 @@ WINDOW = 8
 
 
 class Rung(StrEnum):
-    """A rung of the ladder that both signals climb."""
+    """A rung of the ladder: first a warning, then a detected loop."""
 
     WARNING = "warning"
     DETECTED = "detected"
 
 
 def signature(delegations: Sequence[Delegation], long_prompts: Mapping[str, LongPrompt]) -> str:
-    """Return the signature of a set; phase, timeout, retry and policies do not count (ruling H1)."""
+    """Return the signature of a set of delegations; phase, timeout, retry and policies are not part of it (ruling
+    H1).
+    """
     legs: list[Plain] = []
     for leg in sorted(delegations, key=lambda delegation: delegation.id):
         long = long_prompts.get(leg.id)
@@ -40,9 +42,9 @@ def folded_digest(text: str) -> str:
 def side_effects(
     result: ServiceResult, *, pull_request: int | None, head_sha: str | None, artifact_digest: str | None
 ) -> str:
-    """Return a digest that a job without new work does not change.
+    """Return a digest of a job's verifiable side effects: it stays equal while jobs do no new work.
 
-    The pull request is the job's own, if it has one. A job that begins from the line without changing it makes no
+    `pull_request` is one that the job itself opened. A job that begins from the line and changes nothing makes no
     commit.
     """
     done = [sorted(map(_entry, entries)) for entries in (result.changes_made, result.tests_run)]
@@ -56,37 +58,39 @@ def _entry(entry: Entry) -> str:
 
 
 class Ladder(Wire):
-    """A chain's loop detection state: its dispatched sets, progress and warnings. Methods return a new ladder."""
+    """The loop detection state of a chain: its dispatched sets, its progress and its warnings. Methods return a new
+    ladder.
+    """
 
     window: tuple[str, ...] = ()
     """Signatures of the last dispatched sets (ruling H1)."""
     repeat_warned: bool = False
     rung: int = 0
     streak: int = 0
-    """Number of generations, or undispatchable sets, in a row without progress."""
+    """Number of successive generations, or undispatchable sets, without progress."""
     progress: str | None = None
     """Digest of the last generation (ruling H3)."""
     history: str = ""
-    """Digest over all generations: the whole chain's part in its parent's progress."""
+    """Digest of all generations: what the chain contributes to its parent's progress."""
 
     def check_set(self, signature: str) -> "Climbed":
-        """Climb a rung if the returned set was dispatched before: first a warning, then a detected loop (ruling H2)."""
+        """Climb a rung if an equal set was dispatched before (ruling H2)."""
         if signature not in self.window:
             return Climbed(self, None)
         rung = Rung.DETECTED if self.repeat_warned or self.rung else Rung.WARNING
         return Climbed(self.model_copy(update={"repeat_warned": True, "rung": 1}), rung)
 
     def add_set(self, signature: str) -> Self:
-        """Add a dispatched set to the window; no other sets enter it (ruling C6)."""
+        """Add a dispatched set to the window; undispatched sets are not added (ruling C6)."""
         return self.model_copy(update={"window": (*self.window, signature)[-WINDOW:]})
 
     def count_unroutable_set(self) -> Self:
-        """Count a set that names unavailable workers, which equals a generation without progress (ruling C6)."""
+        """Count a set that names unavailable workers like a generation without progress (ruling C6)."""
         return self.model_copy(update={"streak": self.streak + 1})
 
     def generation_over(self, legs: Sequence[str], limit: int) -> "Climbed":
-        """Record a generation's digest: an equal one lengthens the streak, another one resets streak and ladder (ruling
-        H3).
+        """Record a generation's digest. An equal digest lengthens the streak; a different one resets streak and ladder
+        (ruling H3).
         """
         now = digest(sorted(legs))
         same = now == self.progress

@@ -1,4 +1,4 @@
-"""Rows for a tree whose workflow was ended from outside and can't write them itself (ruling G2)."""
+"""The rows of a tree whose workflow was ended from outside, and so cannot write them itself (ruling G2)."""
 
 from collections.abc import Iterable
 
@@ -27,7 +27,9 @@ def lost_rows(
     number: int,
     now: float,
 ) -> Records:
-    """End every open row with the reason. `anew` is the command to start afresh; empty if a retry continues it."""
+    """End every open row with the reason. `anew` is the command that starts the tree from its beginning; empty if a
+    retry can continue it.
+    """
     why, root = " ".join(why.split())[:REASON_LIMIT], task.root_job_id
     what_next = anew or f"{RETRY} {root}"
     state = TaskState.CANCELLED if anew else TaskState.BLOCKED
@@ -77,7 +79,7 @@ def dismissed_rows(task: TaskRecord, *, actor: str, number: int, now: float) -> 
 def given_up(
     jobs: Iterable[JobRecord], rounds: Iterable[RoundRecord], whole: Records, *, revision: int, now: float
 ) -> Records:
-    """Cancel the stored rows of jobs that a reset tree does not have: they belong to the abandoned history."""
+    """Cancel stored rows that a reset tree does not have: they belong to the history before the reset."""
     known = {job.job_id for job in whole.jobs} | {each.round_id for each in whole.rounds}
     why = "given up: the tree was reset to a moment before it"
     left = {"reason": why, "ended_at": now, "revision": revision, "state": JobState.CANCELLED} | _NO_WAY_ON

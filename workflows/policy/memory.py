@@ -1,4 +1,6 @@
-"""Memory (ruling K2): entries that people confirm and agents recall, the words that find them, and their prompt."""
+"""Memory (ruling K2): entries that people confirm and agents recall, the search for them, and their section of a
+prompt.
+"""
 
 import re
 import unicodedata
@@ -12,11 +14,11 @@ from workflows.text.quoted_data import Fences, inline, write_fenced
 KEY_LIMIT = 200
 CONTENT_LIMIT = 16_000
 WORD_LIMIT = 64
-"""Significant characters of a word; queries and entries are cut alike."""
+"""Significant characters of a word; words of queries and of entries are cut alike."""
 QUERY_WORDS = 64
 
 _ALONE = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-"""Scripts without spaces, of which each character is a word."""
+"""Scripts without spaces: each character counts as a word."""
 
 _WORD = re.compile(f"[{_ALONE}]|[^\\W_{_ALONE}]+")
 """A word: letters and digits."""
@@ -46,7 +48,7 @@ class MemoryState(StrEnum):
 
 
 class Entry(BaseModel):
-    """Something to remember: whose, where it holds, and who says so since when."""
+    """A fact to remember: its owner, its scope, and who confirmed it when."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -70,21 +72,23 @@ class Recalled(Entry):
 
 
 def words(text: str) -> list[str]:
-    """Tokenise a text without case, accents or punctuation, in order; works for any text."""
+    """Split a text into words in order, without case, accents or punctuation; works in any language."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     bare = "".join(map(_bare, unicodedata.normalize("NFKD", plain)))
     return [word[:WORD_LIMIT] for word in _WORD.findall(bare)]
 
 
 def _bare(char: str) -> str:
-    """Remove accents; number signs that are not digits separate words, as in PostgreSQL."""
+    """Remove accents. Number characters that are not digits become blanks, as in PostgreSQL."""
     if unicodedata.combining(char):
         return ""
     return " " if unicodedata.category(char) == "No" else char
 
 
 def wanted_words(query: str) -> list[str]:
-    """Return the distinct words of a query without stop words, unless it has no others, up to `QUERY_WORDS`."""
+    """Return the distinct words of a query, at most `QUERY_WORDS`. Stop words count only in a query that has no
+    others.
+    """
     different = dict.fromkeys(words(query))
     telling = [word for word in different if word not in _EMPTY]
     return (telling or list(different))[:QUERY_WORDS]

@@ -1,7 +1,7 @@
-"""The attempts that go from one host to another, and how (rulings Q4.freed, Q5).
+"""Which attempts move from one host to another, and how (rulings Q4.freed, Q5).
 
-One that no host has begun moves as the attempt that it is, from a lost, a drained or a full host. One that has begun
-moves only from a lost host that was not seen since: its job begins again elsewhere, as a new attempt.
+An attempt that no host has begun keeps its number when it moves from a lost, drained or full host. A begun attempt
+moves only from a lost host that was not seen since: its job runs as a new attempt elsewhere.
 """
 
 from workflows.model.jobs import JobOutcome
@@ -10,20 +10,22 @@ from workflows.policy.host_availability import HostSeen, seen_time
 
 
 class Move(Wire):
-    """An order to give up an attempt at its host, and to offer its job elsewhere."""
+    """An order to give up an attempt on its host, and to offer its job to another host."""
 
     job_id: str
     attempt: int
     host: str
     reason: str
     begun: bool = True
-    """True if the move also applies to an attempt that the host has begun."""
+    """True if the order also applies to an attempt that the host has begun."""
     last_seen: float | None = None
-    """The time at which the host was last seen: one that was seen later has come back, and keeps its attempts."""
+    """When the host was last seen. If it is seen later, it has come back and keeps its attempts."""
 
 
 def move_off_lost_host(host: HostSeen, declared_by: str = "") -> Move:
-    """Return the order for all attempts of a lost host; also if the host works, where a person declared it lost."""
+    """Return the order for all attempts of a lost host. It also holds for a working host that a person declared
+    lost.
+    """
     if declared_by:
         return _order(host.name, f"{declared_by} declared its host {host.name} lost", begun=True)
     reason = f"its host {host.name} is lost: not seen since {seen_time(host)}"
@@ -31,29 +33,30 @@ def move_off_lost_host(host: HostSeen, declared_by: str = "") -> Move:
 
 
 def move_off_drained_host(host: str) -> Move:
-    """Return the order for what waits at a drained host."""
+    """Return the order for attempts that a drained host has not begun."""
     return _order(host, f"its host {host} is drained", begun=False)
 
 
 def move_off_full_host(host: str, other: str) -> Move:
-    """Return the order for what waits at a full host while another one has a free slot."""
+    """Return the order for attempts that wait at a full host while another host has a free slot."""
     return _order(host, f"its host {host} is full, and {other} has a free slot", begun=False)
 
 
 def _order(host: str, reason: str, *, begun: bool) -> Move:
-    """Return an order about no attempt yet."""
+    """Return an order without job and attempt, which the caller fills in."""
     return Move(job_id="", attempt=0, host=host, reason=reason, begun=begun)
 
 
 def leaves(move: Move, begun_on: str | None, seen_at: float | None) -> bool:
-    """Return whether an attempt leaves its host, which was last `seen_at`; `begun_on` is the host that has begun it.
+    """Return whether an attempt leaves its host. `seen_at` is when the host was last seen, `begun_on` the host that has
+    begun the attempt.
 
-    A host that was seen since the order was given has come back, and keeps its attempts.
+    A host that was seen after the order was given has come back, and keeps its attempts.
     """
     came_back = move.last_seen is not None and seen_at is not None and seen_at > move.last_seen
     return not came_back and (begun_on is None or (move.begun and begun_on == move.host))
 
 
 def moves_as_it_is(outcome: JobOutcome) -> bool:
-    """Return whether a moved attempt is offered elsewhere, since no host had begun it; else its job begins again."""
+    """Return whether a moved attempt keeps its number, because no host had begun it; otherwise its job begins again."""
     return outcome.moved and outcome.begun_at is None

@@ -1,6 +1,6 @@
 """Comparison of a job's claimed changes with its diff (spec: result observation; ruling I4).
 
-A grade is at most `observed`: the path was in the diff. The claim's statement about the path is not proven.
+The highest grade is `observed`: the path was in the diff. What the claim says about the path is not proven.
 """
 
 import re
@@ -33,7 +33,7 @@ class Grade(StrEnum):
 
 
 class PathMatch(StrEnum):
-    """The relation of a claimed path to the touched files. `unknown`: the capture is missing or has gaps."""
+    """How a claimed path relates to the changed files. `unknown`: the diff is missing or incomplete."""
 
     EXACT = "exact"
     BASENAME = "basename"
@@ -42,7 +42,9 @@ class PathMatch(StrEnum):
 
 
 class Touched(Wire):
-    """The files of the diff, normalised and repo-relative. Incomplete if there were too many to keep."""
+    """The changed files of a diff, normalised and relative to the repository. Incomplete if there were too many to
+    keep.
+    """
 
     files: tuple[str, ...]
     complete: bool = True
@@ -57,7 +59,7 @@ class PathBinding(Wire):
 
 
 class ClaimObservation(Wire):
-    """One entry of changes_made: its position, the paths it names, its grade."""
+    """The observation of one entry of `changes_made`: its position, the paths it names, its grade."""
 
     index: int
     paths: tuple[PathBinding, ...]
@@ -72,13 +74,13 @@ class Observation(Wire):
     complete: bool = True
     claims: tuple[ClaimObservation, ...] = ()
     claimed_only: tuple[str, ...] = ()
-    """Claimed paths that are certainly not in the diff."""
+    """Claimed paths that are certainly missing from the diff."""
     unclaimed_files: tuple[str, ...] = ()
     """Files of the diff that no claim mentions."""
 
 
 def observe(claims: Sequence[Entry], touched: Touched | None) -> Observation:
-    """Match every claim against the diff. Without a capture, nothing is observed and no claim is disputed."""
+    """Match every claim against the diff. If the diff is unknown, no claim is confirmed or disputed."""
     files = _Files(touched)
     observed = tuple(_observe_claim(index, claim, files) for index, claim in enumerate(claims))
     bindings = [binding for claim in observed for binding in claim.paths]
@@ -114,7 +116,7 @@ def _bare(claimed: str) -> str:
 
 
 class _Files:
-    """A lookup of the touched files."""
+    """A lookup of the changed files of a diff."""
 
     def __init__(self, touched: Touched | None) -> None:
         self.complete = touched is not None and touched.complete
@@ -123,7 +125,7 @@ class _Files:
         self._count = Counter(name.rpartition("/")[2] for name in self.names)
 
     def exact(self, claimed: str) -> str | None:
-        """Return the touched file of exactly that path, line numbers aside."""
+        """Return the changed file with exactly that path, ignoring line numbers."""
         if len(claimed) > MAX_PATH_CHARS:
             return None
         for candidate in (claimed.strip(), _bare(claimed)):
@@ -133,11 +135,13 @@ class _Files:
         return None
 
     def knows_basename(self, name: str) -> bool:
-        """Return whether any touched file has that name."""
+        """Return whether any changed file has that name."""
         return name in self._count
 
     def bind(self, claimed: str) -> PathBinding:
-        """Bind to an exact path first; then, for an unqualified filename, to the only file of that name."""
+        """Bind a claimed path to the equal changed file; an unqualified filename also to the only changed file of that
+        name.
+        """
         if (file := self.exact(claimed)) is not None:
             return PathBinding(claimed=file, bound=PathMatch.EXACT, file=file)
         bare = _bare(claimed)
@@ -159,7 +163,9 @@ def _observe_claim(index: int, claim: Entry, files: _Files) -> ClaimObservation:
 
 
 def _named_paths(claim: Entry, files: _Files) -> Iterator[str]:
-    """Yield an object's `path`; in prose, whatever looks like a path or is a touched file."""
+    """Yield the paths that a claim names: an object's `path`; in prose, everything that looks like a path or is a
+    changed file.
+    """
     if isinstance(claim, str):
         yield from _paths_in_prose(claim, files)
     elif isinstance(path := claim.get("path"), str) and path.strip():

@@ -1,7 +1,7 @@
-"""The choice of a host for an attempt, among a handful that is drawn from the table of the fleet's hosts (ruling Q4).
+"""The choice of a host for an attempt, from a handful drawn from the table of the fleet's hosts (ruling Q4).
 
-Not a scheduler: the store draws by lot from the pools of hosts that can run the attempt, the best pools first, and the
-drawn host with the largest share of free slots is chosen. This costs the same whatever the size of the fleet.
+The store draws hosts at random from the pools that can run the attempt, the best pools first. Of these hosts, the one
+with the largest share of free slots is chosen. The cost does not depend on the size of the fleet.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -15,50 +15,50 @@ from workflows.policy.host_availability import HostSeen, lacks_worker, way_back,
 
 T = TypeVar("T")
 HAS_REPO = 1.5
-"""The factor on the free share of a host that has the repository, and need not fetch it."""
+"""The factor on the share of free slots of a host that has the repository, since it need not fetch it."""
 
 OWN_LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-"""The form of a label that people give to a host. Those that a host has by itself have a prefix."""
+"""The form of a label that people give to a host. Labels that a host has by itself begin with a prefix."""
 
 ASKED_LABEL = r"(?:(?:host|runtime|os|arch):)?[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
-"""The form of a label that is asked of a host."""
+"""The form of a label that a job may require or prefer."""
 
 MOST_LABELS = 16
 
 NO_HOST = "no host "
-"""The beginning of every reason why an attempt is placed nowhere."""
+"""How every reason begins why no host was chosen."""
 
 RUNTIME, NAMED = "runtime:", "host:"
-"""Prefixes of the labels that a host has by itself for its runtimes and its name."""
+"""Prefixes of the labels for a host's runtimes and for its name, which it has by itself."""
 
 HANDFUL = 8
-"""The most hosts that an attempt is placed among; a fleet of no more is known whole."""
+"""The most hosts among which an attempt is placed; a fleet of at most this size is read as a whole."""
 
 MOST_POOLS = 16
 """The most pools that a handful is drawn from."""
 
 
 class Room(IntEnum):
-    """The room that a host has for attempts, the best first."""
+    """How much room a host has for attempts; the lowest value is best."""
 
     IDLE = 0
-    """It has no work."""
+    """The host has no work."""
     FREE = 1
     FULL = 2
     CLOSED = 3
-    """It takes no attempts now."""
+    """The host takes no attempts at present."""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """The hosts with the same labels, except for their names, and the same room."""
+    """Hosts with equal room and equal labels, except for the labels of their names."""
 
     room: Room
     labels: frozenset[str]
 
     @property
     def key(self) -> str:
-        """Return the text by which the store finds its hosts; that of more room comes first."""
+        """Return the text by which the store finds the pool's hosts. Keys sort by room, most room first."""
         return " ".join((str(self.room.value), *sorted(self.labels)))
 
     @classmethod
@@ -69,15 +69,15 @@ class Pool:
 
 @dataclass(frozen=True)
 class Host:
-    """A host as the table of the fleet has it."""
+    """A host as the fleet's table has it."""
 
     seen: HostSeen
     slots: int
     load: int = 0
-    """The attempts that have a slot or wait for one, and those placed since the host last reported."""
+    """The attempts that have or wait for a slot, and those placed since the host's last report."""
     labels: frozenset[str] = frozenset()
     has_repo: bool = False
-    """True if the host has the repository as a checkout or as a mirror."""
+    """True if the host has a checkout or a mirror of the repository."""
     draining_at: float | None = None
     lost_at: float | None = None
 
@@ -102,7 +102,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Need:
-    """The requirements of an attempt on its host."""
+    """What an attempt requires and prefers of its host."""
 
     repo: str
     require: frozenset[str] = frozenset()
@@ -110,32 +110,34 @@ class Need:
     prefer: frozenset[str] = frozenset()
     """Labels that the attempt's host should have, if a host with them is free."""
     near: str = ""
-    """The preferred host among those with as many of the preferred labels."""
+    """The host to prefer among those that have equally many of the preferred labels."""
     only: frozenset[str] | None = None
-    """The hosts with a checkout, if the repository has no remote; None: any host can get it."""
+    """The hosts with a checkout, if the repository has no remote; None if any host can fetch it."""
 
     def met_by(self, host: Host) -> bool:
-        """Return whether the host could run the attempt, now or later."""
+        """Return whether the host could run the attempt, at once or later."""
         return not self.lacking(host.labels) and (self.only is None or host.name in self.only) and host.slots > 0
 
     def lacking(self, labels: frozenset[str]) -> frozenset[str]:
-        """Return the required labels that a host has not."""
+        """Return the required labels that a host does not have."""
         return self.require - labels
 
     def liking(self, host: Host) -> tuple[int, bool]:
-        """Return how much the attempt prefers a host: what people asked for counts before its tree's own host."""
+        """Return how much the attempt prefers a host: first by preferred labels, then for being the `near` host."""
         return len(self.prefer & host.labels), host.name == self.near
 
     @property
     def named_hosts(self) -> frozenset[str]:
-        """Return the hosts that are asked for by name, or have the only checkouts."""
+        """Return the hosts to look up by name: those in the labels, those with the only checkouts, and the `near`
+        host.
+        """
         by_label = {label.removeprefix(NAMED) for label in self.require | self.prefer if label.startswith(NAMED)}
         return frozenset({*by_label, *(self.only or ()), self.near} - {""})
 
 
 @dataclass(frozen=True)
 class Placement:
-    """The chosen host; or the reason that no host was chosen, and the command to type."""
+    """The chosen host; or why none was chosen, and the command to type."""
 
     host: str = ""
     reason: str = ""
@@ -143,9 +145,9 @@ class Placement:
 
 
 def pools_for(need: Need, pools: Sequence[Pool], seed: str) -> list[list[Pool]]:
-    """Group the pools whose hosts can run the attempt, the best first; those of a group count alike.
+    """Group the pools whose hosts can run the attempt, best group first; the pools of a group are equally good.
 
-    No pool counts if hosts are required by name or by their checkout: those are read by their names.
+    Return no pools if hosts are required by name or by their checkout: such hosts are looked up by name.
     """
     if need.only is not None or any(label.startswith(NAMED) for label in need.require):
         return []
@@ -159,10 +161,11 @@ def pools_for(need: Need, pools: Sequence[Pool], seed: str) -> list[list[Pool]]:
 
 
 def place(need: Need, hosts: Sequence[Host], seed: str, others: Collection[str] = ()) -> Placement:
-    """Choose a host with a free slot, or else the one with the shortest queue for its size. Deterministic by the seed.
+    """Choose a host with a free slot, or else the one with the shortest queue for its size. Equal seeds give equal
+    choices.
 
-    `others` are the labels of hosts that were not drawn. An attempt waits in its host's queue rather than without a
-    host: the queue is fair (ruling C8), so nothing starves.
+    `others` are the labels of hosts that were not drawn. If no slot is free, the attempt waits in a host's queue, which
+    is fair (ruling C8), so no attempt starves.
     """
     able = [host for host in hosts if need.met_by(host)]
     ready = [host for host in able if not why_not(host)]
@@ -172,7 +175,7 @@ def place(need: Need, hosts: Sequence[Host], seed: str, others: Collection[str] 
 
 
 def choose(need: Need, ready: Sequence[Host], seed: str) -> Host:
-    """Choose among hosts that can run the attempt."""
+    """Choose one of the hosts that can run the attempt."""
     if free := _rotate([host for host in ready if host.free > 0], seed):
         most = max(map(need.liking, free))
         liked = [host for host in free if need.liking(host) == most]
@@ -185,7 +188,7 @@ def _emptiness(host: Host) -> tuple[float, int]:
 
 
 def _rotate(values: Sequence[T], seed: str) -> list[T]:
-    """Return the values in turn, from one that the seed decides: of equal ones, each is the first now and then."""
+    """Rotate the values by an offset that the seed decides, so that no value is always first among equal ones."""
     first = int.from_bytes(sha256(seed.encode()).digest()[:8]) % (len(values) or 1)
     return [*values[first:], *values[:first]]
 
@@ -193,9 +196,10 @@ def _rotate(values: Sequence[T], seed: str) -> list[T]:
 def choose_moves(
     waiting: Iterable[tuple[T, str, Need]], hosts: Sequence[Host], idle: Collection[str]
 ) -> list[tuple[T, str]]:
-    """Choose attempts that move from a full host to an idle one, no more than have a free slot there (ruling Q4.freed).
+    """Choose attempts to move from a full host to an idle one, at most one for each free slot there (ruling Q4.freed).
 
-    `waiting` has each attempt with the name of its full host and its need. Return those that move, with the new host.
+    `waiting` has each attempt with the name of its full host and its need. Return the moving attempts, each with its
+    new host.
     """
     room, able = {host.name: host.free for host in hosts}, [host for host in hosts if host.name in idle]
     going = []
@@ -210,7 +214,7 @@ def choose_moves(
 
 
 def why_not(host: Host) -> str:
-    """Return why a host takes no attempts now; empty if it takes them."""
+    """Return why a host takes no attempts at present; empty if it takes them."""
     if host.lost_at is not None:
         return "is lost"
     if lacks_worker(host.seen):
@@ -221,7 +225,7 @@ def why_not(host: Host) -> str:
 
 
 def _refusal(need: Need, hosts: Sequence[Host], able: Sequence[Host], others: Collection[str]) -> Placement:
-    """Say why no host can run the attempt, and what to type."""
+    """Return why no host can run the attempt, and the command to type."""
     if able:
         states = "; ".join(f"{host.name} {why_not(host)}" for host in able)
         return Placement(reason=f"no host that can run it takes jobs: {states}", next=_way_back(able[0], need))
@@ -238,7 +242,7 @@ def _refusal(need: Need, hosts: Sequence[Host], able: Sequence[Host], others: Co
 
 
 def words(labels: Iterable[str]) -> str:
-    """Name labels for people."""
+    """Describe labels for people."""
     runtimes = sorted(label.removeprefix(RUNTIME) for label in labels if label.startswith(RUNTIME))
     others = sorted(label for label in labels if not label.startswith(RUNTIME))
     named = [f"the label {', '.join(others)}"] if others else []
@@ -246,7 +250,7 @@ def words(labels: Iterable[str]) -> str:
 
 
 def way_to(missing: Collection[str]) -> str:
-    """Return the command that shows how to give a host what no host has."""
+    """Return the command that helps to get a host with labels that no host has."""
     if gone := next((label for label in missing if label.startswith(NAMED)), ""):
         return way_to_replace(gone.removeprefix(NAMED))
     return "service doctor" if all(label.startswith(RUNTIME) for label in missing) else "service host list"
@@ -258,12 +262,14 @@ def way_to_share(repo: str) -> str:
 
 
 def way_to_replace(host: str) -> str:
-    """Return the command that gives a new machine the name of a host that will not return."""
+    """Return the command that gives a new machine the name of a host that does not return."""
     return f"on a new machine: service host join TOKEN --host {host}"
 
 
 def _way_back(host: Host, need: Need) -> str:
-    """Return the command after which the host takes jobs. One that an attempt requires by name may be replaced."""
+    """Return the command that makes the host take jobs again. If the attempt requires the host by name, it may also be
+    replaced.
+    """
     if host.lost_at is not None or lacks_worker(host.seen):
         named = f"{NAMED}{host.name}" in need.require
         return way_back(host.name) + (f"; if it is gone for good, {way_to_replace(host.name)}" if named else "")

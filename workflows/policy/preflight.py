@@ -1,4 +1,4 @@
-"""Preflight: checks that every worker of a set is available, before any is started (ruling C6)."""
+"""Preflight: checks that every worker of a set is available before any job of it starts (ruling C6)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,7 +14,7 @@ from workflows.model.workers import Worker
 NO_AGENT = "is the name of a runtime, not of an agent"
 RUNTIME_NAMES = frozenset({*(each.value for each in Runtime), "shell"})
 PROGRAM_NAMES = frozenset({"codex", "claude", "kimi"})
-"""The runtimes' programs, which people and agents call runtimes too."""
+"""The programs of the runtimes; people and agents call these runtimes too."""
 READ_ONLY = (
     "this task only reads, because whoever started it may only ask (a token of scope ask, or a comment):"
     " delegate ask or review, and say in your result what is to be changed"
@@ -31,10 +31,10 @@ def check(
     works: Sequence[str] = (),
     read_only: bool = False,
 ) -> Refusal | None:
-    """Return one refusal with all faults of a set, or None; a faulty set is not dispatched at all.
+    """Return one refusal with all faults of a set of delegations, or None; a faulty set is not dispatched at all.
 
-    `works` are the legs whose work a leg could merge (ruling O6). In a `read_only` tree nobody implements: the scope of
-    its start bounds all of it (ruling N5).
+    `works` are the legs whose work a leg could merge (ruling O6). In a `read_only` tree no leg may implement: whoever
+    started it may only ask (ruling N5).
     """
     by_name = {agent.name: agent for agent in agents}
     faults = [*_shape(delegations)]
@@ -53,7 +53,7 @@ def check(
 
 
 def _shape(delegations: Sequence[Delegation]) -> Iterator[str]:
-    """Yield faults in ids and dependencies that the validation should have found: such a set could never settle."""
+    """Yield faults in ids and dependencies, with which a set could never settle. Validation should have found them."""
     deps = {each.id: each.deps for each in delegations}
     if len(deps) < len(delegations):
         yield "two delegations have the same id"
@@ -95,7 +95,7 @@ def _merge(delegation: Delegation, works: Sequence[str]) -> Iterator[str]:
 
 
 def _ephemeral(worker: Ephemeral, action: Action, settings: TreeSettings, templates: Sequence[str]) -> Iterator[str]:
-    """Check an ephemeral worker. Its template, if any, is the name of a registered agent."""
+    """Yield the faults of an ephemeral worker. Its template, if any, must be the name of a registered agent."""
     if worker.runtime not in settings.configured_runtimes:
         configured = ", ".join(settings.configured_runtimes) or "none"
         yield f"runtime {worker.runtime.value} is not configured here (configured: {configured})"

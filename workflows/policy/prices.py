@@ -17,7 +17,7 @@ _SUFFIX = re.compile(r"\[[^\[\]]*\]$")
 
 @dataclass(frozen=True)
 class Cost:
-    """Dollars, and whether their price is an estimate."""
+    """Dollars, and whether a price in them is an estimate."""
 
     usd: float
     assumed: bool
@@ -27,7 +27,7 @@ FREE = Cost(usd=0.0, assumed=False)
 
 
 def price_of(usage: Usage, *, reported: str | None, asked: str | None, overrides: Mapping[str, Price]) -> Cost:
-    """Price tokens by the model the program reported, else by the requested one; no tokens are free."""
+    """Price tokens by the model that the program reported, or else by the requested model. Zero tokens cost nothing."""
     return cost(usage, reported or asked, overrides) if usage.total else FREE
 
 
@@ -46,7 +46,7 @@ def dollars(usd: float, *, assumed: bool) -> str:
 
 
 def _names(model: str) -> Iterator[str]:
-    """Yield the name; without a variant in brackets (`[1m]`); without each provider prefix."""
+    """Yield a model's name; then without a variant in brackets (`[1m]`); then without each provider prefix."""
     yield model
     bare = _SUFFIX.sub("", model)
     yield bare
@@ -56,7 +56,7 @@ def _names(model: str) -> Iterator[str]:
 
 
 def _own(names: tuple[str, ...], overrides: Mapping[str, Price]) -> Price | None:
-    """Return the settings' price of a model: by exact name, else by the first matching pattern."""
+    """Return the price of a model by the settings: by its exact name, or else by the first matching pattern."""
     own = {pattern.lower(): price for pattern, price in overrides.items() if not pattern.startswith(TIER)}
     exact = (own[name] for name in names if name in own)
     fitting = (price for name in names for pattern, price in own.items() if fnmatchcase(name, pattern))
@@ -64,7 +64,7 @@ def _own(names: tuple[str, ...], overrides: Mapping[str, Price]) -> Price | None
 
 
 def _table_price(names: tuple[str, ...], overrides: Mapping[str, Price]) -> Price | None:
-    """Return the table's price, or the settings' price of the model's tier."""
+    """Return the price of a model by the table, or the settings' price of its tier."""
     matches = ((tier, price) for name in names for pattern, tier, price in MODELS if fnmatchcase(name, pattern))
     for tier, price in matches:
         return overrides.get(TIER + tier, price)

@@ -1,4 +1,4 @@
-"""The built-in recipes: legs made from a goal without asking a model (spec: `service orchestrate`).
+"""The built-in recipes: legs made from a goal without a model (spec: `service orchestrate`).
 
 Equal goals, runtimes and counts give equal legs. Workers are ephemeral. A verify leg runs on another runtime than the
 producers it checks, if there is one.
@@ -66,7 +66,9 @@ def expand(
     count: int | None = None,
     builds: Mapping[str, AutonomyPolicy] = MappingProxyType({}),
 ) -> tuple[Delegation, ...]:
-    """Return the recipe's legs for `TreeInput.legs`; `builds` is the policy with which a runtime can run a build."""
+    """Return the recipe's legs for `TreeInput.legs`; `builds` has the policy with which each runtime can run a
+    build.
+    """
     check = _other(runtimes) if runtimes else ""
     policy = builds.get(check, AutonomyPolicy.READ_ONLY)
     if not runtimes:
@@ -85,14 +87,18 @@ def expand(
 
 
 def caveat(recipe: Recipe, runtimes: Sequence[str]) -> str:
-    """Return the result's caveat: a check by the producers' own runtime is not independent."""
+    """Return the caveat of the result if the producers' own runtime checks their work: that is not independent. Empty
+    otherwise.
+    """
     if recipe is Recipe.REVIEW_PANEL or not runtimes or _other(runtimes) != runtimes[0]:
         return ""
     return f"the check is not independent: {runtimes[0]} does the work and checks it too"
 
 
 def _about(instructions: str, goal: str) -> str:
-    """Insert the goal as a fenced block by the task's starter, whose instructions the job follows (ruling P7)."""
+    """Insert the goal into the instructions, as a fenced block under the name of the task's starter, whose instructions
+    the job follows (ruling P7).
+    """
 
     def write(fences: Fences) -> str:
         quoted = fences.block(goal, "who started this task")
@@ -115,7 +121,7 @@ def _other(runtimes: Sequence[str]) -> str:
 
 
 def _reviewer(goal: str, runtime: str, lens: tuple[str, str]) -> Delegation:
-    """Return a reviewer, whose failure does not end the panel."""
+    """Return a leg that reviews with one lens; its failure does not end the panel."""
     name, question = lens
     return Delegation(
         id=f"review-{name}",
@@ -146,7 +152,9 @@ def _producer(goal: str, runtime: str, part: tuple[str, str] | None) -> Delegati
 
 
 def _verifier(goal: str, runtime: str, policy: AutonomyPolicy, producers: Sequence[Delegation]) -> Delegation:
-    """Return the verify leg: a review, so it works in a throwaway worktree on no branch, never commits (ruling I2)."""
+    """Return the verify leg. As a review it works in a throwaway worktree without a branch, and never commits (ruling
+    I2).
+    """
     return Delegation(
         id="verify",
         ephemeral=Ephemeral(

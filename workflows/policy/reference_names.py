@@ -1,4 +1,4 @@
-"""The local branches of a job's repository that name commits for it: `base`, `line` and `leg/<id>` (ruling O4)."""
+"""The names of local branches that mark commits in a job's repository: `base`, `line` and `leg/<id>` (ruling O4)."""
 
 import re
 
@@ -8,7 +8,7 @@ _NO_REF = re.compile(r"\.(?=\.|/|$|lock(?:/|$))|(?<=/)\.")
 
 
 def ref_part(name: str) -> str:
-    """Turn a leg's id into a part of a reference: ruling A9 allows dots where git does not."""
+    """Turn a leg's id into a valid part of a branch name: ruling A9 allows dots where git does not."""
     return _NO_REF.sub("-", name)
 
 

@@ -1,4 +1,4 @@
-"""The release that takes the steps of trees where hosts of several releases share them (ruling Q8)."""
+"""Which release runs the workflow tasks of trees while hosts of several releases share them (ruling Q8)."""
 
 import re
 from collections.abc import Sequence
@@ -7,12 +7,14 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
 
 LEADING_HOSTS = 2
-"""The hosts that must run a newer release before it takes the steps of trees: the death of one then stops no tree."""
+"""How many hosts must run a newer release before it becomes the current one: then the failure of one host stops no
+tree.
+"""
 
 
 def must_become_current(own: str, current: str, living: Sequence[str]) -> bool:
-    """Return whether a host has to make its own release the current one: it is newer, and two hosts run it, or no
-    running host has the current one any more. `living` has the release of each running host.
+    """Return whether a host has to make its own release the current one: either its release is newer and two hosts run
+    it, or no running host has the current one. `living` has the release of each running host.
     """
     if not current or own == current:
         return not current
@@ -20,7 +22,9 @@ def must_become_current(own: str, current: str, living: Sequence[str]) -> bool:
 
 
 def is_newer(one: str, other: str) -> bool:
-    """Compare two releases by their numbers; suffixes as in `0.3.0rc1` make no difference."""
+    """Return whether one release is newer than the other, by their numbers; suffixes as in `0.3.0rc1` make no
+    difference.
+    """
     return _numbers(one) > _numbers(other)
 
 

@@ -1,4 +1,4 @@
-"""Stalls that nobody ordered, with their beginning and the commands that help (ruling B3)."""
+"""Work that stalls without an order, since when, and the commands that help (ruling B3)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,27 +6,27 @@ from enum import StrEnum
 from workflows.text.durations import clock
 
 STALL_SECONDS = 60.0
-"""Time after which people are shown a stall: longer than a restart of any process of the service."""
+"""How long a stall lasts before people are shown it: longer than a restart of any process of the service."""
 
 STEP_ATTEMPTS = 3
-"""Attempts of a step of a tree or run that are usual, as after the death of a worker."""
+"""How many attempts of a workflow step are normal, for example after the death of a worker."""
 
 WAYS = ("service daemon logs worker", "service daemon stop && service daemon start")
-"""The commands that show the cause, and that end most stalls. Running agents continue."""
+"""The commands that show the cause, and those that end most stalls. Running agents continue."""
 
 
 class StallKind(StrEnum):
     """The kind of a stall."""
 
     END = "end"
-    """The end of a job's or stage's program, which is not recorded."""
+    """A job's or stage's program has ended, but its end is not recorded."""
     STEP = "step"
-    """A step of a tree or run, which fails or times out again and again."""
+    """A workflow step of a tree or run fails or times out again and again."""
 
 
 @dataclass(frozen=True)
 class Stall:
-    """A stalled end of a program, or a stalled workflow step."""
+    """A program's end that is not recorded, or a workflow step that does not succeed."""
 
     kind: StallKind
     what: str
@@ -34,11 +34,11 @@ class Stall:
     attempt: int
     since: float
     host: str = ""
-    """The host of a stalled end of a program."""
+    """The host on which the program ended; empty for a step."""
 
     @property
     def says(self) -> str:
-        """Return the sentence for people."""
+        """Return the sentence that tells people of the stall."""
         if self.kind is StallKind.STEP:
             return f"its next step does not succeed: attempt {self.attempt}, since {clock(self.since)}"
         where = f" on {self.host}" if self.host else ""

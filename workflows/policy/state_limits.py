@@ -1,6 +1,7 @@
 """Limits on what a tree keeps of its jobs' results (ruling B6): its state travels as one payload.
 
-They apply to waiting sets of delegations, questions to people, files and findings. The tree decides what is kept where.
+The limits apply to waiting sets of delegations, questions to people, files and findings. The tree decides where each is
+kept.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -17,23 +18,25 @@ from workflows.model.wire import Wire
 from workflows.text.markdown import cut
 
 KEPT_BYTES = 128 * 1024
-"""Bytes of all waiting sets: the largest set of the usual width, or some 150 typical legs.
+"""The most bytes of all waiting sets: enough for the largest set of the usual width, or for some 150 typical legs.
 
 At a pause, a block or an end, running coordinators may each return a set as large as the contract allows. When a tree
 continues as new, sets travel twice: in the state and in the next commands.
 """
 
 ASKED_BYTES = 64 * 1024
-"""Bytes of a tree's open questions; questions beyond that are shortened."""
+"""The most bytes of a tree's open questions; further questions are shortened."""
 
 FINDINGS_BYTES = 64_000
-"""Bytes of one batch's findings, shared by the legs that have some."""
+"""The most bytes of one batch's findings, shared by the legs that have findings."""
 
 NEEDS_BYTES = 250
-"""Bytes of one implement leg's needs; in the largest batch, all of these take as much as `FINDINGS_BYTES`."""
+"""The most bytes of what one implement leg needs. In the largest batch, all legs together need as much as
+`FINDINGS_BYTES`.
+"""
 
 BEFORE_BYTES = 4_000
-"""Bytes of dependencies' findings in a leg's prompt: a leg of a batch may depend on all before it."""
+"""The most bytes of dependencies' findings in a leg's prompt: a leg may depend on all earlier legs of its batch."""
 
 PROMPT_LIMIT = 2_000
 SHORT_LIMIT = 200
@@ -45,7 +48,7 @@ _NOT_HELD = frozenset({"notices", "findings", "touched_files", "human_questions"
 
 
 def fits(outcome: JobOutcome, waiting: Iterable[Wire]) -> bool:
-    """Return whether a result's delegations fit into the tree's state beside those that it holds already."""
+    """Return whether a result's delegations fit into the tree's state beside the `waiting` sets."""
     return sum(map(_set_bytes, waiting)) + _set_bytes(outcome) <= KEPT_BYTES
 
 
@@ -55,24 +58,24 @@ def _set_bytes(what: Wire) -> int:
 
 
 def without_set(outcome: JobOutcome) -> JobOutcome:
-    """Return a copy of the result without its delegations, which exceed the limit."""
+    """Return a copy of the result without its delegations, for one that exceeds the limit."""
     return outcome.model_copy(update={"delegations": (), "long_prompts": {}, "agents": (), "templates": ()})
 
 
 def refused_set(outcome: JobOutcome) -> RefusedSet:
-    """Return a result's delegations, shortened as a prompt shows them."""
+    """Return a result's delegations as a refused set, with long prompts as digests."""
     long = {leg: prompt.digest for leg, prompt in outcome.long_prompts.items()}
     return RefusedSet(job_id=outcome.job_id, delegations=outcome.delegations, long_prompts=long)
 
 
 def left_out(job_id: str, count: int) -> RefusedSet:
-    """Return the record of a set that was not kept: only its size."""
+    """Return the record of a set that was not kept: only the number of its delegations."""
     return RefusedSet(job_id=job_id, delegations=(), left_out=count)
 
 
 def reduce_held_result(outcome: JobOutcome, *, comes_back: bool) -> JobOutcome:
-    """Return a result reduced to what the tree keeps while it is held back; with `comes_back` also without
-    its agents.
+    """Return what the tree keeps of a result that it holds back. With `comes_back`, the coordinator runs again, so the
+    agents are dropped too.
     """
     dropped = _NOT_HELD | {"agents"} if comes_back else _NOT_HELD
     texts = {"summary": cut_to_bound("summary", outcome.summary), "reason": cut_to_bound("summary", outcome.reason)}
@@ -82,10 +85,11 @@ def reduce_held_result(outcome: JobOutcome, *, comes_back: bool) -> JobOutcome:
 def waiting_question(
     new: Asked, mine: Sequence[Asked], taken: Collection[str], all_open: Sequence[Asked]
 ) -> Asked | None:
-    """Return a question as it waits for its answer, or None if its leg already asks it (ruling F2).
+    """Return a question in the form in which it waits for an answer, or None if its leg already asks it (ruling F2).
 
-    A question whose id is taken becomes `<leg>.<id>`. Choices beyond those a round lists are appended to the prompt, as
-    far as there is room; other answers are valid too. In a tree with very many questions it is shortened.
+    A question whose id is taken becomes `<leg>.<id>`. A round lists only so many choices; further ones are appended to
+    the prompt as far as there is room, since other answers are valid too. In a tree with very many questions, the
+    question is shortened.
     """
     more = new.question.choices[MOST_CHOICES:]
     rest = _cut_prompt(f"\n[and {len(more)} more choices: {'; '.join(more)}]") if more else ""
@@ -113,24 +117,24 @@ def findings(outcome: JobOutcome, legs: int) -> str:
 
 
 def needs(outcome: JobOutcome) -> str:
-    """Return the beginning of an implement leg's findings if it was blocked or failed; else an empty text."""
+    """Return what an implement leg needs: the beginning of its findings if it is blocked or failed, else ""."""
     gave_up = outcome.decision in (Decision.BLOCKED, Decision.FAILED)
     return cut_to(outcome.findings, Bound(NEEDS_BYTES, NEEDS_BYTES)) if gave_up else ""
 
 
 def findings_beside(text: str, legs: int) -> str:
-    """Return a dependency's findings, cut to its share of a leg's prompt."""
+    """Return a dependency's findings, cut to their share of the dependent leg's prompt."""
     return cut_to(text, Bound(BEFORE_BYTES // legs, BEFORE_BYTES // legs))
 
 
 def discarded_files(outcome: JobOutcome) -> tuple[str, ...]:
-    """Return the files of edits that are thrown away although the result speaks of them, cut like `files` (I2)."""
+    """Return the files of edits that are discarded although the result names them, cut like `files` (I2)."""
     spoke = any(notice.kind == EventKind.EDITS_DISCARDED for notice in outcome.notices)
     return files(outcome) if spoke else ()
 
 
 def files(outcome: JobOutcome) -> tuple[str, ...]:
-    """Return the touched files, cut at a number and at a size that the history can hold."""
+    """Return the touched files, cut to a number and a size that the history can hold."""
     names, left = [], FILES_BYTES
     for name in outcome.touched_files[:FILES_LIMIT]:
         left -= size(name) + 1

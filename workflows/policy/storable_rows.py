@@ -1,4 +1,4 @@
-"""Rows reduced until any store accepts them, for those that were refused (ruling B6)."""
+"""Rows that the store refused, reduced until any store accepts them (ruling B6)."""
 
 import math
 from enum import Enum
@@ -25,7 +25,7 @@ M = TypeVar("M", bound=BaseModel)
 def reduce_row(row: M) -> M:
     """Reduce all texts and numbers of a row, or of several: texts plain and short, numbers within their columns' range.
 
-    The service's own ids, states and times are so already.
+    The service's own ids, states and times need no change.
     """
     return row.model_copy(update={name: _value(name, getattr(row, name)) for name in type(row).model_fields})
 

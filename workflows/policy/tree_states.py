@@ -1,4 +1,4 @@
-"""The state of a tree in one word for people, from its task and from whether a job of it runs."""
+"""The state of a tree in one word for people, derived from its task and from whether any of its jobs runs."""
 
 from enum import StrEnum
 
@@ -7,19 +7,19 @@ from workflows.policy.cut_short import CUT_SHORT
 
 
 class TreeState(StrEnum):
-    """The state of a tree as lists show and filter it."""
+    """The state of a tree, as lists show it and filter by it."""
 
     QUEUED = "queued"
-    """No job of the tree runs or waits for a person."""
+    """No job of the tree runs, and none waits for a person."""
     RUNNING = "running"
     WAITING = "waiting"
     """A person has to answer or to decide."""
     ENDING = "ending"
-    """It starts nothing more, and ends with the jobs that run."""
+    """The tree starts no more jobs, and ends when its running jobs have ended."""
     BLOCKED = "blocked"
-    """A retry reopens the tree."""
+    """The tree is blocked; a retry reopens it."""
     FAILED = "failed"
-    """It ended without a result, and nothing opens it again."""
+    """The tree ended without a result, and cannot be reopened."""
     DONE = "done"
     CUT_SHORT = "cut_short"
     """A bound ended the tree before all planned jobs ran."""

@@ -1,1 +1,1 @@
-"""Prompts for agents: of a task, of a continuation, of memory."""
+"""Prompts for agents: for a task, for a continuation, and their section on memory."""

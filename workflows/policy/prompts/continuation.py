@@ -1,4 +1,6 @@
-"""A continuation brief as a coordinator's prompt (ruling E6): always the same sections in the same order."""
+"""A coordinator's prompt, rendered from a continuation's brief (ruling E6): always the same sections in the same
+order.
+"""
 
 from collections.abc import Mapping
 
@@ -32,7 +34,9 @@ _BUDGETS = {"wall_clock": "time", "cost_usd": "cost"}
 """Names of budgets in the budget line."""
 
 Inlined = dict[tuple[str, str], str]
-"""Text after a leg's lines, by its id and its job's: batches may use equal ids."""
+"""The artifact body to insert below a leg's lines, by the ids of the leg and of its job: legs of different batches may
+have equal ids.
+"""
 
 
 def wanted_digests(brief: ContinuationBrief) -> tuple[str, ...]:
@@ -53,7 +57,7 @@ def render_continuation(
     surroundings: Surroundings | None = None,
     about: str = "",
 ) -> str:
-    """Render the whole prompt. A text missing from `bodies` is reported as missing, never left out silently."""
+    """Render the whole prompt. It says so if a text is missing from `bodies`."""
 
     def write(fences: Fences) -> str:
         sections = _sections(brief, bodies, artifact_root, fences, run, surroundings, about)
@@ -76,7 +80,7 @@ def _sections(
     surroundings: Surroundings | None,
     about: str,
 ) -> tuple[tuple[str, str], ...]:
-    """Return the sections; people's answers come first."""
+    """Return the prompt's sections, people's answers first."""
     goal = fences.block(text_of(brief.goal, bodies), STARTER)
     related = (belonging(run, surroundings, about, fences) if run else "") or binding_words.sentence(brief.belongs_to)
     goal = f"The task's original instructions, which this job still serves:\n\n{goal}"
@@ -142,7 +146,7 @@ def _outcomes(brief: ContinuationBrief, inlined: Inlined, fences: Fences) -> str
 
 
 def _bodies(brief: ContinuationBrief, bodies: Mapping[str, str], artifact_root: str, fences: Fences) -> Inlined:
-    """Return inlined artifact bodies, capped for each leg and for the whole continuation."""
+    """Return the artifact bodies to inline, cut to a limit for each leg and for the whole continuation."""
     if not brief.inline_artifact_bodies:
         return {}
     left, parts = BODIES_LIMIT, Inlined()

@@ -1,6 +1,7 @@
-"""The prompt that asks to correct a set that was not dispatched (ruling C6).
+"""The prompt that asks a coordinator to correct a set that was not dispatched (ruling C6).
 
-It shows the set: of a long prompt the beginning, and a mark in place of the rest, which is put back afterwards.
+It shows the set. Of a long prompt it shows the beginning, and a mark in place of the rest; the rest is put back into
+the corrected set.
 """
 
 import json
@@ -55,12 +56,12 @@ What comes after them can wait for your next continuation.
 
 
 def is_correction(run: JobRun) -> bool:
-    """Return whether a run only has to correct a set that its preflight refused: the plan is made."""
+    """Return whether a run only has to correct a set that preflight refused; it need not plan."""
     return run.brief is not None and run.brief.correction is Correction.PREFLIGHT
 
 
 def how_to_correct(brief: ContinuationBrief) -> str:
-    """Return the instructions for what has to be put right."""
+    """Return the instructions for the correction."""
     match brief.correction:
         case Correction.PREFLIGHT:
             return _PREFLIGHT.format(workers=_workers(brief))
@@ -81,7 +82,7 @@ def _workers(brief: ContinuationBrief) -> str:
 
 
 def refused_sets(brief: ContinuationBrief, bodies: Mapping[str, str], fences: Fences) -> str:
-    """Return the notes on what was refused, and the delegations that were not dispatched."""
+    """Return the notes on refusals, and the delegations that were not dispatched."""
     text = "\n".join(f"- {inline(note)}" for note in brief.notes)
     for refused in brief.refused:
         if refused.left_out:
@@ -112,27 +113,27 @@ def whole_prompt(leg: Delegation, of: RefusedSet, bodies: Mapping[str, str]) -> 
 
 
 def put_prompts_back(result: ServiceResult, brief: ContinuationBrief, bodies: Mapping[str, str]) -> ServiceResult:
-    """Put back the rest of each prompt that the run's own prompt showed shortened."""
+    """Restore every prompt that the correction's prompt showed shortened."""
     whole = [whole_prompt(leg, refused, bodies) for refused in brief.refused for leg in refused.delegations]
     legs = (leg.model_copy(update={"prompt": restore(leg.prompt, whole)}) for leg in result.delegations)
     return result.model_copy(update={"delegations": tuple(legs)})
 
 
 def shorten(prompt: str) -> str:
-    """Return the beginning of a long prompt, and the mark that stands for the rest of it."""
+    """Return the beginning of a long prompt, followed by a mark for the rest."""
     shown, mark, _ = _split(prompt)
     return shown + mark if mark else prompt
 
 
 def restore(text: str, prompts: Iterable[str]) -> str:
-    """Put the rest of each prompt in place of its mark."""
+    """Replace each mark in the text by the rest of the prompt that it stands for."""
     for _, mark, rest in map(_split, prompts):
         text = text.replace(mark, rest) if mark else text
     return text
 
 
 def _split(prompt: str) -> tuple[str, str, str]:
-    """Split a long prompt between words into what is shown and the rest, with the mark of the rest between them."""
+    """Split a long prompt between words; return the part that is shown, the mark, and the rest."""
     shown = prompt[:SHOWN].rpartition(" ")[0] or prompt[:SHOWN]
     rest = prompt[len(shown) :]
     mark = f"[... {len(rest):,} characters more: leave this in place of them, {digest(rest)[:8]}]"

@@ -1,4 +1,4 @@
-"""Instructions for each kind of continuation, and the effects of decisions: the last sections of a prompt."""
+"""The last sections of a continuation's prompt: instructions for each kind, and the effects of decisions."""
 
 from collections.abc import Collection
 
@@ -115,7 +115,7 @@ def decisions(
     delegated: bool = False,
     commands: bool = True,
 ) -> str:
-    """Return the meaning and effects of a job's possible decisions, by what it has delegated and may run."""
+    """Return the meaning and effects of a job's possible decisions, depending on what it has delegated and may run."""
     lines = [f"{_DELEGATED if delegated and action is not Action.IMPLEMENT else ''}{_DECIDE[action]}"]
     if SynthesisRule.VERIFY in rules:
         lines.append(f"{_VERIFY}{_RUNS if commands else _READS}")

@@ -1,4 +1,4 @@
-"""A leg's outcome in a prompt: facts, then the leg's own words, cut (rulings E6, P3)."""
+"""A leg's outcome in a prompt: facts, then what the leg itself wrote, cut (rulings E6, P3)."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ FINDINGS_LIMIT = 4_000
 
 
 def leg_outcome(leg: BriefLeg, fences: Fences) -> str:
-    """Return a leg's outcome: facts, then its own words."""
+    """Return a leg's outcome: facts, then what the leg itself wrote."""
     text = f"### Leg {inline(leg.id)}: {leg.state}{f', {leg.decision}' if leg.decision else ''}\n\n"
     text += "\n".join(f"- {name}: {value}" for name, value in _facts(leg))
     if leg.summary:
@@ -22,7 +22,7 @@ def leg_outcome(leg: BriefLeg, fences: Fences) -> str:
 
 
 def author_of(leg: BriefLeg) -> str:
-    """Return the name under which a leg's own words are quoted."""
+    """Return the name under which a leg's text is quoted."""
     return f"leg {leg.id}"
 
 

@@ -1,4 +1,4 @@
-"""Parts of all prompts: the worker and its job, its folder, the operator's instructions, stored texts."""
+"""Parts that all prompts share: the worker and its job, its folder, the operator's instructions, stored texts."""
 
 from collections.abc import Mapping
 
@@ -28,12 +28,12 @@ def who(run: JobRun) -> str:
 
 
 def rule(run: JobRun) -> str:
-    """Return the sentence on whether changes in the job's folder are kept."""
+    """Return the sentence that says whether changes in the job's folder are kept."""
     return f"Your working folder is a checkout of it{_FOLDER[run.assignment.action]}"
 
 
 def standing(template: str, fences: Fences) -> list[str]:
-    """Return the operator's instructions for every job of an agent, if any."""
+    """Return the operator's instructions for every job of an agent, fenced; empty without any."""
     return [f"Keep to this in every job:\n\n{fences.block(template, 'the operator')}"] if template else []
 
 

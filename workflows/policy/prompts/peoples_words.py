@@ -10,7 +10,7 @@ _ANSWER = "\nThe answer: "
 
 
 def human_answers(brief: ContinuationBrief, fences: Fences) -> str:
-    """Return every question with its answer, if any, and all else a person wrote (ruling F5)."""
+    """Return every question with its answer, if any, and all other text that a person wrote (ruling F5)."""
     parts = []
     if brief.answers:
         answered = any(answer.text is not None for answer in brief.answers)
@@ -39,7 +39,9 @@ def answer_to(question: str, answer: str) -> str:
 
 
 def said_block(words: str, fences: Fences) -> str:
-    """Return fenced blocks, each under its author's name: the question is the leg's."""
+    """Return a person's text in a fenced block. If it answers a leg's question, return both in fenced blocks, each
+    under its author's name.
+    """
     question, mark, answer = words.removeprefix(_ASKED).partition(_ANSWER)
     if not (mark and words.startswith(_ASKED)) or "\n" in question:
         return fences.block(words, PERSON)

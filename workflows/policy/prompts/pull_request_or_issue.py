@@ -1,4 +1,4 @@
-"""The pull request or the issue that a job is about, in its prompt: title and text, and the command that shows the
+"""The section of a prompt about the job's pull request or issue: its title and text, and the command that shows the
 changes (ruling P3).
 """
 
@@ -15,7 +15,7 @@ UNREAD = "Its title and text are not here, unless your task quotes them."
 
 
 def belonging(run: JobRun, surroundings: Surroundings | None, about: str, fences: Fences) -> str:
-    """Return the section for a job that reviews the pull request, or that works on the tree's whole goal."""
+    """Return the section for a job that reviews the pull request, or that works on the whole goal of the tree."""
     asked = run.assignment
     reviews = asked.action is Action.REVIEW and asked.pull_request is not None
     if not reviews and (run.delegation_id or not about):

@@ -1,4 +1,4 @@
-"""A job's work folder and its box's permissions, as described in every prompt (ruling P2)."""
+"""A job's work folder and the permissions of its sandbox, as every prompt describes them (ruling P2)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ _MIB = 1024**2
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Work that is not on the line because of a conflict."""
+    """A branch that is not on the line because of a conflict."""
 
     leg: str
-    """Id of the leg; empty for the coordinator's own work."""
+    """The leg that wrote the branch; empty for the coordinator itself."""
     branch: str
     """Argument for `git merge`; LINE if the job's own branch and the line conflict."""
     against: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Allowed:
-    """Permissions of a job, by its program, its policy and its box."""
+    """The permissions of a job, by its program, its policy and its sandbox."""
 
     edits: bool
     """True if the job may change its work folder."""
@@ -42,12 +42,12 @@ class Allowed:
     """Where temporary files go, in words."""
     write: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
-    """Places outside the system that the operator allows, besides the work folder."""
+    """Other places that the operator allows to read, apart from the system and the work folder."""
     boxed: bool = True
-    """True if the job sees nothing of the service's home."""
+    """True if the job can see nothing of the service's home."""
     seconds: float | None = None
     memory: int = 0
-    """Bytes; 0 means no limit of its own."""
+    """The memory limit in bytes; 0 means no limit for this job."""
 
 
 @dataclass(frozen=True)
@@ -57,35 +57,35 @@ class Surroundings:
     repo: str
     folder: str
     branch: str | None
-    """None if detached, and deleted afterwards."""
+    """The branch of the folder; None if its HEAD is detached: then the folder is deleted afterwards."""
     base: str
     line: str
     allowed: Allowed
     people: bool = False
-    """True if the start includes people's commits on the task's branch."""
+    """True if the job's start includes commits that people made on the task's branch."""
     merged: tuple[str, ...] = ()
     """Legs whose work is on the line, in order."""
     given: tuple[str, ...] = ()
-    """Branches of the job's dependencies that were merged in for it."""
+    """Branches of the job's dependencies that were merged into its folder."""
     left_out: tuple[LeftOut, ...] = ()
     merging: tuple[LeftOut, ...] = ()
-    """Work whose merge is begun in the folder, for the job to resolve (ruling O6)."""
+    """Work whose merge was begun in the folder and is for the job to resolve (ruling O6)."""
     at_base: bool = False
     """True if the job begins from the base on purpose, without the line's work."""
     target: str = ""
-    """Git name of the branch that the tree's pull request is for; empty if none or unknown."""
+    """Git name of the base branch of the tree's pull request; empty without one, or if it is unknown."""
     references: tuple[str, ...] = ()
-    """Local branches that name the commits: `base`, `line`, `leg/<id>`."""
+    """Local branches that name commits for the job: `base`, `line`, `leg/<id>`."""
 
     def git_name(self, reference: str, commit: str) -> str:
-        """Return a name of the commit for git commands: the reference if the job's repository has it, else the short
-        hash.
+        """Return a name of the commit for git commands: the reference if the job's repository has it, otherwise the
+        short hash.
         """
         return reference if reference in self.references else commit[:HASH]
 
 
 def render_surroundings(surroundings: Surroundings) -> str:
-    """Return the section on the job's folder and permissions: five lines, and one for each leg that was left out."""
+    """Return the section on the job's folder and permissions: five lines, and one for each branch left out."""
     where = [_folder(surroundings), _commits(surroundings), _references(surroundings)]
     return "\n".join(
         [
@@ -177,7 +177,9 @@ def _permissions(allowed: Allowed, *, stays: bool) -> str:
 
 
 def _writing(allowed: Allowed, *, stays: bool) -> str:
-    """Return what may be written in the folder: an agent changes nothing in one that is thrown away."""
+    """Return what the job may write in its folder. If the folder is deleted afterwards, agents are told to change
+    nothing.
+    """
     if allowed.edits and stays:
         return "you may change your working folder"
     if allowed.edits and allowed.commands:

@@ -24,7 +24,7 @@ MOST_DIFFS = 20
 
 @dataclass(frozen=True)
 class Artifact:
-    """The artifact of the delegating job, and the handles this child got for it."""
+    """The artifact of the delegating job, with the handles in it that this job was given."""
 
     handles: tuple[str, ...]
     body: str
@@ -77,7 +77,7 @@ def _asker(run: JobRun) -> str:
 
 
 def _job(run: JobRun, *, named: bool) -> str:
-    """Name worker and job, and the pull request or issue unless a section does."""
+    """Name the worker and its job, and also the pull request or issue if no section does."""
     asked = run.assignment
     related = (
         "" if named else binding_words.sentence(binding_words.in_words(asked.pull_request, asked.issue, asked.github))
@@ -86,7 +86,9 @@ def _job(run: JobRun, *, named: bool) -> str:
 
 
 def _goal(goal: str, instructions: str, run: JobRun, fences: Fences) -> str:
-    """Return the tree's goal for a leg's prompt, unless the instructions contain it or the job is the root."""
+    """Return the section with the tree's goal for a leg's prompt; empty if the instructions contain it, or the job is
+    the root.
+    """
     if not goal or goal.strip() in instructions:
         return ""
     words = excerpt(goal.strip(), GOAL_LIMIT, f"the prompt of the job {run.root_job_id}")
@@ -97,7 +99,7 @@ def _goal(goal: str, instructions: str, run: JobRun, fences: Fences) -> str:
 
 
 def _looked_at(run: JobRun, surroundings: Surroundings | None, fences: Fences) -> str:
-    """Return the section on the work that a job builds on or reviews, with the commands that show it."""
+    """Return the section on the work that a job builds on or reviews, with commands that show it."""
     if not run.follows:
         return ""
     title = "What you review" if run.assignment.action is Action.REVIEW else "What was done before"
@@ -118,7 +120,7 @@ def _diffs(legs: tuple[BriefLeg, ...], surroundings: Surroundings) -> Iterator[s
 
 
 def _before(run: JobRun) -> str:
-    """Return the section on the previous attempt's end, so that the job does not repeat it."""
+    """Return the section on how the previous attempt ended, so that this one does not repeat it."""
     if run.attempt == 1:
         return ""
     how = f" Before it: {inline(run.before)}." if run.before else ""
@@ -130,7 +132,9 @@ def _before(run: JobRun) -> str:
 
 
 def _guidance(run: JobRun, fences: Fences) -> str:
-    """Return people's instructions for this attempt (ruling F3): fenced as data, but the agent follows them."""
+    """Return people's instructions for this attempt, which the agent is to follow although they are fenced as data
+    (ruling F3).
+    """
     if not run.guidance:
         return ""
     words = "\n\n".join(said_block(each, fences) for each in run.guidance)
@@ -141,7 +145,7 @@ def _guidance(run: JobRun, fences: Fences) -> str:
 
 
 def _material(artifact: Artifact, surroundings: Surroundings | None, fences: Fences) -> str:
-    """Return the artifact, with its file's path if the job's box shows it."""
+    """Return the artifact, with its file's path if the job's sandbox contains the file."""
     boxed = surroundings is not None and surroundings.allowed.boxed
     handles = ", ".join(inline(handle) for handle in artifact.handles)
     file = "" if boxed else f" All of it is also in the file `{artifact.path}`."

@@ -1,4 +1,6 @@
-"""Delegating, as a coordinator's prompt explains it: when, how to write a leg, this tree's limits, and to whom."""
+"""The section on delegating in a coordinator's prompt: when to delegate, to whom, how to write a leg, and this tree's
+limits.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,9 +57,9 @@ class Installed:
     runtime: str
     program: str
     model: str
-    """Model unless a delegation names another; empty for the program's default."""
+    """The model if a delegation names none; empty for the program's default."""
     builds_with: AutonomyPolicy
-    """The least policy with which its program can run builds and tests."""
+    """The least permissive policy with which the program can run builds and tests."""
     tiers: Mapping[str, str] = field(default_factory=dict)
     """The models that the runtime has for each tier."""
 
@@ -74,8 +76,8 @@ def render_team(
 ) -> str:
     """Explain how to delegate, and list agents and runtimes by the names that a delegation accepts.
 
-    A job is `judged` if its own decision counts for a rule: then none will do just as well as another. One that only
-    `corrects` a set of its own is told the names and limits alone.
+    A job is `judged` if its own decision counts for a rule. A job that only `corrects` its set gets just the names and
+    the limits.
     """
     parts = ["## Delegating"]
     if not agents and not runtimes:
@@ -95,7 +97,7 @@ def render_team(
 
 
 def _limits(budget: BudgetLine) -> str:
-    """Return what this tree may still do, with its numbers."""
+    """Return how much more this tree may do, with its numbers."""
     width = f"{budget.width} delegations in one result, " if budget.width else ""
     jobs = max(0, budget.jobs_cap - budget.jobs)
     levels = budget.depth_cap - budget.depth
