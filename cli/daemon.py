@@ -10,6 +10,8 @@ import typer
 from cli.drawing import daemon
 from cli.drawing.output import say, say_json, say_json_line, tell
 from cli.invocation.options import Json, service_here
+from workflows.model import ids
+from workflows.model.errors import UsageError
 
 if TYPE_CHECKING:
     from bridge.operations.jobs.hosts import HostView
@@ -121,6 +123,8 @@ def logs(
     from activities.settings.home import Home
     from bridge.daemon import logs
 
+    if job_id := ids.find(member):
+        raise UsageError("these are the logs of the service's own processes", f"service job log {job_id}")
     home = Home.locate()
     chosen = [member] if member else logs.names(home)
     if not chosen and not json:

@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from cli.invocation.aliases import ALIASES, expand
 from cli.invocation.calling import for_people
 from cli.invocation.help_texts import dress, write_panels
+from cli.invocation.pasted import read_pasted
 from cli.invocation.permitted import SERVED
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def command_of(noun: str) -> TyperCommand | TyperGroup:
     command.name = noun
     dress(command, noun)
     for path, leaf in leaves(command, noun):
-        leaf.callback = _check_permission(path, _page_output(path, leaf.callback))
+        leaf.callback = _check_permission(path, _page_output(path, read_pasted(leaf, leaf.callback)))
     return command  # type: ignore[return-value]
 
 
@@ -249,11 +250,22 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 def _suggest(misuse: typer.TyperException, words: "Sequence[str]") -> tuple[str, list[str]]:
     """Return the message for an unknown command or option, and what was probably meant; "" for other errors."""
     message = misuse.format_message()
+    if not message.startswith("No such command") and (job_command := _of_a_job(words)):
+        return f"`service {' '.join(walk(words)[1])}` takes no job", [job_command]
+    if message.startswith("Got unexpected extra argument"):
+        return _suggest_for_extra(message, words)
     if message.startswith("No such command"):
+        from cli.invocation.suggestions import advice
+
+        sentence, commands = advice(words)
+        if sentence:
+            return sentence, list(commands)
         near = near_commands(words)
         names = " or ".join(f"'{name}'" for name, _ in near)
         unknown = f"No such command '{words[len(walk(words)[1])]}'."
         return f"{unknown} Did you mean {names}?" if near else unknown, [each for _, each in near]
+    if message.startswith("Missing argument 'JOB"):
+        return "", ["service job list", help_of(words)]
     option = getattr(misuse, "option_name", None)
     if option and message.startswith("No such option"):
         from cli.invocation.suggestions import correct
@@ -264,6 +276,38 @@ def _suggest(misuse: typer.TyperException, words: "Sequence[str]") -> tuple[str,
             command = correct(words, option, near_option)
             return f"No such option: {option}. Did you mean {near_option}?", [command] if command else []
     return "", []
+
+
+def _of_a_job(words: "Sequence[str]") -> str:
+    """Return the command that was meant if a job's id stands behind a command that takes none; else ""."""
+    from cli.invocation import suggestions
+
+    takes_one = any((parameter.metavar or "").startswith("JOB") for parameter in walk(words)[0].params)
+    return "" if takes_one else suggestions.of_a_job(words)
+
+
+def _suggest_for_extra(message: str, words: "Sequence[str]") -> tuple[str, list[str]]:
+    """Return the message for more words than a command takes: a text without quotes, or just too many."""
+    from cli.invocation import suggestions
+
+    command, path = walk(words)
+    names = [parameter.metavar for parameter in command.params if parameter.param_type_name == "argument"]
+    if not names or names[-1] not in suggestions.FREE_TEXTS:
+        extra = message.partition(" (")[2].removesuffix(")")
+        return f"unexpected extra argument{'s' if ' ' in extra else ''}: {extra}", []
+    flags = {name for parameter in command.params if getattr(parameter, "is_flag", False) for name in parameter.opts}
+    plain, options = suggestions.split(words[len(path) :], flags)
+    place = 0 if path[0] == "agent" and not _is_agent(plain[0]) else len(names) - 1
+    typed = suggestions.command(*path, *plain[:place], " ".join(plain[place:]), *options)
+    return f"put the {names[-1].lower()} in quotes", [typed] if typed else []
+
+
+def _is_agent(name: str) -> bool:
+    from activities.runtimes.known_runtimes import PROGRAMS, RUNTIMES
+    from bridge.operations.registry import agents
+    from cli.invocation.options import service_here
+
+    return name in {*(agent.worker.name for agent in agents.every(service_here())), *RUNTIMES, *PROGRAMS}
 
 
 def run() -> None:

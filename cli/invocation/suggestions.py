@@ -1,9 +1,11 @@
 """Suggestions for mistyped commands, options and names: the command that was probably meant, with all its words."""
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import SequenceMatcher
 from itertools import takewhile
+
+from workflows.model import ids
 
 _LONGEST = 200
 """The length of a command that is repeated in a suggestion; a longer one is typed again."""
@@ -12,30 +14,119 @@ _CLOSE = 0.65
 _AS_GOOD = 0.1
 """How much less similar another suggestion may be than the best one."""
 _MOST = 3
+FREE_TEXTS = ("CONTENT", "GOAL", "MESSAGE", "QUERY", "TEXT")
+"""Arguments that are sentences."""
 _ELSEWHERE = 0.8
 """How much less similar a verb of another group is."""
 _PART, _SHORTEST_PART = 0.8, 4
 """The similarity of `panel` and `review-panel`, and the length of words that count as such parts."""
-_VERBS = {"add": "create new", "kill": "abort", "list": "ls", "remove": "delete rm", "show": "describe get view"}
+_VERBS = {"add": "create new", "kill": "abort", "list": "ls", "remove": "delete rm", "show": "describe get info view"}
 _SAME_MEANING = {word: verb for verb, words in _VERBS.items() for word in words.split()}
 """Words of other tools, and the verb here."""
 _WANTED = {
-    "attention": ("inbox", "todo"),
-    "config show": ("settings",),
-    "daemon start": ("daemon restart", "restart", "up"),
-    "daemon stop": ("down",),
-    "job kill": ("job cancel", "job stop", "tree kill", "tree stop"),
-    "job list": ("jobs", "ls", "ps"),
-    "job merge": ("checkout",),
+    "agent ask": ("chat", "job add", "job create", "job new", "job start", "new", "prompt", "task"),
+    "agent implement": ("do", "fix", "run"),
+    "agent list": ("agents", "team"),
+    "agent review": ("review",),
+    "attention": ("inbox", "questions", "todo"),
+    "config show": ("config get", "limits", "model", "models", "settings"),
+    "dashboard": ("browser", "gui", "open", "ui", "web"),
+    "daemon start": ("daemon restart", "restart", "serve", "up"),
+    "daemon status": ("info",),
+    "daemon stop": ("down", "exit", "quit"),
+    "doctor": ("check", "diagnose", "health", "test"),
+    "gc": ("clean", "cleanup", "prune"),
+    "host list": ("hosts", "machines", "nodes", "workers"),
+    "init": ("begin", "configure", "setup"),
+    "job branches": ("branch", "branches"),
+    "job events": ("events", "history"),
+    "job kill": (
+        "abort",
+        "cancel",
+        "job cancel",
+        "job delete",
+        "job remove",
+        "job stop",
+        "kill",
+        "tree kill",
+        "tree stop",
+    ),
+    "job list": ("jobs", "list", "ls", "ps", "queue", "task list", "tasks", "tree list", "trees"),
+    "job log": ("log", "transcript"),
+    "job merge": ("accept", "apply", "checkout"),
+    "job show": ("job info", "job status"),
+    "memory list": ("memories", "remember"),
     "memory retire": ("memory remove",),
-    "repo list": ("repo show",),
-    "resume": ("answer", "approve", "reply"),
-    "runtime check": ("login",),
-    "spend": ("cost", "costs"),
+    "pipeline list": ("pipelines", "schedules"),
+    "pipeline run": ("pipeline start", "run"),
+    "repo add": ("clone",),
+    "repo list": ("repo show", "repos", "repositories"),
+    "resume": ("answer", "approve", "continue", "reject", "reply"),
+    "runtime list": ("programs", "runtimes"),
+    "spend": ("budget", "cost", "costs", "usage"),
     "--version": ("version",),
 }
-_MEANT = {typed: path for path, ways in _WANTED.items() for typed in ways}
+_MEANT = {typed: [path for path in _WANTED if typed in _WANTED[path]] for ways in _WANTED.values() for typed in ways}
 """Commands that do not exist, and those that do it."""
+_OF_A_JOB = {
+    "job events": ("events", "history"),
+    "job kill": ("abort", "cancel", "delete", "end", "kill", "remove", "rm", "stop"),
+    "job log": ("log", "logs", "output", "transcript"),
+    "job show": ("describe", "get", "info", "job", "open", "show", "status", "task", "view"),
+    "job review": ("review",),
+    "job tree": ("follow", "tree", "wait", "watch"),
+}
+_MEANT_OF_A_JOB = {typed: path for path, ways in _OF_A_JOB.items() for typed in ways}
+"""What a verb means in front of a job's id."""
+_ADVICE = {
+    "login": ("the service has no login: each agent's program keeps its own", ("service runtime check",)),
+    "pause": (
+        "a tree can't be paused by hand, only ended",
+        ("service attention", "service job kill JOB"),
+    ),
+    "undo": (
+        "there is no undo: work stays on its own branches until you merge it, and can be dropped there",
+        ("service job branches JOB", "service job drop JOB"),
+    ),
+    "update": (
+        "no command updates the service: stop it, pull in its clone, set it up again, start it",
+        ("service daemon stop", "git pull", "./dev-cluster/setup", "service daemon start"),
+    ),
+    "config set": (
+        "settings are kept in a file; these commands say where it is, and what can be set",
+        ("service config show", "service help settings"),
+    ),
+    "token": (
+        "each agent's program keeps its own key; the tokens here are for programs that call the HTTP interface",
+        ("service bridge token list",),
+    ),
+}
+_SAME_ADVICE = {
+    "config edit": "config set",
+    "config write": "config set",
+    "key": "token",
+    "logout": "login",
+    "revert": "undo",
+    "suspend": "pause",
+    "tokens": "token",
+    "upgrade": "update",
+    "whoami": "login",
+}
+
+
+def advice(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return a sentence and the commands for words that no single command stands for; empty for all others."""
+    known = (_ADVICE.get(_SAME_ADVICE.get(typed, typed)) for typed in (" ".join(words[:2]), *words[:1]))
+    return next(filter(None, known), ("", ()))
+
+
+def of_a_job(words: Sequence[str]) -> str:
+    """Return the command that a job's id was meant for, by the word before it; "" if that is unclear."""
+    place = next((number for number, word in enumerate(words) if ids.find(word)), None)
+    if place is None:
+        return ""
+    path = _MEANT_OF_A_JOB.get(words[place - 1]) if place else "job show"
+    return command(*path.split(), ids.find(words[place]), *words[place + 1 :]) if path else ""
 
 
 def near_commands(words: Sequence[str], group: int, known: Iterable[str]) -> list[tuple[str, str]]:
@@ -44,9 +135,11 @@ def near_commands(words: Sequence[str], group: int, known: Iterable[str]) -> lis
     The first `group` words are a command's group, and the next one is not in it.
     """
     plain = list(takewhile(lambda word: not word.startswith("-"), words))
+    if for_job := of_a_job(words):
+        return [(" ".join(for_job.split()[:3]), for_job)]
     for count in (group + 2, group + 1):
-        if path := _MEANT.get(" ".join(plain[:count])):
-            return [_suggestion(path, words[count:])]
+        if paths := _MEANT.get(" ".join(plain[:count])):
+            return [_suggestion(path, words[count:]) for path in paths]
     scored = [(*_similar(plain, group, path.split()), path) for path in dict.fromkeys(known)]
     least = max(_CLOSE, max(score for score, _, _ in scored) - _AS_GOOD)
     best = sorted(
@@ -58,7 +151,7 @@ def near_commands(words: Sequence[str], group: int, known: Iterable[str]) -> lis
 
 
 def _suggestion(path: str, rest: Sequence[str]) -> tuple[str, str]:
-    return f"service {path}", _command(*path.split(), *rest) or f"service {path} --help"
+    return f"service {path}", command(*path.split(), *rest) or f"service {path} --help"
 
 
 def _similar(plain: Sequence[str], group: int, path: Sequence[str]) -> tuple[float, int]:
@@ -80,6 +173,16 @@ def _ratio(typed: str, word: str) -> float:
     return SequenceMatcher(None, typed, word).ratio()
 
 
+def split(words: Sequence[str], flags: Collection[str]) -> tuple[list[str], list[str]]:
+    """Return a command's arguments and its options, the latter with their values."""
+    arguments, options, takes_value = list[str](), list[str](), False
+    for word in words:
+        is_option = takes_value or (word.startswith("-") and word != "-")
+        (options if is_option else arguments).append(word)
+        takes_value = is_option and not takes_value and "=" not in word and word not in flags
+    return arguments, options
+
+
 def correct(words: Sequence[str], wrong: str, right: str) -> str:
     """Return the typed command with a word replaced, as itself or as an option's value; "" if that is not possible."""
     as_value = [word.partition("=") for word in words]
@@ -93,10 +196,10 @@ def correct(words: Sequence[str], wrong: str, right: str) -> str:
         else word
         for word, (name, _, value) in zip(words, as_value, strict=True)
     ]
-    return "" if replaced == list(words) else _command(*replaced)
+    return "" if replaced == list(words) else command(*replaced)
 
 
-def _command(*words: str) -> str:
+def command(*words: str) -> str:
     """Return the command as it is typed; without its arguments if they are long."""
     command = shlex.join(("service", *words))
     return command if len(command) <= _LONGEST and "\n" not in command else ""

@@ -94,7 +94,12 @@ def with_nearest(error: _Error, name: str, known: Iterable[str]) -> _Error:
     """Add the close known name, if there is one, to an error about an unknown name."""
     from workflows.contract.faults import nearest  # imported late: it loads pydantic
 
-    if near := nearest(name, known):
-        error.message += f'; did you mean "{near}"?'
-        error.correction = (name, near)
+    near = nearest(name, known)
+    return with_correction(error, name, near) if near else error
+
+
+def with_correction(error: _Error, name: str, meant: str) -> _Error:
+    """Add the known name that was meant by an unknown one to the error about it."""
+    error.message += f'; did you mean "{meant}"?'
+    error.correction = (name, meant)
     return error

@@ -10,6 +10,7 @@ ALPHABET = "0123456789abcdefghijklmnopqrstuv"
 
 RANDOM_BITS = 21
 _JOB = re.compile(r"(job-[0-9a-v]{12})(?:\.[1-9][0-9]{0,3})?")
+_PASTED = re.compile(r"(?<![a-z0-9-])(?:job-[0-9a-v]{12}(?:\.[1-9][0-9]{0,3})?|task-[0-9a-v]{12})(?![a-z0-9])")
 
 
 def root_id(milliseconds: int, entropy: int) -> str:
@@ -22,6 +23,12 @@ def root_of(job_id: str) -> str | None:
     """Return the id of the root job in a job's tree; None for an invalid job id."""
     match = _JOB.fullmatch(job_id)
     return match[1] if match else None
+
+
+def find(text: str) -> str:
+    """Return the job id in a pasted text, such as a branch, a task id, a link or a quoted id; "" unless it has one."""
+    job_ids = {match.replace("task-", "job-") for match in _PASTED.findall(text)}
+    return job_ids.pop() if len(job_ids) == 1 else ""
 
 
 def task_id(root: str) -> str:

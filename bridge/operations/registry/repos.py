@@ -27,6 +27,7 @@ from workflows.model.errors import (
     ServiceError,
     UsageError,
     argument,
+    with_correction,
     with_nearest,
 )
 
@@ -122,7 +123,7 @@ def address(url: str, folder: Path) -> str:
             "the remote's address holds a password, which would be stored",
             Commands("git config --global credential.helper store", f"--remote {clean}"),
         )
-    if "://" not in url and ":" not in url.partition("/")[0]:
+    if not is_url(url):
         return os.path.normpath(folder.absolute() / Path(url).expanduser())
     return url
 
@@ -140,7 +141,8 @@ def _check_move(service: Service, known: Repo, top: str, *, move: bool) -> None:
 def check_name(name: str) -> None:
     """Raise unless a repository can have this name."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is not a repository name", "service repo add OWNER/NAME PATH")
+        address = f"--remote {shlex.quote(without_credentials(name))}" if is_url(name) else "PATH"
+        raise UsageError(f"{name!r} is not a repository name", f"service repo add OWNER/NAME {address}")
     within_bound("repo", "the repository's name", name)
 
 
@@ -155,8 +157,11 @@ def get(service: Service, name: str) -> Repo:
     if repo is None:
         names = [repo.name for repo in repo_rows.every(service.store)]
         known = ", ".join(names) or "none"
-        missing = NotFoundError(f"no repository {name}; known: {known}", f"service repo add {name} PATH")
-        raise with_nearest(missing, name, names)
+        missing = NotFoundError(
+            f"no repository {name}; known: {known}", f"service repo add {name if '/' in name else 'OWNER/NAME'} PATH"
+        )
+        ends = [known for known in names if known.endswith(f"/{name}")]
+        raise with_correction(missing, name, ends[0]) if len(ends) == 1 else with_nearest(missing, name, names)
     return checkouts.seen_here(service, repo)
 
 
@@ -174,16 +179,57 @@ def here(service: Service, folder: Path) -> Repo:
             return known[0]
         how = "--repo OWNER/NAME" if known else "in a git repository: service init"
         raise UsageError(f"which repository? Registered: {names}", how) from None
+    return _of_checkout(service, known, top)
+
+
+def _of_checkout(service: Service, known: Sequence[Repo], top: Path) -> Repo:
+    """Return the repository of this checkout, or of another worktree of it."""
     common = common_directory(top)
     paths = {repo.name: repo.checkouts.get(service.settings.host) for repo in known}
     matching = [repo for repo in known if (path := paths[repo.name]) and _shares(Path(path), common)]
     if not matching:
+        names = ", ".join(repo.name for repo in known) or "none"
         ways = Commands("service init", "--repo OWNER/NAME, to name another one")
         raise UsageError(f"{top} is not registered; registered: {names}", ways)
+    return _only(matching, str(top))
+
+
+def _only(matching: Sequence[Repo], place: str) -> Repo:
     if len(matching) > 1:
         ways = Commands(*(f"--repo {repo.name}" for repo in matching))
-        raise UsageError(f"{top} is registered under several names", ways)
+        raise UsageError(f"{place} is registered under several names", ways)
     return matching[0]
+
+
+def at(service: Service, address: str) -> Repo:
+    """Return the registered repository with this path or remote; raise with the command that registers it."""
+    known = every(service)
+    if not is_url(address):
+        return _of_checkout(service, known, top_level(Path(address).expanduser()))
+    host = host_of(service.settings.github.web)
+    github, url = github_of_remotes({"origin": address}, host), without_credentials(address)
+    if matching := [repo for repo in known if _has_remote(service, repo, address, github)]:
+        return _only(matching, url)
+    add = f"service repo add {github or 'OWNER/NAME'} --remote {shlex.quote(url)}"
+    raise NotFoundError(f"no registered repository has the remote {url}", Commands(add, "service repo list"))
+
+
+def is_url(text: str) -> bool:
+    """Return whether a text is the address of a repository on another machine, as git takes it."""
+    return "://" in text or ":" in text.partition("/")[0]
+
+
+def _has_remote(service: Service, repo: Repo, url: str, github: str) -> bool:
+    """Return whether a URL is the repository's: on GitHub, at its registered remote, or at one of its checkout."""
+    if github and repo.github.lower() == github.lower():
+        return True
+    path = repo.checkouts.get(service.settings.host)
+    urls = {repo.remote, *(remotes(Path(path)).values() if path else ())}
+    return _plain(url) in set(map(_plain, urls))
+
+
+def _plain(url: str) -> str:
+    return without_credentials(url).rstrip("/").removesuffix(".git")
 
 
 def _shares(checkout: Path, common: Path) -> bool:
