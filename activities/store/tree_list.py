@@ -9,12 +9,14 @@ from activities.store import schema
 from activities.store.job_rows import WorkFilter, job_of
 from activities.store.placements import host_of
 from activities.store.queries import clock, rows
+from workflows.contract.models import Action
+from workflows.model.event_kinds import BranchEventKind
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 from workflows.model.states import ENDED_JOBS, JobState, TaskState, WaitsFor
 from workflows.policy.host_availability import HostSeen
-from workflows.policy.tree_states import TreeState, tree_state
+from workflows.policy.tree_states import TreeGroup, TreeState, TreeWork, tree_state
 
-jobs, tasks, rounds, deferrals = schema.jobs, schema.tasks, schema.rounds, schema.deferrals
+jobs, tasks, rounds, deferrals, events = schema.jobs, schema.tasks, schema.rounds, schema.deferrals, schema.events
 trees, hosts = schema.trees, schema.hosts
 
 
@@ -42,13 +44,14 @@ class ListedTree:
     """Why its oldest queued job waits."""
     preflight_failed: str = ""
     """Why its last set of delegations that could not be routed was refused; empty if every set could be."""
+    work: TreeWork = TreeWork.NONE
 
 
 @dataclass(frozen=True, kw_only=True)
 class TreeFilter(WorkFilter):
     """The filters of a list of trees."""
 
-    state: TreeState | None = None
+    state: TreeState | TreeGroup | None = None
 
 
 def find(engine: Engine, wanted: TreeFilter, now: float) -> list[ListedTree]:
@@ -70,23 +73,74 @@ def _page(engine: Engine, wanted: TreeFilter) -> Select[Any]:
     return query.order_by(tasks.c.opened_at.desc(), tasks.c.root_job_id.desc()).limit(wanted.limit)
 
 
-def _is_in(state: TreeState) -> ColumnElement[bool]:
-    """Return the condition for trees in this state, as `tree_state` defines it."""
-    runs = select(jobs.c.job_id).where(jobs.c.root_job_id == tasks.c.root_job_id, jobs.c.state == JobState.RUNNING)
+def _is_in(wanted: TreeState | TreeGroup) -> ColumnElement[bool]:
+    """Return the condition for trees in this state, as `tree_state` defines it, or in one of this group's."""
+    states = wanted.states if isinstance(wanted, TreeGroup) else (wanted,)
 
-    def task(*, running: bool) -> ColumnElement[bool]:
-        meant = [
+    def task(*, running: bool) -> list[tuple[str, str]]:
+        return [
             (task.value, waits_for.value)
             for task in TaskState
             for waits_for in WaitsFor
-            if tree_state(task, waits_for, running=running) is state
+            if tree_state(task, waits_for, running=running) in states
         ]
-        return tuple_(tasks.c.state, tasks.c.waits_for).in_(meant)
 
-    return or_(and_(runs.exists(), task(running=True)), and_(~runs.exists(), task(running=False)))
+    def within(meant: list[tuple[str, str]]) -> ColumnElement[bool]:
+        indexed = tasks.c.state.in_({state for state, _ in meant})
+        return and_(indexed, tuple_(tasks.c.state, tasks.c.waits_for).in_(meant))
+
+    moving, resting = task(running=True), task(running=False)
+    condition = within(resting)
+    if moving != resting:
+        runs = select(jobs.c.job_id).where(jobs.c.root_job_id == tasks.c.root_job_id, jobs.c.state == JobState.RUNNING)
+        condition = or_(and_(within(moving), runs.exists()), and_(condition, ~runs.exists()))
+    if wanted is TreeGroup.READY:
+        return and_(condition, _is_ready())
+    if wanted is TreeGroup.ENDED:
+        return and_(condition, or_(tasks.c.state != TaskState.DONE, ~_is_ready()))
+    return condition
 
 
-_COUNTED = ("jobs", "ended", "running", "tokens", "cost_usd", "price_assumed")
+def _off_index(column: ColumnElement[str]) -> ColumnElement[str]:
+    """Compare a column without its index, which lists the rows of all trees: those of one tree are fewer."""
+    return func.lower(column)
+
+
+WROTE = and_(
+    jobs.c.action == Action.IMPLEMENT, _off_index(jobs.c.state) == JobState.SUCCEEDED, jobs.c.head_sha.is_not(None)
+)
+"""The condition for a job whose commits can be merged."""
+
+
+def _is_ready() -> ColumnElement[bool]:
+    """Return the condition for trees that are over, and whose work nobody has merged or dropped since."""
+    root = tasks.c.root_job_id
+    wrote = select(jobs.c.job_id).where(jobs.c.root_job_id == root, WROTE)
+    settled = select(events.c.event_id).where(events.c.root_job_id == root, _off_index(events.c.kind).in_(SETTLES))
+    return and_(wrote.exists(), ~settled.where(events.c.at >= tasks.c.ended_at).exists())
+
+
+SETTLES = (BranchEventKind.MERGED, BranchEventKind.DROPPED)
+
+
+def _settled(roots: Select[Any]) -> Select[Any]:
+    """Select when work of these trees was merged and dropped last."""
+    mine = and_(events.c.root_job_id.in_(roots), _off_index(events.c.kind).in_(SETTLES))
+    last = (func.max(events.c.at).filter(events.c.kind == kind).label(kind.name.lower()) for kind in SETTLES)
+    return select(events.c.root_job_id, *last).where(mine).group_by(events.c.root_job_id)
+
+
+def _work(row: Row[Any], task: TaskRecord) -> TreeWork:
+    """Return what became of a tree's commits: branches that are dropped after a merge were merged."""
+    if task.state is not TaskState.DONE or not row.wrote:
+        return TreeWork.NONE
+    ended = task.ended_at or 0.0
+    if (row.merged or 0.0) >= ended:
+        return TreeWork.MERGED
+    return TreeWork.DROPPED if (row.dropped or 0.0) >= ended else TreeWork.READY
+
+
+_COUNTED = ("jobs", "ended", "running", "wrote", "tokens", "cost_usd", "price_assumed")
 
 
 def _counts(roots: Select[Any]) -> Select[Any]:
@@ -97,6 +151,7 @@ def _counts(roots: Select[Any]) -> Select[Any]:
             func.count().label("jobs"),
             func.count().filter(jobs.c.state.in_(list(ENDED_JOBS))).label("ended"),
             func.count().filter(jobs.c.state == JobState.RUNNING.value).label("running"),
+            func.count().filter(WROTE).label("wrote"),
             func.sum(jobs.c.input_tokens + jobs.c.output_tokens).label("tokens"),
             func.sum(jobs.c.cost_usd).label("cost_usd"),
             func.count().filter(jobs.c.price_assumed).label("price_assumed"),
@@ -109,17 +164,19 @@ def _counts(roots: Select[Any]) -> Select[Any]:
 def _rows(page: Select[Any], now: float) -> Select[Any]:
     """Select everything about the trees of a page."""
     root = page.cte("page").c.root_job_id
-    counted, host = _counts(select(root)).subquery(), _host(root)
+    counted, settled, host = _counts(select(root)).subquery(), _settled(select(root)).subquery(), _host(root)
     query = select(
         *_labels(jobs, "job"),
         *_labels(tasks, "task"),
         *_labels(rounds, "round"),
         *(counted.c[name] for name in _COUNTED),
+        *(settled.c[kind.name.lower()] for kind in SETTLES),
         *(column.scalar_subquery().label(name) for name, column in _of_one_job(root, now).items()),
         *(host.label("host"), hosts.c.seen_at, hosts.c.stopped_at, hosts.c.held, clock().label("host_now")),
     )
     joined = root.table.join(tasks, tasks.c.root_job_id == root).join(jobs, jobs.c.job_id == root)
     joined = joined.join(counted, counted.c.root_job_id == root)
+    joined = joined.outerjoin(settled, settled.c.root_job_id == root)
     joined = joined.outerjoin(rounds, rounds.c.round_id == _longest_open(root).scalar_subquery())
     joined = joined.outerjoin(trees, trees.c.root_job_id == root).outerjoin(hosts, hosts.c.name == host)
     return query.select_from(joined).order_by(tasks.c.opened_at.desc(), root.desc())
@@ -137,10 +194,10 @@ def _of_one_job(root: ColumnElement[str], now: float) -> dict[str, Select[Any]]:
     job = jobs.alias("of_tree")
     mine = job.c.root_job_id == root
     summary = select(job.c.summary).where(mine, job.c.ended_at.is_not(None), job.c.summary != "")
-    queued = select(job.c.reason).where(mine, job.c.state == JobState.QUEUED.value)
+    queued = select(job.c.reason).where(mine, _off_index(job.c.state) == JobState.QUEUED)
     this_attempt = and_(deferrals.c.job_id == job.c.job_id, deferrals.c.attempt == job.c.attempt)
     put_off = select(deferrals.c.runtime).join(job, this_attempt).order_by(deferrals.c.until).limit(1)
-    put_off = put_off.where(mine, job.c.state == JobState.RUNNING.value, deferrals.c.until > now)
+    put_off = put_off.where(mine, _off_index(job.c.state) == JobState.RUNNING, deferrals.c.until > now)
     unroutable = select(job.c.preflight_failed).where(mine, job.c.preflight_failed.is_not(None))
     return {
         "preflight_failed": unroutable.order_by(job.c.queued_at.desc()).limit(1),
@@ -168,10 +225,10 @@ def _tree(row: Row[Any]) -> ListedTree:
     def part(name: str) -> dict[str, Any]:
         return {key.removeprefix(f"{name}."): values[key] for key in values if key.startswith(f"{name}.")}
 
-    waiting = part("round")
+    waiting, task = part("round"), TaskRecord.model_validate(part("task"))
     return ListedTree(
         root=job_of(part("job")),
-        task=TaskRecord.model_validate(part("task")),
+        task=task,
         jobs=row.jobs,
         ended=row.ended,
         running=row.running,
@@ -185,4 +242,5 @@ def _tree(row: Row[Any]) -> ListedTree:
         put_off_until=row.put_off_until,
         queued=row.queued or "",
         preflight_failed=row.preflight_failed or "",
+        work=_work(row, task),
     )

@@ -41,7 +41,7 @@ _STATES = {
     **dict.fromkeys(
         ("failed", "error", "wrong", "no", "rejected", "changes_requested", "unseen", "lost", "cut short"), Tone.BAD
     ),
-    **dict.fromkeys(("awaiting_human", "waiting for you", "asks you", "warning", "warn", "held"), Tone.ASKS),
+    **dict.fromkeys(("awaiting_human", "needs you", "asks you", "warning", "warn", "held"), Tone.ASKS),
     "blocked": Tone.STUCK,
 }
 OF_MARKS = {"·": "queued", "▶": "running", "✔": "succeeded", "✘": "failed", "■": "blocked", "○": "cancelled"} | {

@@ -118,7 +118,7 @@ def test_who_waits_is_told_where_the_commands_are(home: Home, capsys: pytest.Cap
     service.store.dispose()
     assert main(["job", "list"]) == 0
     out, err = capsys.readouterr()
-    assert "waiting for you" in out
+    assert "needs you" in out
     assert "you: which?" in out
     assert err == "to see what waits for you, with the commands: service attention\n"
 

@@ -27,4 +27,4 @@ def test_a_tree_has_one_word(task: TaskState, waits_for: WaitsFor, running: bool
 
 
 def test_only_a_person_s_turn_and_a_cut_are_said_in_more_than_a_word() -> None:
-    assert [state.words for state in TreeState if state.words != state] == ["waiting for you", "cut short"]
+    assert [state.words for state in TreeState if state.words != state] == ["needs you", "cut short"]

@@ -28,9 +28,46 @@ class TreeState(StrEnum):
     @property
     def words(self) -> str:
         """Return the state as a label."""
-        return {TreeState.WAITING: "waiting for you", TreeState.CUT_SHORT: CUT_SHORT}.get(self, self.value)
+        return {TreeState.WAITING: "needs you", TreeState.CUT_SHORT: CUT_SHORT}.get(self, self.value)
 
 
+class TreeWork(StrEnum):
+    """What became of the commits of a tree that is over."""
+
+    NONE = ""
+    """It is not over, or wrote nothing."""
+    READY = "ready"
+    """Nobody has merged or dropped any of it since the tree ended."""
+    MERGED = "merged"
+    DROPPED = "dropped"
+
+
+class TreeGroup(StrEnum):
+    """The groups of a list of trees, in the order in which a person wants to see them."""
+
+    NEEDS_YOU = "needs_you"
+    ACTIVE = "active"
+    READY = "ready"
+    """Its work can be merged."""
+    ENDED = "ended"
+
+    @property
+    def words(self) -> str:
+        """Return the group as a heading."""
+        words = {TreeGroup.NEEDS_YOU: "Needs you", TreeGroup.ACTIVE: "Running", TreeGroup.READY: "Ready to merge"}
+        return words.get(self, "Ended")
+
+    @property
+    def states(self) -> tuple[TreeState, ...]:
+        """Return the states of its trees. Those that are over with a result are ready, or ended."""
+        return {
+            TreeGroup.NEEDS_YOU: (TreeState.WAITING, TreeState.BLOCKED),
+            TreeGroup.ACTIVE: (TreeState.QUEUED, TreeState.RUNNING, TreeState.ENDING),
+            TreeGroup.READY: WITH_RESULT,
+        }.get(self, (*WITH_RESULT, TreeState.FAILED, TreeState.CANCELLED))
+
+
+WITH_RESULT = (TreeState.DONE, TreeState.CUT_SHORT)
 _NO_WAY_ON = (WaitsFor.DISMISS, WaitsFor.START)
 
 

@@ -176,7 +176,9 @@ class _Dashboard:
         asked = _page_request(request, session)
         await self._live.watch.refresh()
         notes = self._notes.take(session.key, asked.query.get("said", ""))
-        return HTMLResponse(await read(self._whole, page, replace(asked, query=_without(asked.query, "said")), notes))
+        asked = replace(asked, query=_without(asked.query, "said"))
+        html, status = await read(self._whole, page, asked, notes)
+        return HTMLResponse(html, status)
 
     async def _send(self, plain: Plain, request: Request) -> Response:
         """Send a plain text as it is made; browsers show it, and take it for nothing else."""
@@ -238,7 +240,8 @@ class _Dashboard:
             query = urlencode([*parse_qsl(parts.query), ("said", name)])
             return RedirectResponse(f"{parts.path}?{query}", 303)
         page, asked = self._page_at(show, form.asked.session)
-        return HTMLResponse(await read(self._whole, page, asked, outcome.notes, form.fields), outcome.status)
+        html, _ = await read(self._whole, page, asked, outcome.notes, form.fields)
+        return HTMLResponse(html, outcome.status)
 
     def _page_at(self, path: str, session: DashboardSession) -> tuple[PageView, PageRequest]:
         """Return the page at a path."""
@@ -286,7 +289,13 @@ class _Dashboard:
             "typed": asked.typed,
             "gone": self._live.watch.outages,
         }
-        around |= {"waiting": self._live.watch.waiting, "live": not page.fields, "faults": {}, "sent": {}}
+        around |= {
+            "waiting": self._live.watch.waiting,
+            "live": not page.fields,
+            "faults": {},
+            "sent": {},
+            "status": 200,
+        }
         around["program_name"] = self._service.settings.program_name
         return around | dict(page.look(self._service, asked))
 
@@ -296,12 +305,18 @@ class _Dashboard:
 
     def _whole(
         self, page: PageView, asked: PageRequest, notes: tuple[ActionNote, ...], sent: Fields = MappingProxyType({})
-    ) -> str:
-        """Render a page with the outcome of a form: a fault stands beside its field if the page has it."""
+    ) -> tuple[str, int]:
+        """Render a page with the outcome of a form: a fault stands beside its field if the page has it.
+
+        The status is that of the page's own values: a search that can't be understood is no success.
+        """
         values = self._values(page, replace(asked, typed={name: fields[-1] for name, fields in sent.items()}))
         faults = {note.argument: note for note in notes if note.argument in page.fields}
         inner = render.render_template(page.template, values | {"faults": faults, "sent": sent})
-        return _frame(inner, values | {"notes": [note for note in notes if note not in faults.values()]})
+        html = _frame(inner, values | {"notes": [note for note in notes if note not in faults.values()]})
+        status = values["status"]
+        assert isinstance(status, int)
+        return html, status
 
     def _answer_error(self, session: DashboardSession | None, error: ServiceError) -> Response:
         """Answer a script's form with the error's sentence, which the script shows beside the typed text."""

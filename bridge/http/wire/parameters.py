@@ -2,14 +2,15 @@
 operations.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from fastapi import Header, Path, Query
 
+from bridge.operations.jobs.tree_list import STATES
 from bridge.operations.paging import LONGEST_SEARCH
 from workflows.model.states import JobState
 from workflows.pipeline.plan import RunState
-from workflows.policy.tree_states import TreeState
 
 LARGEST = 2**31 - 1
 LARGEST_OFFSET = 2**53 - 1
@@ -18,14 +19,14 @@ DURATION_PATTERN = r"^([1-9][0-9]{0,2}d)?([1-9][0-9]{0,3}h)?([1-9][0-9]{0,4}m)?(
 _JOB = {"pattern": JOB_PATTERN}
 
 
-def _one_of(states: type[JobState | RunState | TreeState]) -> dict[str, Any]:
-    return {"enum": [state.value for state in states]}
+def _one_of(states: Iterable[str]) -> dict[str, Any]:
+    return {"enum": [str(state) for state in states]}
 
 
 JobId = Annotated[str, Path(json_schema_extra=_JOB)]
 TreeOf = Annotated[str | None, Query(description="A job; its whole tree is listed.", json_schema_extra=_JOB)]
 JobStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(JobState))]
-TreeStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(TreeState))]
+TreeStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(STATES))]
 RunStateIs = Annotated[str | None, Query(json_schema_extra=_one_of(RunState))]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[

@@ -12,7 +12,7 @@ from bridge.operations.service import Service
 from workflows.model.errors import UsageError, with_nearest
 from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.states import JobState, TaskState
-from workflows.policy.tree_states import TreeState, tree_state
+from workflows.policy.tree_states import TreeGroup, TreeState, TreeWork, tree_state
 from workflows.text.durations import clock
 
 
@@ -65,6 +65,17 @@ class TreeSummary:
     """Without the time it waited for people."""
     preflight_failed: str = ""
     """Why its last set of delegations that could not be routed was refused; empty if every set could be."""
+    work: TreeWork = TreeWork.NONE
+    """What became of its commits, if it is over and wrote any."""
+    to_retry: str = ""
+    """The job whose retry opens it again."""
+
+    @property
+    def words(self) -> str:
+        """Return its state for people, who want to know whether they have the work of a tree that is done."""
+        if self.state is not TreeState.DONE or not self.work:
+            return self.state.words
+        return "ready to merge" if self.work is TreeWork.READY else self.work
 
 
 @dataclass(frozen=True)
@@ -75,17 +86,21 @@ class TreeRow:
     tree: TreeSummary
 
 
-def state_by_name(name: str | None) -> TreeState | None:
-    """Return the state with this name, which may be that of a paused task; None for no name."""
+STATES = tuple(dict.fromkeys(name.value for name in (*TreeState, *TreeGroup)))
+"""The names by which lists of trees are filtered."""
+
+
+def state_by_name(name: str | None) -> TreeState | TreeGroup | None:
+    """Return the state or group with this name, which may be that of a paused task; None for no name."""
     if not name:
         return None
     if name == TaskState.AWAITING_HUMAN:
         return TreeState.WAITING
-    if name in list(TreeState):
-        return TreeState(name)
+    if name in STATES:
+        return TreeState(name) if name in list(TreeState) else TreeGroup(name)
     way = f"service job list --jobs --state {name}" if name in list(JobState) else ""
-    error = UsageError(f"{name!r} is not a state of a tree; they are {', '.join(TreeState)}", way)
-    raise error if way else with_nearest(error, name, TreeState)
+    error = UsageError(f"{name!r} is not a state of a tree; they are {', '.join(STATES)}", way)
+    raise error if way else with_nearest(error, name, STATES)
 
 
 def find(service: Service, wanted: TreeFilter) -> list[TreeRow]:
@@ -116,6 +131,8 @@ def _row(tree: ListedTree, now: float) -> TreeRow:
         ended_at=task.ended_at,
         elapsed_seconds=task.elapsed_seconds(now),
         preflight_failed=tree.preflight_failed,
+        work=tree.work,
+        to_retry=task.to_retry,
     )
     return TreeRow(hosts.with_reason(tree.root, tree.host), summary)
 

@@ -56,7 +56,7 @@ def test_a_tree_that_waits_says_what_is_asked_and_since_when_each_job_runs_or_wa
     queued = ran(LEGS[2], -60, None, None, delegation_id="check", state=JobState.QUEUED, reason="waits for a free slot")
     task = seeds.task(state=TaskState.AWAITING_HUMAN, opened_at=NOW - 100, paused_since=NOW - 20)
     view = [*lines(Tree(task, (root, runs, queued), Bounds(), rounds=(seeds.round_(),)))]
-    assert view[0].split("  ")[1] == "waiting for you"
+    assert view[0].split("  ")[1] == "needs you"
     assert view[1].endswith(", for 1m20s, and waited 20s for people")
     assert view[3] == "  asks you: which?"
     assert view[-3:] == [

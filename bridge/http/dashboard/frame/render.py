@@ -42,11 +42,20 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"ago": ago, "until": until, "span": span, "count": count, "money": money, "one_line": one_line}
+    made.filters |= {
+        "ago": ago,
+        "age": age,
+        "until": until,
+        "span": span,
+        "count": count,
+        "money": money,
+        "one_line": one_line,
+    }
     made.filters["without_secrets"] = redact_text
     made.filters["first_faults"] = first
     made.filters["size"] = format_size
     made.globals |= {"asset": asset, "task_words": task_words}
+    made.globals["mark"] = Markup((STATIC / "icon.svg").read_text())  # noqa: S704
     return made
 
 
@@ -67,28 +76,33 @@ def ago(at: float | None) -> Markup:
     return _moment(at, lambda seconds: f"{span(seconds)} ago" if seconds >= 1 else "now")
 
 
+def age(at: float | None) -> Markup:
+    """Format the time since then in its largest unit, for a line of a list."""
+    return _moment(at, lambda seconds: span(seconds, 1) if seconds >= 1 else "now", Markup(" data-age"))
+
+
 def until(at: float | None) -> Markup:
     """Format a future time relative to now, such as "in 5m"."""
     return _moment(at, lambda seconds: f"in {span(-seconds)}" if seconds < 0 else f"{span(seconds)} ago")
 
 
-def _moment(at: float | None, words: Any) -> Markup:
+def _moment(at: float | None, words: Any, more: Markup = Markup("")) -> Markup:  # noqa: B008
     if at is None:
         return Markup("-")
     try:
         exact = datetime.fromtimestamp(at).astimezone()
     except (ValueError, OverflowError, OSError):  # no clock has shown that: it was written into the store by hand
         return Markup("at an unknown time")
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M:%S %Z"), words(time.time() - at)
+    return Markup('<time{} datetime="{}" title="{}">{}</time>').format(
+        more, exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M:%S %Z"), words(time.time() - at)
     )
 
 
-def span(seconds: float) -> str:
-    """Format a duration in its two largest units."""
+def span(seconds: float, most: int = 2) -> str:
+    """Format a duration in its largest units."""
     left, parts = int(max(0, seconds)), list[str]()
     for size, unit in _UNITS:
-        if left >= size and len(parts) < 2:
+        if left >= size and len(parts) < most:
             parts.append(f"{left // size} {unit}")
             left %= size
         elif parts:

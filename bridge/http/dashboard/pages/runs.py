@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Done, FormAction, PageRequest, PageView, SubmittedForm, success
 from bridge.http.dashboard.parts import lists
+from bridge.http.dashboard.parts.lists import Filters
 from bridge.operations.pipelines import definitions, runs
 from bridge.operations.pipelines.runs import RunFilter, RunView, StageOutput, StageView
 from bridge.operations.service import Service
@@ -13,27 +14,26 @@ from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import OPEN_RUNS, RunState, StageState
 from workflows.policy.decisions import decision_label
 
-FIELDS = ("pipeline", "repo", "state")
+FILTERS = ("pipeline", "state", "repo")
 
 
 def _every(service: Service, asked: PageRequest) -> Mapping[str, object]:
-    filters = lists.filters_of(asked, *FIELDS)
-    wanted = RunFilter(
-        pipeline=filters["pipeline"] or None,
-        repo=filters["repo"] or None,
-        state=filters["state"] or None,
-        limit=lists.PER_PAGE,
-        cursor=asked.query.get("cursor"),
-    )
-    page = runs.list_runs(service, wanted)
+    def find(filters: Filters) -> Mapping[str, object]:
+        wanted = RunFilter(
+            pipeline=filters["pipeline"] or None,
+            repo=filters["repo"] or None,
+            state=filters["state"] or None,
+            limit=lists.PER_PAGE,
+            cursor=asked.query.get("cursor"),
+        )
+        page = runs.list_runs(service, wanted)
+        return {"runs": page.runs, "ways": lists.ways(asked, filters, page.next_cursor)}
+
     return {
         "title": "Runs",
-        "filters": filters,
-        "narrowed": any(filters.values()),
-        "runs": page.runs,
         "states": list(RunState),
         "names": [pipeline.name for pipeline in definitions.every(service)],
-        "ways": lists.ways(asked, filters, page.next_cursor),
+        **lists.searched(asked, FILTERS, find, has_text=False),
     }
 
 

@@ -1,41 +1,67 @@
-"""The page of all trees, newest first: filtered, searched, paged."""
+"""The page of all tasks: in groups by what they need, or those of one state; searched, paged."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from activities.store.tree_list import TreeFilter
 from bridge.http.dashboard.frame.page import FormAction, PageRequest, PageView
 from bridge.http.dashboard.parts import lists
+from bridge.http.dashboard.parts.lists import Filters
 from bridge.operations import paging
 from bridge.operations.jobs import tree_list
+from bridge.operations.jobs.tree_list import TreeRow
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
-from workflows.policy.tree_states import TreeState
+from workflows.policy.tree_states import TreeGroup, TreeState
 
-FIELDS = ("q", "repo", "agent", "state", "pr", "issue")
+FILTERS = ("state", "repo", "agent", "pr", "issue")
+FIRST = 20
+"""Tasks of each group that are shown before the group is asked for alone; of the ended ones a whole page."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tasks under one heading, and the address of the older ones; empty if there are none."""
+
+    name: str
+    heading: str
+    rows: list[TreeRow]
+    older: str
 
 
 def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
-    filters = lists.filters_of(asked, *FIELDS)
-    wanted = TreeFilter(
-        repo=filters["repo"] or None,
-        agent=filters["agent"] or None,
-        state=tree_list.state_by_name(filters["state"]),
-        text=filters["q"],
-        pull_request=lists.number(filters["pr"], "a pull request"),
-        issue=lists.number(filters["issue"], "an issue"),
-        limit=lists.PER_PAGE + 1,
-        before=paging.place(asked.query.get("cursor")),
-    )
-    shown, next_cursor = paging.page(tree_list.find(service, wanted), wanted.limit, tree_list.cursor_key)
+    def find(filters: Filters) -> Mapping[str, object]:
+        wanted = TreeFilter(
+            repo=filters["repo"] or None,
+            agent=filters["agent"] or None,
+            state=tree_list.state_by_name(filters["state"]),
+            text=filters["q"],
+            pull_request=lists.number(filters["pr"], "a pull request"),
+            issue=lists.number(filters["issue"], "an issue"),
+            before=paging.place(asked.query.get("cursor")),
+        )
+        states = (wanted.state,) if wanted.state else tuple(TreeGroup)
+        groups = [_group(service, asked, filters, replace(wanted, state=state)) for state in states]
+        newest = lists.ways(asked, filters, None)["newest"]
+        return {"groups": [group for group in groups if group.rows], "newest": newest}
+
+    known = repos.every(service)
     return {
-        "title": "Trees",
-        "filters": filters,
-        "narrowed": any(filters.values()),
-        "trees": shown,
-        "states": {state.value: state.words for state in TreeState},
-        "repos": [repo.name for repo in repos.every(service)],
-        "ways": lists.ways(asked, filters, next_cursor),
+        "title": "Tasks",
+        "states": {state.value: state.words for state in (*TreeGroup, *TreeState)},
+        "repos": [repo.name for repo in known],
+        "mirrors": {repo.name: repo.default_branch for repo in known if repo.is_mirror},
+        **lists.searched(asked, FILTERS, find),
     }
+
+
+def _group(service: Service, asked: PageRequest, filters: Filters, wanted: TreeFilter) -> Group:
+    assert wanted.state is not None
+    alone = filters["state"] or wanted.state is TreeGroup.ENDED
+    limit = (lists.PER_PAGE if alone else FIRST) + 1
+    rows, cursor = paging.page(tree_list.find(service, replace(wanted, limit=limit)), limit, tree_list.cursor_key)
+    older = lists.ways(asked, {**filters, "state": wanted.state.value}, cursor)["older"]
+    return Group(wanted.state.value, wanted.state.words[:1].upper() + wanted.state.words[1:], rows, older)
 
 
 PAGES = (PageView("/trees", "tree_list.html", _look),)

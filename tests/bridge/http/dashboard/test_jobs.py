@@ -50,18 +50,19 @@ async def test_a_row_tells_of_a_job_and_leads_to_it(service: Service, ann: Surfe
     seeds.write(service, seeds.job(f"{ROOT}.1", agent="builder", usage=used, summary="All is well", **ended))
     shown = await ann.open("/ui/jobs")
     assert links(shown) == [f"/ui/jobs/{ROOT}.1", f"/ui/trees/{ROOT}"]
-    for words in ("leg of Raise the limit All is well builder acme/shop ask changes requested", "12 345 ~$1.50"):
-        assert words in shown.words
-    assert "◐ running Raise the limit scout acme/shop ask - - - 1 h 1 min ago" in shown.words
+    assert "● succeeded leg of Raise the limit acme/shop builder ~$1.50" in shown.words
+    for words in ("All is well", "builder, to ask", "Result: changes requested", "12 345 tokens"):
+        assert words in shown.words.split("More about leg")[1]
+    assert "◐ running Raise the limit acme/shop scout 1 h More about" in shown.words
 
 
 async def test_a_continuation_and_a_failed_preflight_are_told(service: Service, ann: Surfer) -> None:
     why = {"preflight_failed": "no agent mason"}
     seeds.write(service, seeds.task(), seeds.job(**why))
     seeds.write(service, seeds.job(f"{ROOT}.1", delegation_id=None, continuation="corrective"))
-    assert "continuation (corrective) of look" in (await ann.open("/ui/jobs")).words
+    assert "scout: correction of look" in (await ann.open("/ui/jobs")).words
     shown = await seek(ann, preflight_failed="1")
-    assert (links(shown), "Preflight failed: no agent mason" in shown.words) == ([f"/ui/trees/{ROOT}"], True)
+    assert (links(shown), "No agent for a part: no agent mason" in shown.words) == ([f"/ui/trees/{ROOT}"], True)
 
 
 async def test_a_job_that_asked_reads_answered_once_it_is(service: Service, ann: Surfer) -> None:

@@ -5,10 +5,10 @@
 
   // Times are told from now; the exact moment is their title.
   const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
-  function span(seconds) {
+  function span(seconds, most = 2) {
     const words = [];
     for (const [size, unit] of units) {
-      if (seconds >= size && words.length < 2) { words.push(`${Math.floor(seconds / size)} ${unit}`); seconds %= size; }
+      if (seconds >= size && words.length < most) { words.push(`${Math.floor(seconds / size)} ${unit}`); seconds %= size; }
       else if (words.length) break;
     }
     return words.join(" ") || "0 s";
@@ -16,7 +16,7 @@
   function tellTimes() {
     for (const each of document.querySelectorAll("time[datetime]")) {
       const away = (Date.now() - Date.parse(each.dateTime)) / 1000;
-      each.textContent = away < 0 ? `in ${span(-away)}` : away < 1 ? "now" : `${span(away)} ago`;
+      each.textContent = away < 0 ? `in ${span(-away)}` : away < 1 ? "now" : "age" in each.dataset ? span(away, 1) : `${span(away)} ago`;
     }
   }
   setInterval(tellTimes, 10000);
@@ -147,7 +147,7 @@
   function press(key) {
     if (before === "g") {
       before = "";
-      document.querySelector(`.top nav a[data-key="${CSS.escape(key)}"]`)?.click();
+      document.querySelector(`a[data-key="${CSS.escape(key)}"]`)?.click();
     } else if (key === "g") { before = "g"; setTimeout(() => { before = ""; }, 1500); }
     else if (key === "?") help();
     else if (key === "j" || key === "k") move(key === "j" ? 1 : -1);
@@ -157,7 +157,7 @@
     return true;
   }
   function help() {
-    const links = [...document.querySelectorAll(".top nav a[data-key]")].map((a) => [`g ${a.dataset.key}`, a.firstChild.textContent]);
+    const links = [...document.querySelectorAll("a[data-key]")].map((a) => [`g ${a.dataset.key}`, a.firstChild.textContent]);
     const lines = [...keys, ...links].flatMap(([key, what]) => [make("dt", {}, make("code", {}, key)), make("dd", {}, what)]);
     $("keys").querySelector("dl").replaceChildren(...lines);
     $("keys").showModal();
