@@ -20,7 +20,7 @@ FIRST = 20
 
 
 @dataclass(frozen=True)
-class Group:
+class TaskGroup:
     """Tasks under one heading, and the address of the older ones; empty if there are none."""
 
     name: str
@@ -55,13 +55,13 @@ def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
     }
 
 
-def _group(service: Service, asked: PageRequest, filters: Filters, wanted: TreeFilter) -> Group:
+def _group(service: Service, asked: PageRequest, filters: Filters, wanted: TreeFilter) -> TaskGroup:
     assert wanted.state is not None
     alone = filters["state"] or wanted.state is TreeGroup.ENDED
     limit = (lists.PER_PAGE if alone else FIRST) + 1
     rows, cursor = paging.page(tree_list.find(service, replace(wanted, limit=limit)), limit, tree_list.cursor_key)
     older = lists.ways(asked, {**filters, "state": wanted.state.value}, cursor)["older"]
-    return Group(wanted.state.value, wanted.state.words[:1].upper() + wanted.state.words[1:], rows, older)
+    return TaskGroup(wanted.state.value, wanted.state.words[:1].upper() + wanted.state.words[1:], rows, older)
 
 
 PAGES = (PageView("/trees", "tree_list.html", _look),)
