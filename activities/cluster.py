@@ -1,6 +1,7 @@
-"""The service's needs on a Temporal server that it does not run: a namespace, and search attributes of the right type.
+"""What the service needs on a Temporal server that it doesn't run itself: a namespace, and search attributes of the
+right type.
 
-`survey` looks, `require` raises with the missing parts, `make` makes them if this caller may.
+`survey` lists the missing parts, `require` raises with them, `make` creates them if the caller has the right.
 """
 
 import asyncio
@@ -26,17 +27,17 @@ SETTLE_SECONDS = 60.0
 """Time limit for a server until all of it knows a new namespace or search attribute."""
 
 PROBES = 8
-"""Workflows that are asked for, to reach different hosts of the history service."""
+"""Number of workflow ids to ask for, so that several hosts of the history service are reached."""
 
 Waits = Callable[[str], None]
-"""Is called with what is waited for."""
+"""A callback that gets a description of what `make` waits for."""
 
 _PAUSE = 0.5
 _TYPE = "INDEXED_VALUE_TYPE_"
 
 
 class NotPreparedError(UnreachableError):
-    """The server is there, and lacks what the service needs; nothing was recorded."""
+    """The server answers, but lacks a namespace or search attributes that the service needs. Nothing was recorded."""
 
     code = "cluster_not_prepared"
 
@@ -87,9 +88,10 @@ class Made:
 
 
 async def sends_cancellations(client: "Client") -> bool:
-    """Return whether the server says that it sends commands to workers, such as the cancellation of an activity.
+    """Return whether the server announces that it sends commands, such as an activity's cancellation, to workers.
 
-    A second setting of the server, which can't be seen, has cancellations sent so; without it they answer heartbeats.
+    A second setting, which the server doesn't show, must be on too. Without it, workers learn of cancellations from
+    heartbeats.
     """
     from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 
@@ -134,9 +136,10 @@ async def require(client: "Client") -> Survey:
 
 
 async def probe(client: "Client") -> None:
-    """Raise UnreachableError unless the services behind the server's frontend answer, too.
+    """Raise UnreachableError unless the services behind the server's frontend answer.
 
-    Workflows are spread over the hosts of the history service by their ids, so several unknown ones are asked for.
+    Workflows are spread over the hosts of the history service by their ids, so several ids of missing workflows are
+    asked for.
     """
     from temporalio.api.common.v1 import WorkflowExecution
     from temporalio.api.enums.v1 import TaskQueueType
@@ -177,8 +180,8 @@ async def probe(client: "Client") -> None:
 
 
 async def _answers(client: "Client", what: str, call: Awaitable[object]) -> None:
-    """Raise if a call fails for want of the service that answers it. That it finds nothing, or may not look, counts as
-    an answer.
+    """Raise if a call fails because a service of the server is down. "Not found" and "permission denied" count as
+    answers.
     """
     from temporalio.service import RPCError, RPCStatusCode
 
@@ -300,9 +303,7 @@ async def _kinds(client: "Client", described: "DescribeNamespaceResponse") -> di
 
 
 def _may_not(error: "RPCError") -> bool:
-    """Return whether the caller lacks the right: Temporal Cloud, and servers with an authorizer, reserve it for
-    others.
-    """
+    """Return whether the caller lacks permission, as on Temporal Cloud and on servers with an authorizer."""
     from temporalio.service import RPCStatusCode
 
     refusals = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.UNIMPLEMENTED}

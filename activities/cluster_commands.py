@@ -1,4 +1,4 @@
-"""The exact commands for changes on a foreign Temporal server that the service may not make itself."""
+"""The exact commands a person types for changes on a Temporal server that the service may not make itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

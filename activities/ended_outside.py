@@ -37,11 +37,11 @@ QUERY_TIMEOUT = timedelta(seconds=10)
 """Timeout of a query for a tree's state, which a worker has to rebuild from its history."""
 
 STOPPING = 60.0
-"""Time that an agent may take to stop by itself after its job ended in the rows."""
+"""Seconds that an agent gets to stop by itself after the store shows its job as ended."""
 
 RUNNING = "WorkflowType = 'DelegationTree' AND ExecutionStatus = 'Running'"
 UNKNOWN = 'service agent ask NAME "MESSAGE" --repo OWNER/NAME'
-"""The command that starts a tree anew if not even its start is stored."""
+"""The command to start the tree again if its start isn't stored."""
 
 NOBODY = "Temporal has no workflow of it any more: it was deleted, or its namespace was lost"
 
@@ -57,7 +57,9 @@ class EndedWorkflow:
 
 @dataclass
 class OutsideWatch:
-    """A periodic check for ended workflows, which runs as long as the worker; of all hosts, one checks (ruling Q7)."""
+    """A periodic check for ended workflows, as long as the worker runs. Only the leader among the hosts checks (ruling
+    Q7).
+    """
 
     client: Client
     context: Context
@@ -91,7 +93,9 @@ class OutsideWatch:
             await settle_run(self.client, store, run)
 
     async def _has_it_write(self, root: str, run_id: str) -> None:
-        """Signal a reset tree to write all its rows, because the stored ones are those of the time before the reset."""
+        """Signal a tree whose workflow was reset to write all its rows, because the stored ones date from before the
+        reset.
+        """
         if (root, run_id) in self.signalled:
             return
         self.signalled.add((root, run_id))
@@ -100,8 +104,8 @@ class OutsideWatch:
 
 
 async def settle(client: Client, store: Engine, task_queue: str, root: str) -> Records | None:
-    """End the rows of a tree whose workflow has ended; return None if the workflow is running, or the rows
-    have ended.
+    """End the rows of a tree whose workflow has ended; return None if the workflow runs, or the rows were ended
+    before.
     """
     ending = await ending_of(client, root)
     if ending is None:
@@ -138,9 +142,7 @@ async def ending_of(client: Client, workflow_id: str, root: str = "") -> EndedWo
 
 
 async def state_of(client: Client, root: str) -> TreeMemory | None:
-    """Return a tree's state at the end of its workflow, which a worker rebuilds from its history; None if that
-    fails.
-    """
+    """Return a tree's last state, which a worker rebuilds from the workflow's history; None if that fails."""
     handle = client.get_workflow_handle(root)
     try:
         return await handle.query(DelegationTree.state, rpc_timeout=QUERY_TIMEOUT)
@@ -158,7 +160,7 @@ async def settle_run(client: Client, store: Engine, run: RunRecord) -> bool:
 
 
 async def end_abandoned(context: Context) -> int:
-    """End the agents of jobs that ended without them: no activity of theirs will come back."""
+    """End agents that still run although their jobs have ended. No activity will return to end them."""
     left = await asyncio.to_thread(attempt_rows.abandoned_on, context.store, context.host, STOPPING)
     if not left:
         return 0

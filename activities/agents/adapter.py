@@ -23,9 +23,9 @@ class ProgramCall:
     """Folder of this run, with a name unique on the host."""
     cwd: Path
     home: Path
-    """Folder of the program for this session, below the service home."""
+    """The program's own folder (login, settings, sessions) for this session, below the service home."""
     runs: bool = False
-    """True if the program was started earlier: its folder stays as it is."""
+    """True if this run's program has been started before, by an earlier call: its folder must not be changed."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ class Launch:
     stdin: bytes | None = None
     """Content of the program's standard input; None gives an empty input, never an open one."""
     read: tuple[Path, ...] = ()
-    """Files, beside the program itself, that the program reads. The box shows no other files."""
+    """Further files that the program reads, besides its own. The box shows no others."""
     write: tuple[Path, ...] = ()
-    """Paths that the program must be able to change beside its work folder, such as sessions and login.
+    """Writable paths besides the work folder, such as sessions and login.
 
     Missing ones are created: a file if the name has an ending, else a folder.
     """
     scratch: tuple[Path, ...] = ()
     """Folders that the program writes to. Only `read` and `write` are kept; in a box the others begin empty."""
     settings: tuple[Path, ...] = ()
-    """Those of the `read` paths that are private and its own: the account of agents may read them."""
+    """The private paths among `read`. The account of agents gets the right to read them."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class ProgramReport:
     cumulative: bool = False
     """True if the usage is the session's so far, not this run's."""
     fault: Fault | None = None
-    """Reason that an ended program has no result to read, which its exit code alone does not show."""
+    """Why the ended program has no result. Its exit code alone does not show that."""
     refused: tuple[str, ...] = ()
-    """Tools of calls that write, or may write, and that its policy or its sandbox refused."""
+    """Names of tools whose writing, or possibly writing, calls were refused by the job's policy or the sandbox."""
 
 
 class CannotLaunchError(ServiceError):
-    """The refusal to start a program in this state, which a person can change."""
+    """The program can't be started until a person acts, such as logging in."""
 
     code = "cannot_launch"
 
@@ -98,12 +98,12 @@ class Adapter(Protocol):
         ...
 
     def only_sessions(self, call: ProgramCall) -> Path | None:
-        """Leave nothing but sessions in an ended program's folder. Return where the rest is now."""
+        """Move everything but sessions out of an ended program's folder. Return the folder that now holds it."""
         ...
 
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the command line that runs `command` under the confinement of the agent's own commands, without a
-        model.
+        """Return the command line that runs `command` in the sandbox of the agent's own commands, without starting an
+        agent.
         """
         ...
 

@@ -1,4 +1,6 @@
-"""Claude Code: `claude -p`, prompt on standard input, one result envelope at the end of a stream."""
+"""Claude Code: `claude -p`, prompt on standard input. The stream's last record, the envelope, has the result and the
+tokens.
+"""
 
 import json
 import os
@@ -24,7 +26,7 @@ ISOLATED = ("--setting-sources", "user", "--strict-mcp-config")
 """Keeps hooks and servers of the repository from running, even in a job that may only read."""
 
 QUIET = ("DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "CLAUDE_CODE_DISABLE_AUTO_MEMORY")
-"""Variables that turn off what a job has no use for."""
+"""Variables that turn off features a job doesn't need, such as updates."""
 
 VARIABLES = ("ANTHROPIC_*", "CLAUDE_CODE_*", "AWS_*", "CLOUD_ML_*", "VERTEX_*", "MAX_*_TOKENS", "BASH_*", "DISABLE_*")
 """Patterns of variables in the operator's settings that jobs get."""
@@ -58,7 +60,7 @@ class _Stream:
     session: str | None = None
     resets_at: float | None = None
     model: str | None = None
-    """Model of the latest message; at first, of the announcement."""
+    """Model of the latest message; before the first message, the model that the stream announced."""
     spent: dict[str, Usage] = field(default_factory=dict)
     """Tokens of each message, by its id."""
     written: Counter[str] = field(default_factory=Counter)
@@ -66,11 +68,11 @@ class _Stream:
 
 
 class Claude(Driver):
-    """The adapter of Claude. Each call gets permission mode and model: a resumed session keeps no mode."""
+    """The adapter of Claude. Each call passes permission mode and model, because a resumed session forgets its mode."""
 
     def launch(self, call: ProgramCall) -> Launch:
-        """Return the call, with a session id that the service chose, so that the session is known even if the run is
-        cut short.
+        """Return the program's command line, with a session id that the service chose: a run that is cut short has a
+        known session, too.
         """
         policy = call.run.assignment.worker.autonomy_policy
         session = ("--resume", call.session) if call.session else ("--session-id", session_of(call))
@@ -86,7 +88,9 @@ class Claude(Driver):
         return self._installed.launch(call, argv, env, call.prompt, settings)
 
     def _settings(self) -> dict[str, str]:
-        """Return the settings of a job. Of the operator's variables it gets those of the program and its providers."""
+        """Return a job's settings. Of the operator's variables they have only those of Claude and its model
+        providers.
+        """
         installed = self._installed
         users = program_folder.read_json(installed.users / "settings.json")
         settings = program_folder.pick(users, installed.program.settings_used)
@@ -102,8 +106,8 @@ class Claude(Driver):
         return {name: json.dumps(content) for name, content in files.items()}
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
-        """Read the stream. The envelope's tokens are this run's, also in a resumed session; a run that was stopped has
-        none, and its messages are counted.
+        """Read the stream. The envelope counts the tokens of this run only, even in a resumed session. A stopped run
+        has no envelope: its tokens are estimated from its messages.
         """
         stream = _read(end)
         usage = usage_of(stream.envelope.get("usage")) if stream.envelope else _so_far(stream)
@@ -138,8 +142,8 @@ def session_of(call: ProgramCall) -> str:
 
 
 def _so_far(stream: _Stream) -> Usage:
-    """Sum up the messages' tokens. The stream has a message's output as counted at its beginning, so that its length
-    is estimated.
+    """Sum up the messages' tokens. Output tokens are estimated from the text's length: the stream counts them only at a
+    message's beginning.
     """
     used = stream.spent.items()
     return Usage(
@@ -151,7 +155,7 @@ def _so_far(stream: _Stream) -> Usage:
 
 
 def _words(envelope: Record) -> str:
-    """Return an envelope's error text; its `subtype` may claim success."""
+    """Return an envelope's error text. Don't rely on `subtype`, which may claim success."""
     errors = envelope.get("errors")
     message = "; ".join(str(each) for each in errors) if isinstance(errors, list) else ""
     return text_of(envelope, "result") or message or text_of(envelope, "subtype") or "it failed and does not say why"
@@ -221,7 +225,7 @@ def _take_limit(stream: _Stream, record: Record) -> None:
 
 
 def entries(record: Record) -> Iterator[Entry]:
-    """Yield the transcript's entries of a record. The envelope repeats the last message, which is left out."""
+    """Yield the transcript's entries of a record. Skip the envelope's text, which repeats the last message."""
     inner = bool(record.get("parent_tool_use_id"))
     match record.get("type"), record.get("subtype"):
         case "system", "init":

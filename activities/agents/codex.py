@@ -28,7 +28,7 @@ NO_SECRETS = ("-c", "shell_environment_policy.ignore_default_excludes=false")
 """Hides variables with KEY, SECRET or TOKEN in their names from the commands the agent runs."""
 
 OWN_PATH = ("-c", "allow_login_shell=false")
-"""A login shell would replace the PATH that has the machine's tools by the system's."""
+"""Forbids login shells, which would replace PATH and lose the machine's tools."""
 
 OWN_WORKTREE_ONLY = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
 """Protects the files of other jobs in /tmp; the job has a temporary folder of its own."""
@@ -71,10 +71,12 @@ class _SessionFile:
 
 
 class Codex(Driver):
-    """The adapter of Codex. Each call gets sandbox, model and effort: a resumed session keeps none of them."""
+    """The adapter of Codex. Each call passes sandbox, model and effort, because a resumed session forgets them."""
 
     def launch(self, call: ProgramCall) -> Launch:
-        """Return the call. `-s` precedes `resume`, which lacks that option and would default to read-only."""
+        """Return the program's command line. `-s` must precede `resume`, which lacks that option and would default to
+        read-only.
+        """
         own_tmp = call.run_dir / "tmp"
         own_tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
         sandbox = _SANDBOX[call.run.assignment.worker.autonomy_policy]
@@ -90,7 +92,7 @@ class Codex(Driver):
         return self._installed.launch(call, argv, env, call.prompt, {} if call.runs else self._settings())
 
     def _settings(self) -> dict[str, str]:
-        """Return the settings of a job; those of its profiles are reduced too."""
+        """Return a job's settings: the permitted ones of the operator's, also within profiles."""
         path, wanted = self._installed.users / "config.toml", self._installed.program.settings_used
         users = program_folder.read_toml(path)
         settings = program_folder.pick(users, wanted)
@@ -102,7 +104,7 @@ class Codex(Driver):
         return {"config.toml": toml.document(settings | ({"mcp_servers": servers} if servers else {}))}
 
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the command in Codex's sandbox, without an agent."""
+        """Return the command line that runs the command in Codex's sandbox, without an agent."""
         sandbox = _SANDBOX[call.run.assignment.worker.autonomy_policy]
         return (*self._installed.start, "sandbox", "-c", f"sandbox_mode={sandbox}", "--", *command)
 
@@ -180,7 +182,7 @@ def _take(stream: _Stream, event: dict[str, object]) -> None:
 
 
 def entries(event: Record) -> Iterator[Entry]:
-    """Yield the transcript's entries of an event. An item that ends repeats its call."""
+    """Yield the transcript's entries of an event. The event that ends an item repeats the tool's call."""
     item = event.get("item")
     match event.get("type"):
         case "thread.started":
@@ -218,7 +220,7 @@ def _item(item: Record) -> Iterator[Entry]:
 
 
 def _call(item: Record) -> Iterator[Entry]:
-    """Yield the call of an item that is a tool's."""
+    """Yield the tool's call of an item, if it has one."""
     kind = text_of(item, "type")
     if kind in ("", "agent_message", "reasoning", "error", "file_change"):
         return
@@ -229,7 +231,7 @@ def _call(item: Record) -> Iterator[Entry]:
 
 
 def _content(item: Record) -> object:
-    """Return the result of a server's tool, or its error."""
+    """Return the result or error of an MCP server's tool."""
     result = item.get("result")
     return (result.get("content") if isinstance(result, dict) else result) or text_of(item, "error", "message")
 

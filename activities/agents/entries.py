@@ -16,13 +16,13 @@ ARGUMENT_LIMIT = 300
 """Characters of a tool's argument that are shown."""
 
 _LOOKED_AT = 8192
-"""Characters of an entry that are read: enough not to cut a secret where the redaction looks for it."""
+"""Characters of an entry that are read: enough that redaction sees each secret whole."""
 
 MOST_FILES = 100
 """Files that one entry names."""
 
 _TELLING = ("command", "cmd", "file_path", "path", "notebook_path", "pattern", "query", "url", "description", "prompt")
-"""Arguments of tools that say most about a call, the most telling first."""
+"""Names of arguments that describe a call best, the best first."""
 
 _FILE = ("file_path", "path", "notebook_path")
 
@@ -80,7 +80,9 @@ def note_entry(text: str, *, failed: bool = False) -> Iterator[Entry]:
 
 
 def tool(name: str, arguments: object, call: str, *, writers: tuple[str, ...] = (), inner: bool = False) -> Entry:
-    """Return the entry of a tool's call; a call of a writer changes the file among its arguments."""
+    """Return the entry of a tool's call. If `writers` has the tool, the entry lists the file among the arguments as
+    changed.
+    """
     given = arguments if isinstance(arguments, dict) else {}
     path = next((value for key in _FILE if (value := text_of(given, key))), "")
     files = (path,) if path and name in writers else ()
@@ -90,7 +92,7 @@ def tool(name: str, arguments: object, call: str, *, writers: tuple[str, ...] = 
 
 
 def argument_of(arguments: object) -> str:
-    """Return a call's main argument on one line; all arguments if none is known as the main one."""
+    """Return a call's main argument on one line, or all arguments if the main one is unknown."""
     if isinstance(arguments, Mapping):
         telling = next((value for key in _TELLING if (value := text_of(arguments, key))), None)
         arguments = telling or (json.dumps(arguments, ensure_ascii=False) if arguments else "")

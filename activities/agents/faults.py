@@ -1,7 +1,8 @@
-"""Blockers of agents, distinguished from their failures: by status if there is one, else by the message.
+"""Tell an agent's blockers (no login, rate limit) from its failures: by HTTP status if there is one, else by the
+message.
 
-The end of a limit is parsed from the message. No library: those that find dates in prose also find them where none is
-meant, and a wrong one makes a job wait.
+The end of a limit is parsed from the message. No library: libraries that parse dates in prose find false ones, and a
+false date makes a job wait.
 """
 
 import re
@@ -30,7 +31,7 @@ class BlockerKind(StrEnum):
 
 @dataclass(frozen=True)
 class Blocker:
-    """A blocker in the program's words; its end, if known; and the command to type."""
+    """A blocker: the program's message, when it ends if known, and the command to type."""
 
     kind: BlockerKind
     message: str
@@ -46,11 +47,11 @@ class Failed:
 
 
 class SessionLost(Failed):
-    """A failure to resume the session: the program did nothing, and can start a new one."""
+    """The session could not be resumed. The program did nothing, and can start a new session."""
 
 
 class ModelRefused(Failed):
-    """A refusal of the model that the job asked for, or of the program's own default."""
+    """The provider refused the job's model, or the program's default model."""
 
 
 class ContextFull(Failed):
@@ -89,7 +90,9 @@ MESSAGE_LIMIT = 600
 
 
 def kind_of(message: str, status: int | None = None) -> BlockerKind | None:
-    """Return the kind of a message; an HTTP status, given or found in it, precedes its words."""
+    """Return the kind of blocker that a message reports; an HTTP status, given or in the message, decides before its
+    words.
+    """
     if status is None and (named := _STATUS.search(message)):
         status = int(named[1])
     match status:
@@ -150,7 +153,7 @@ _AT = re.compile(
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _JUST_NOW = timedelta(hours=1)
-"""A time of day that passed so recently is not tomorrow's: the message is merely late."""
+"""A time of day that passed within this span is taken as today's, not tomorrow's: the message came late."""
 
 
 def reset_time(message: str, now: float) -> float | None:

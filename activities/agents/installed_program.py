@@ -1,4 +1,4 @@
-"""The common part of agent programs: location, environment, and the meaning of an end without a result."""
+"""The common part of agent programs: location, environment, and why a program ended without a result."""
 
 import os
 import shutil
@@ -61,7 +61,7 @@ class InstalledProgram:
 
     @property
     def users(self) -> Path:
-        """Return the operator's own folder of the program."""
+        """Return the folder that the program has in the operator's account."""
         return self.program.home(self.environ)
 
     @property
@@ -71,7 +71,7 @@ class InstalledProgram:
         return LoginRenewal(self.program, self.start, environ) if self.renews_login else None
 
     def servers(self, among: object, path: Path) -> dict[str, Any]:
-        """Return the MCP servers that jobs have, of those in the operator's settings."""
+        """Return the MCP servers of the operator's settings that jobs may use."""
         return program_folder.chosen_servers(among, self.mcp_servers, self.runtime, path)
 
     def launch(
@@ -82,7 +82,9 @@ class InstalledProgram:
         stdin: bytes | None,
         settings: Mapping[str, str],
     ) -> Launch:
-        """Return the launch with the program's folder, made with these settings unless the program runs already."""
+        """Return the launch. Make the program's folder with these settings, unless the program has been started
+        before.
+        """
         if not call.runs:
             program_folder.make(call.home, self.program, self.users, settings)
         own = program_folder.besides_sessions(call.home, self.program)
@@ -143,7 +145,7 @@ class InstalledProgram:
         return Blocker(BlockerKind.LOGIN, says, hint=self.program.way_in)
 
     def is_in_vain(self, stdout: Path) -> bool:
-        """Return whether the last line of standard error says that the program is retrying its login."""
+        """Return whether standard error's last line says that the program keeps retrying its login."""
         if self.program.in_vain is None:
             return False
         try:
@@ -153,8 +155,8 @@ class InstalledProgram:
         return bool(lines) and self.program.in_vain.match(lines[-1]) is not None
 
     def early_fault(self, call: ProgramCall, end: RunEnd) -> Fault | None:
-        """Return faults that do not depend on the stream: no program, a killed one, a rejected call or login, a lost
-        session.
+        """Return the fault that shows without reading the stream: program missing or killed, call or login rejected,
+        session lost.
         """
         if end.kind is EndKind.NOT_STARTED and (missing := self.missing()):
             return missing
@@ -194,7 +196,7 @@ class Driver:
             raise CannotLaunchError(blocker.message, blocker.hint)
 
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the command unchanged: a program that asks before each command does not confine the permitted ones."""
+        """Return the command unchanged: this program asks before each command, but doesn't sandbox permitted ones."""
         del call
         return command
 
@@ -210,7 +212,7 @@ class Driver:
         program_folder.follow(call.home, self._installed.program, self._installed.users)
 
     def only_sessions(self, call: ProgramCall) -> Path | None:
-        """Leave nothing but sessions in an ended program's folder. Return where the rest is now."""
+        """Move everything but sessions out of an ended program's folder. Return the folder that now holds it."""
         return program_folder.only_sessions(call.home, self._installed.program)
 
     def tries_in_vain(self, stdout: Path) -> bool:

@@ -26,14 +26,14 @@ PROMPT = "SERVICE_PROMPT"
 """Variable with the path of a run's prompt."""
 
 ASKS = "Your instructions are the hook result before this line: do what they say."
-"""Prompt on the command line, which the hook tells apart from prompts of the agent's own helpers."""
+"""Prompt on the command line. By it the hook recognises the run's prompt among those of the agent's own helpers."""
 
 TOOLS = "Write|Edit|Bash|Agent|AgentSwarm|mcp__.*"
 """Tools that change something, or start something that may; the effects of MCP servers' tools are unknown."""
 
 _ERROR = "error: "
 _PROMPT_ECHO = "UserPromptSubmit hook\n"
-"""Beginning of the line in which it prints the hook's text."""
+"""Beginning of the line in which Kimi repeats the hook's prompt."""
 
 _INPUT = ("input_tokens", "prompt_tokens", "inputOther", "inputCacheRead", "inputCacheCreation")
 _WRITERS = ("Write", "Edit")
@@ -61,7 +61,7 @@ class Kimi(Driver):
     """
 
     def launch(self, call: ProgramCall) -> Launch:
-        """Return the call, with its prompt in a file."""
+        """Return the program's command line, and write its prompt to a file."""
         prompt = _write_prompt(call)
         policy = call.run.assignment.worker.autonomy_policy
         own = {kimi_guard.WORKTREE: str(call.cwd), PROMPT: str(prompt)}
@@ -89,7 +89,7 @@ class Kimi(Driver):
         return replace(report, refused=tuple(stream.refused))
 
     def _own_files(self) -> tuple[Path, ...]:
-        """Return the files of the hook that enforces the policy, and its interpreter's."""
+        """Return the files of the policy hook and of its interpreter."""
         return required_files((sys.executable, kimi_guard.__file__), None, Path.home())
 
     def _settings(self, policy: AutonomyPolicy) -> dict[str, str]:
@@ -163,7 +163,7 @@ def _usage(value: object) -> Usage:
 
 
 def _session_in(home: Path, cwd: Path) -> str | None:
-    """Return the session begun last in a folder: a failed run does not print its own."""
+    """Return the latest session of a folder, because a failed run doesn't print its session."""
     places = {str(cwd), str(cwd.resolve())}
     lines = records(file_chunks(home / "session_index.jsonl"))
     sessions = [text_of(line, "sessionId") for line in lines if line.get("workDir") in places]
@@ -171,7 +171,7 @@ def _session_in(home: Path, cwd: Path) -> str | None:
 
 
 def _from_session(home: Path, session: str | None, since: float | None) -> tuple[Usage, str | None]:
-    """Sum up the tokens of the session's requests since the run began, and find the model; else return nothing.
+    """Return the tokens of the session's requests since the run began, and the model; zero and None if unknown.
 
     Tokens are listed under the model's alias in Kimi's settings, and each request names the model of an alias.
     """

@@ -1,7 +1,8 @@
-"""A hook that keeps Kimi within its job's policy: exit code 2 refuses a tool call; an error here refuses it as well.
+"""A hook that keeps Kimi within its job's policy: exit code 2 refuses a tool call. An error in this program also exits
+with 2.
 
 A standalone program, standard library only: `python -I -S kimi_guard.py read-only|workspace-write`, the call on
-standard input. A hook that failed in any other way would let the tool run.
+standard input. Kimi runs the tool after any other exit code.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Renewal of the operator's login before it expires, by the operator's own program (ruling N2).
 
-Jobs cannot renew it: they have no token for that. The program runs as a person would start it by hand, with the account
-and the folder of the operator, outside of every box. Nothing of an agent's is in its call, its folder or its input.
+Jobs can't renew the login: they lack the token. The program runs as if the operator started it by hand, with the
+operator's account and folder, outside any box. Its command line, folder and input have no content from agents.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from activities.runtimes.programs import RENEWAL_FILE, Program, Renewal, find, l
 log = logging.getLogger(__name__)
 
 MARGIN = 240.0
-"""Rest of a login's life in which it is renewed. The programs renew theirs in the last five minutes."""
+"""A login is renewed once it expires within this many seconds. The programs renew theirs in the last five minutes."""
 SECONDS = 120.0
 """Time limit of the call. A program that is killed while it renews may lose the login, so the limit is generous."""
 AT_FIRST, AT_MOST = 300.0, 21_600.0
@@ -33,7 +33,7 @@ _QUIET = ("DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "KI
 
 @dataclass
 class _FailedRenewal:
-    """A renewal that failed, of the login that expires at this moment."""
+    """A failed renewal, and the expiry time of the login it was for."""
 
     expires: float
     wait: float
@@ -121,7 +121,7 @@ class LoginRenewal:
 
 @contextlib.contextmanager
 def _lock(folder: Path, how: int) -> Iterator[None]:
-    """Lock the operator's folder itself, which needs no file in it."""
+    """Lock the operator's folder itself, so that no lock file is needed in it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, how)

@@ -1,8 +1,8 @@
 """A program's own folder for the jobs of one session, in place of the operator's (ruling N2).
 
-It is made before each run from what a job may have of the operator's folder: the login without the token that renews
-it, some of the settings, and instructions. Of a run, only the sessions stay in it. A tree's folders are removed with
-the tree. Nothing is written to the operator's folder, and no memory is read from it.
+It is made before each run from parts of the operator's folder: the login without its refresh token, some settings, and
+instructions. After a run only the sessions stay. A tree's folders are removed with the tree. Nothing is written to the
+operator's folder, and the agent's memories in it are not read.
 
 Refresh tokens are often single-use. A job that used the operator's would log the operator out, since it cannot write
 the new token to the operator's file. So the operator's program alone renews it (`login_renewal`), and the copy follows,
@@ -32,9 +32,9 @@ CHECK = "service runtime check"
 
 
 def make(folder: Path, program: Program, users: Path, settings: Mapping[str, str]) -> None:
-    """Make the folder for a run: `settings` by file name, and what it takes from the operator's folder `users`.
+    """Make the folder for a run, with `settings` by file name and copies from the operator's folder `users`.
 
-    Sessions stay. All else is made anew: a program that ran without a box may have left anything here, links included.
+    Sessions stay. The rest is replaced: a program that ran without a box may have left anything here, even links.
     """
     if rest := only_sessions(folder, program):
         shutil.rmtree(rest, ignore_errors=True)
@@ -46,8 +46,8 @@ def make(folder: Path, program: Program, users: Path, settings: Mapping[str, str
 
 
 def only_sessions(folder: Path, program: Program) -> Path | None:
-    """Move everything but the sessions out of the folder. Return where it is now: the caller deletes it, which can take
-    long.
+    """Move everything but sessions out of the folder. Return the folder that now holds it, for the caller to delete:
+    that can take long.
     """
     rest = folder.with_name(f"{folder.name}.{secrets.token_hex(8)}")
     try:
@@ -62,16 +62,18 @@ def only_sessions(folder: Path, program: Program) -> Path | None:
 
 
 def besides_sessions(folder: Path, program: Program) -> tuple[Path, ...]:
-    """List the folder's content besides sessions. A program that an older release started has no folder."""
+    """List the folder's content besides sessions. Empty if there is no folder, as for programs that an older release
+    started.
+    """
     names = sorted(os.listdir(folder)) if folder.exists() else ()
     return tuple(folder / name for name in names if name not in program.writes)
 
 
 def follow(folder: Path, program: Program, users: Path) -> None:
-    """Bring the login of a running program up to date, after the operator's program has renewed its own.
+    """Copy the operator's renewed login to a running program.
 
-    The files stay the same, because a box shows a file, not its name. A shorter login is filled up with spaces, so that
-    one write replaces it whole.
+    The files are overwritten, not replaced, because a box mounts the file itself. A shorter login is padded with
+    spaces, so that one write replaces all of it.
     """
     for name, text in _logins(program, users):
         login = text.encode()
@@ -86,7 +88,7 @@ def follow(folder: Path, program: Program, users: Path) -> None:
 
 
 def pick(settings: Mapping[str, Any], patterns: Iterable[str]) -> dict[str, Any]:
-    """Return those of a program's settings that jobs get."""
+    """Return the settings whose keys match the patterns of what jobs get."""
     wanted = tuple(patterns)
     return {key: value for key, value in settings.items() if any(fnmatchcase(key, each) for each in wanted)}
 
@@ -128,7 +130,7 @@ def chosen_servers(servers: object, names: Iterable[str], runtime: str, path: Pa
 
 
 def _logins(program: Program, users: Path) -> Iterator[tuple[str, str]]:
-    """Yield the operator's login files, without what renews a login; one that cannot be read is left out."""
+    """Yield the operator's login files, without refresh tokens. Unreadable files are left out."""
     for path in (path for pattern in program.credentials for path in sorted(users.glob(pattern))):
         with contextlib.suppress(OSError, ValueError, RecursionError):
             login = json.loads(path.read_text())
@@ -138,7 +140,7 @@ def _logins(program: Program, users: Path) -> Iterator[tuple[str, str]]:
 
 
 def _replace(value: object, values: Mapping[str, object]) -> object:
-    """Return a JSON value with these values in place of those of the same keys."""
+    """Return a copy of a JSON value in which these keys have these values."""
     match value:
         case dict():
             return {key: values.get(key, _replace(inner, values)) for key, inner in value.items()}
@@ -158,7 +160,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE
 
 
 class _Copier:
-    """Copies instructions, within bounds. Links of the operator's are followed; what cannot be read is left out."""
+    """Copies instructions, within bounds. It follows the operator's links, and leaves out unreadable files."""
 
     def __init__(self, source: Path) -> None:
         self._source = source

@@ -30,7 +30,7 @@ def reader_of(settings: Settings, runtime: str) -> Read:
 
 
 def adapters_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Adapter]:
-    """Return an adapter for every runtime; one whose program is missing reports that when it is to run."""
+    """Return an adapter for every runtime. An adapter reports a missing program only when a job is to run."""
     adapters: dict[str, Adapter] = {}
     environ = dict(environ)  # a plain dict, which can be passed to another process
     for name in RUNTIMES:

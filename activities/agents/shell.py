@@ -25,7 +25,7 @@ LINE_LIMIT = 4096
 
 
 class Shell:
-    """The adapter of the agent's registered command, or of the settings' command for the runtime."""
+    """Runs the agent's registered command, or the command that the settings give the runtime."""
 
     def __init__(
         self, granted: Iterable[str], environ: Mapping[str, str] = os.environ, command: Iterable[str] = ()
@@ -35,7 +35,7 @@ class Shell:
         self._command = tuple(command)
 
     def require(self) -> None:
-        """Check nothing: a command's needs are unknown."""
+        """No-op: a command's requirements are unknown."""
 
     def tries_in_vain(self, stdout: Path) -> bool:
         """Return False: a command's messages are unknown."""
@@ -43,13 +43,13 @@ class Shell:
         return False
 
     def renew_login(self) -> None:
-        """Do nothing: a command has no login that is known."""
+        """No-op: a command's login is unknown."""
 
     def follow_login(self, call: ProgramCall) -> None:
-        """Do nothing: a command has no login that is known."""
+        """No-op: a command's login is unknown."""
 
     def only_sessions(self, call: ProgramCall) -> None:
-        """Do nothing: a command has no folder."""
+        """No-op: a command has no program folder."""
 
     def holding(self, call: ProgramCall, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command unchanged."""
@@ -62,7 +62,7 @@ class Shell:
         return Launch(argv, environment(call.run, self._granted, self._environ), call.prompt)
 
     def read(self, call: ProgramCall, end: RunEnd) -> ProgramReport:
-        """Return the end of the output and the sum of its usage lines; any exit code but 0 is a failure."""
+        """Return the end of the output, and the sum of its usage lines. A non-zero exit code is a failure."""
         fault = None
         if end.exit_code or end.signal:
             how = f"signal {end.signal}" if end.signal else f"exit code {end.exit_code}"
@@ -75,7 +75,7 @@ class Shell:
 def _sum_usage(stdout: Path) -> tuple[Usage, None, str | None]:
     """Sum up lines of `{"type":"usage","input_tokens":N,"output_tokens":N,"model":"NAME"}`; `model` is optional.
 
-    The model is the one with the most tokens; without any, the job's own model prices the tokens (ruling K5).
+    The model with the most tokens counts. If no line names one, the job's own model prices the tokens (ruling K5).
     """
     read = written = 0
     used = Counter[str]()

@@ -1,6 +1,6 @@
-"""A reader of JSON records, one per line, in bounded memory for streams and lines of any length.
+"""Read JSON records, one per line, in bounded memory, however long the stream and its lines are.
 
-No library: readers of JSON lines hold a whole line in memory, and an agent's line may be of any length.
+No library: existing JSON-lines readers hold a whole line in memory, and an agent's line may have any length.
 """
 
 import json
@@ -33,7 +33,9 @@ Record = dict[str, Any]
 
 
 def chunks(path: Path) -> Iterator[bytes]:
-    """Yield a run's output in chunks; nothing if it is missing. Raise NotRegularError unless it is our regular file."""
+    """Yield a run's output in chunks; nothing if it is missing. Raise NotRegularError unless it is a regular file of
+    the service's account.
+    """
     try:
         file = open_to_read(path)
     except FileNotFoundError:
@@ -51,7 +53,7 @@ def file_chunks(path: Path) -> Iterator[bytes]:
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    """Yield chunks, with a line end in place of the omitted middle."""
+    """Yield chunks of the file's beginning and end, with a line end in place of the omitted middle."""
     with file:
         gap = os.fstat(file.fileno()).st_size - MOST_READ
         read = 0
@@ -70,7 +72,7 @@ def left_out(path: Path) -> int:
 
 
 def records(pieces: Iterable[bytes]) -> Iterator[Record]:
-    """Yield every JSON object on a line of its own; skip all else."""
+    """Yield each line that is a JSON object; skip other lines."""
     for line in lines(pieces):
         if line.lstrip()[:1] != b"{":
             continue
@@ -128,7 +130,7 @@ class Messages:
 
 
 def count(usage: object, *keys: str) -> int:
-    """Sum up a usage object's values of these keys; ignore any but whole, positive numbers, and cap the sum."""
+    """Sum up a usage object's values of these keys, up to a cap. Ignore values that are not positive integers."""
     if not isinstance(usage, dict):
         return 0
     return min(MOST_TOKENS, sum(value for key in keys if type(value := usage.get(key)) is int and value > 0))

@@ -1,7 +1,7 @@
-"""A reader of an attempt's transcript: a page of entries before or after an offset, whatever the size of the output.
+"""Read pages of an attempt's transcript, before or after an offset, from output of any size.
 
-An offset counts the bytes of all programs of the attempt, one after the other. It names the beginning of a line, so
-that reading can continue there. Secrets are removed (ruling A12), also from what is cut or spread over several lines.
+An offset counts bytes across the outputs of all programs of the attempt, in order, and is always at the beginning of a
+line. Secrets are removed (ruling A12), also from cut text and across lines.
 """
 
 import json
@@ -27,17 +27,19 @@ MOST_READ = 8 * 1024 * 1024
 """Bytes of lines after which a page ends."""
 
 MOST_PER_LINE = 100
-"""Entries of one line."""
+"""The most entries taken from one line."""
 
 NAME_LIMIT = 100
 """Characters of a tool's name or a call's id."""
 
 BLOCK = 4096
-"""Lines of plain text that begin in one block of so many bytes are one entry, wherever reading begins."""
+"""Size in bytes of the blocks into which an output is divided. The plain lines that begin in one block make one entry,
+wherever reading begins.
+"""
 
 _AS_BYTES = "surrogateescape"
 _TERMINAL = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b\n]*(?:\x07|\x1b\\\\)|[@-Z^_])")
-"""Colours, movements and titles of a terminal."""
+"""Terminal sequences for colours, cursor movements and titles."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class ProgramOutput:
     """Offset of the output's first byte."""
     end: int
     closed: bool
-    """False if more may be added to its last line."""
+    """True if the output can't grow any more."""
     why: str = ""
     """Why the attempt started a further program; empty for the first one."""
 
@@ -69,7 +71,7 @@ class _Line:
     size: int
     """Its length in bytes, without its end."""
     next: int
-    """Offset of the line behind it."""
+    """Offset of the next line."""
     text: bytes | None
     """The line's text; None if the line is longer than `LINE_LIMIT`."""
     program: ProgramOutput
@@ -79,7 +81,9 @@ _WHY = {"again": "started again", "fresh": "started in a new session", "repair":
 
 
 def programs(run_dir: Path, *, over: bool) -> tuple[ProgramOutput, ...]:
-    """Return the programs that an attempt started, in order; with `over`, no more output will come."""
+    """Return the programs that an attempt started, in order. With `over`, the attempt has ended, so no output will be
+    added.
+    """
     folders = (run_dir, *run_dir.parent.glob(f"{run_dir.name}.[a-z]*"))
     begun = {folder: claim for folder in folders if (claim := Claim.read(folder))}
     ordered = sorted(begun, key=lambda folder: begun[folder].at) or [run_dir]
@@ -105,16 +109,18 @@ def before(outputs: Sequence[ProgramOutput], read: Read, offset: int, *, limit: 
 
 
 def after(outputs: Sequence[ProgramOutput], read: Read, offset: int, *, limit: int, longest: int) -> Page:
-    """Return about `limit` entries from an offset on. A line that may still grow is left for later."""
+    """Return about `limit` entries from an offset on, each with at most `longest` characters. Skip a last line that may
+    still grow.
+    """
     begin = _line_begin(outputs, offset)
     parsed = _enough(_forwards(outputs, begin), read, limit)
     return Page(tuple(_entries(parsed, longest)), begin, parsed[-1].line.next if parsed else begin)
 
 
 def raw(outputs: Sequence[ProgramOutput], offset: int) -> Iterator[tuple[bytes, int]]:
-    """Yield the output from an offset on, without secrets, each piece with the offset behind it.
+    """Yield the output from an offset on, without secrets; each piece with the offset at which the next one begins.
 
-    A line that may still grow is left for later.
+    Skip a last line that may still grow.
     """
     at = _line_begin(outputs, offset)
     for program in outputs:
@@ -139,7 +145,7 @@ def raw(outputs: Sequence[ProgramOutput], offset: int) -> Iterator[tuple[bytes, 
 class _Parsed:
     line: _Line
     entries: tuple[Entry, ...] | None
-    """None for plain text."""
+    """None if the line is plain text, not a record."""
 
     @property
     def block(self) -> tuple[ProgramOutput, int] | None:
@@ -190,7 +196,7 @@ def _entries(parsed: Iterable[_Parsed], longest: int) -> Iterator[Entry]:
 
 
 def _finish(entry: Entry, at: int, longest: int) -> Entry:
-    """Return an entry of a record without secrets, and cut."""
+    """Remove secrets from an entry of a record, and cut it to `longest` characters."""
     text, left_out = _shorten(entry.text, longest)
     more = {
         "tool": redact_begin(entry.tool, NAME_LIMIT),
@@ -202,7 +208,7 @@ def _finish(entry: Entry, at: int, longest: int) -> Entry:
 
 
 def _text_block(lines: Sequence[_Line], longest: int) -> Iterator[Entry]:
-    """Yield the entry of a block of plain text; secrets may begin before it or end behind it."""
+    """Yield the entry of a block of plain text. Remove secrets that reach into neighbouring blocks, too."""
     first, last = lines[0], lines[-1]
     yield from _beginning(first)
     with open_to_read(first.program.file) as file:
@@ -214,7 +220,7 @@ def _text_block(lines: Sequence[_Line], longest: int) -> Iterator[Entry]:
 
 
 def _around(file: BinaryIO, begin: int, end: int, errors: str = "replace") -> tuple[str, str]:
-    """Return the text before and behind a part of a file, as far as a secret may reach."""
+    """Return the text before and after a part of a file, up to the longest length of a secret."""
     ahead, behind = _bytes(file, max(0, begin - LONGEST_SECRET), begin), _bytes(file, end, end + LONGEST_SECRET)
     return ahead.decode("utf-8", errors), behind.decode("utf-8", errors)
 
@@ -241,7 +247,7 @@ def _shorten(text: str, longest: int, ahead: str = "", behind: str = "") -> tupl
 
 
 def _plain(text: str) -> str:
-    """Remove colours, movements and titles, and those parts of lines that were overwritten."""
+    """Remove terminal colours, cursor movements and titles, and overwritten parts of lines."""
     if "\x1b" in text:
         text = _TERMINAL.sub("", text)
     if "\r" in text:
@@ -250,7 +256,9 @@ def _plain(text: str) -> str:
 
 
 def _line_begin(outputs: Sequence[ProgramOutput], offset: int) -> int:
-    """Return the beginning of the line that an offset is in, so that no page begins or ends within a secret."""
+    """Return the offset of the beginning of the line around `offset`, so that no page begins or ends within a
+    secret.
+    """
     offset = max(0, min(offset, outputs[-1].end))
     program = next((each for each in outputs if each.begin <= offset < each.end), outputs[-1])
     if offset <= program.begin or (offset == program.end and program.closed):
@@ -260,7 +268,7 @@ def _line_begin(outputs: Sequence[ProgramOutput], offset: int) -> int:
 
 
 def _begins_before(file: BinaryIO, end: int) -> Iterator[int]:
-    """Yield the places where lines begin, the last one first; one may begin at the end itself."""
+    """Yield the positions where lines begin, last first; `end` itself may be one."""
     while end > 0:
         begin = max(0, end - CHUNK)
         file.seek(begin)

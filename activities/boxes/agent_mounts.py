@@ -16,16 +16,14 @@ from activities.boxes.box import Box
 from activities.boxes.ownership import require, ways
 
 UNUSED = "/sys"
-"""No box has /sys. Most mounts of a machine are below it, and bubblewrap reads the list of all mounts
-once for each mount it makes: without these it starts sooner.
+"""No box has /sys. Bubblewrap reads the list of all mounts for each mount it makes, and most of a machine's mounts are
+below /sys: without them it starts sooner.
 """
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The mounts of a box. They are planned by looking at the machine, so that the mounting process has little left to
-    do.
-    """
+    """The mounts of a box. They are planned before the mounting process starts, so that it has little left to do."""
 
     covers: Sequence[str]
     """Folders to cover with an empty one."""
@@ -34,7 +32,7 @@ class Layout:
     without: Sequence[str] = ()
     """The machine's mounts that the box does not need."""
     unfirm: Mapping[str, str] = field(default_factory=dict)
-    """Places with a way that agents may have put a link on; the value is where the place is without such a link."""
+    """Paths on which agents may have put a link; the value is the real path if they have not."""
 
     def lay(self) -> None:
         """Cover private folders, and mount the box's paths over the covers."""
@@ -90,7 +88,7 @@ def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _make_place(path: str, *, is_folder: bool) -> None:
-    """Create a mount point; an outer mount may have brought it along already."""
+    """Create a mount point, unless an outer mount already has it."""
     try:
         if is_folder:
             os.mkdir(path, 0o755)

@@ -1,7 +1,7 @@
 """The hosts a box may connect to, and the IP addresses that they may have (ruling N2).
 
-Names are parsed strictly, so that the text that is compared is the name that is looked up. No address is of this
-machine; the addresses behind a pattern are public ones only.
+Names are parsed strictly, so that the compared text is the name that is looked up. Addresses of this machine are
+refused; a pattern allows public addresses only.
 """
 
 import errno
@@ -101,7 +101,7 @@ class HostEntry:
 
     @property
     def is_pattern(self) -> bool:
-        """Return whether the entry also matches hosts that are not written out."""
+        """Return whether the entry is a wildcard: `*.name` or `*`."""
         return self.host.startswith(ANY)
 
     def lets_through(self, target: Target) -> bool:
@@ -134,8 +134,9 @@ _NEVER = (
     *("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "2001::/32", "2002::/16"),
     *("100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::254/128"),
 )
-"""This machine, its links, and multicast. IPv6 with an IPv4 address inside: compatible, mapped, translated, Teredo,
-6to4. The metadata services of clouds: Alibaba, Azure, Oracle, Amazon; most clouds use 169.254.169.254.
+"""Addresses that no host may have: this machine's, link-local, and multicast; IPv6 addresses that embed an IPv4 address
+(compatible, mapped, translated, Teredo, 6to4); and the metadata services of clouds (Alibaba, Azure, Oracle, Amazon;
+most clouds use 169.254.169.254).
 """
 
 _NOT_PUBLIC = (
@@ -143,7 +144,7 @@ _NOT_PUBLIC = (
     *("192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
     *("::/3", "4000::/2", "8000::/1", "2001::/23", "2001:db8::/32", "3fff::/20"),
 )
-"""Of IPv6 only 2000::/3 is in use between networks."""
+"""Addresses of private networks. Of IPv6, only 2000::/3 is public."""
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
@@ -161,7 +162,7 @@ class Hop(Enum):
     """The next machine on the way to an address."""
 
     NONE = auto()
-    """The address is this machine's own, or multicast."""
+    """No next machine: the address is this machine's own, or multicast."""
     NEIGHBOUR = auto()
     """The machine that has the address, in a network of this machine."""
     ROUTER = auto()
@@ -171,7 +172,8 @@ class Hop(Enum):
 def is_refused(address: str, *, written_out: bool) -> bool:
     """Return whether a host may not have this address. Check at each connection: a machine's addresses change.
 
-    A host that was written out may be in a local network. Services of this machine are named by 127.0.0.1 instead.
+    A host that an entry names in full may be in a local network. Services of this machine need an entry with 127.0.0.1
+    instead.
     """
     where = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(where, ipaddress.IPv6Address) and where in _NAT64:  # NAT64: all of IPv4

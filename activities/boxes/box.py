@@ -20,7 +20,7 @@ class Network(StrEnum):
 
 @dataclass(frozen=True)
 class Box:
-    """The rights of one run. Paths are the machine's, and the same inside."""
+    """The rights of one run. Paths are the same inside the box and outside."""
 
     network: Network
     cwd: Path
@@ -29,7 +29,7 @@ class Box:
     cwd_writable: bool = True
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
-    """Existing folders and files."""
+    """Writable folders and files, which must exist."""
     scratch: tuple[Path, ...] = ()
     """Further folders that start empty and writable, and are deleted afterwards."""
     etc: Path | None = None
@@ -43,7 +43,7 @@ class Box:
     upstream: str = ""
     """The machine's own outbound proxy, `http://host:port`, if it needs one."""
     uid: int | None = None
-    """The account to become first, when the service is root and may make mounts for that account."""
+    """The account that runs the box, if the service is root and may make mounts for that account."""
     program: str = "bwrap"
     """The bubblewrap that makes the box."""
 
@@ -63,7 +63,7 @@ class Box:
 
     @cached_property
     def places(self) -> dict[Path, bool]:
-        """Map the paths that the box shows besides the system to whether they are writable, outer folders first.
+        """Return the paths that the box shows besides the system, outer folders first, and whether each is writable.
 
         A path inside another one with the same access is left out.
         """

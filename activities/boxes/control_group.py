@@ -57,7 +57,7 @@ class Group:
     limits: Mapping[str, int]
     """Limits of all jobs together, by controller: bytes, processes, weight."""
     jobs: Mapping[str, int] = field(default_factory=dict)
-    """Limits of each job, by controller."""
+    """Limits of each single job, by controller."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -72,8 +72,8 @@ class Group:
         return False
 
     def ensure(self) -> None:
-        """Create the group if it is missing: a worker that ends removes the group that it shares with the next
-        worker.
+        """Create the group if it is missing: the previous worker, which shares it, may have removed it when it
+        ended.
         """
         for controller, folder in self.folders.items():
             _set_limit(folder, controller, self.limits.get(controller))
@@ -143,7 +143,7 @@ class JobGroup:
 
     @property
     def needs_watch(self) -> bool:
-        """Return whether an out-of-memory kill leaves processes of the job that have to be ended."""
+        """Return whether an out-of-memory kill can leave processes of the job alive, which the service must end."""
         return MEMORY in self.folders and not self._ends_as_one
 
     @property
@@ -152,7 +152,7 @@ class JobGroup:
         return sum(_count(self.folders[MEMORY] / name, "oom_kill") for name in KILL_FILES if MEMORY in self.folders)
 
     def ran_out(self) -> str:
-        """Describe the limit that the job's processes reached; empty if none."""
+        """Describe the limit that the job reached; empty if it reached none."""
         own, all_jobs = self.around.jobs, self.around.limits
         if self.kills and MEMORY in own and self._met_its_memory:
             return OUT_OF_ITS_OWN.format(own[MEMORY] // MIB)
@@ -169,7 +169,7 @@ class JobGroup:
 
     @property
     def _met_its_memory(self) -> bool:
-        """Return whether the job reached its own memory limit; the group around it can run out as well."""
+        """Return whether the job reached its own memory limit, not the limit of all jobs together."""
         folder = self.folders[MEMORY]
         with contextlib.suppress(OSError, ValueError):  # cgroup v1
             return int((folder / "memory.failcnt").read_text()) > 0
@@ -181,7 +181,7 @@ NONE = Group({}, {})
 
 def limits(percent: int) -> dict[str, int]:
     """Return the limits of all jobs together: this percentage of the machine's memory (0: no limit), and a number of
-    processes that only a fault reaches.
+    processes so high that only runaway jobs reach it.
     """
     return {PROCESSES: MOST_PROCESSES, CPU: WEIGHT} | _memory(percent)
 
@@ -201,7 +201,7 @@ def _memory(percent: int) -> dict[str, int]:
 def make(
     name: str, limits: Mapping[str, int], jobs: Mapping[str, int] = NONE.jobs, pid: int | None = None
 ) -> Group | None:
-    """Make the group with those of these limits that this account may set here; return None if it may set none.
+    """Make the group with the limits that this account may set here; return None if it may set none of them.
 
     `pid` makes the group where that process could make it, instead of this process.
     """
@@ -221,9 +221,7 @@ def make(
 
 
 def from_environment() -> Group:
-    """Read the agents' control group from the environment that the service gave this program; else return an
-    empty one.
-    """
+    """Return the agents' control group that the service passed in the environment; an empty group if it passed none."""
     with contextlib.suppress(KeyError, ValueError):
         folders, limits, jobs = json.loads(os.environ[VARIABLE])
         return Group({controller: Path(folder) for controller, folder in folders.items()}, limits, jobs)
@@ -257,8 +255,8 @@ def _below(top: Path, root: str, path: str) -> Path:
 
 
 def _of_the_second(top: Path, own: Path) -> dict[str, Path]:
-    """Return the folder in which most limits can be set. cgroup v2 has one folder for all controllers, since a
-    process is in one group only.
+    """Return the cgroup v2 folder in which most limits can be set, for all controllers: in v2 a process is in one group
+    only.
     """
     return max(
         ({each: around for each in LIMIT_FILES if _hands_down(around, each)} for around in _around(top, own)), key=len
@@ -303,7 +301,7 @@ def _set_limit(folder: Path, controller: str, limit: int | None) -> bool:
 
 
 def _enter(folder: Path) -> None:
-    """Move this process, which has one thread."""
+    """Move this process, which must have a single thread, to the group."""
     by_thread = folder / THREADS
     with contextlib.suppress(OSError):
         (by_thread if by_thread.exists() else folder / MEMBERS).write_text("0")
@@ -317,7 +315,7 @@ def _remove(folders: Mapping[str, Path]) -> bool:
 
 
 def _count(file: Path, word: str) -> int:
-    """Return the number after a word; 0 if the file does not have it."""
+    """Return the number after a word in a file; 0 if the word is missing."""
     with contextlib.suppress(OSError, ValueError):
         words = file.read_text().split()
         return int(words[words.index(word) + 1])

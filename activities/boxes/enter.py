@@ -1,7 +1,7 @@
-"""Start a command in a box: leave the network, lay out the files that the account of agents may see, become that
+"""Start a command in a box: leave the host's network, mount the files that the account of agents may see, become that
 account.
 
-A forked child enters, and becomes the command: it cannot leave what it enters.
+A forked child enters the box and becomes the command, because entering can't be undone.
 """
 
 import contextlib
@@ -31,13 +31,13 @@ class Boxed:
     enter: Callable[[Streams], None] | None = None
     """Run by the child, before it becomes the command."""
     waiting: Callable[[], proxy.WaitingProxy | None] = lambda: None
-    """Returns the proxy's sockets, to call once the command is started; None if the network needs no proxy."""
+    """Returns the proxy's sockets, or None if the network needs no proxy. Call it once the command has started."""
 
 
 def describe(box: Box, command: Sequence[str]) -> dict[str, Any]:
-    """Describe a box for this command as a run's specification has it, with its layout planned ahead.
+    """Return the box as a run's specification stores it, with its mounts for this command planned.
 
-    If planning fails, the supervisor tries it again, and says why.
+    If planning fails, the supervisor plans again and reports the error.
     """
     layout = None
     if box.uid is not None:
@@ -50,7 +50,7 @@ def describe(box: Box, command: Sequence[str]) -> dict[str, Any]:
 def prepare(description: Mapping[str, Any] | None, command: Sequence[str], env: Mapping[str, str]) -> Iterator[Boxed]:
     """Prepare a command's start in its box; without a box, return the command unchanged.
 
-    Start the command inside this context, and nothing else. `description` is the return value of `describe`.
+    Start only the command inside this context. `description` is the return value of `describe`.
     """
     if description is None:
         yield Boxed(tuple(command), dict(env))
@@ -78,7 +78,7 @@ def prepare(description: Mapping[str, Any] | None, command: Sequence[str], env: 
 
 
 def _layout(box: Box, description: Mapping[str, Any]) -> agent_mounts.Layout | None:
-    """Return the layout that the caller planned, or plan it now and say why that fails."""
+    """Return the layout that the caller planned; if it is missing, plan it now and raise OSError if that fails."""
     if layout := description.get("layout"):
         return agent_mounts.Layout(**layout)
     with _telling():
@@ -110,7 +110,7 @@ def _lay_out(box: Box, layout: agent_mounts.Layout | None, channel: socket.socke
 
 
 def _hold(box: Box) -> None:
-    """Restrict this process and its children irrevocably."""
+    """Restrict the privileges and system calls of this process and its children irrevocably."""
     kernel.no_new_privileges()
     if box.network is Network.FULL:
         kernel.leave_abstract_sockets()
@@ -119,7 +119,7 @@ def _hold(box: Box) -> None:
 
 
 def _share(streams: Streams, uid: int | None) -> None:
-    """Let the account's group open the streams' files, which programs reopen as `/dev/stdin` and `/dev/stderr`."""
+    """Let the account's group open the files of the streams: programs reopen them as `/dev/stdin` and `/dev/stderr`."""
     for stream, mode in zip(streams, (0o640, 0o620, 0o620), strict=True):
         if uid is not None and stat.S_ISREG(os.fstat(stream).st_mode):
             os.fchown(stream, -1, uid)

@@ -12,11 +12,11 @@ from activities.boxes import system_files
 
 PREFIX = "etc-"
 KEPT_SECONDS = 30 * 86_400.0
-"""Age from which no run uses a copy that is out of date."""
+"""Age at which an outdated copy is deleted, because no run still uses it."""
 
 
 def current(folder: Path) -> Path:
-    """Return the copy of /etc as it is now. A changed file makes a new copy; runs keep the one they began with."""
+    """Return an up-to-date copy of /etc. A changed file leads to a new copy; runs keep the copy they began with."""
     copy = folder / f"{PREFIX}{_state()}"
     if not copy.is_dir():
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -26,7 +26,9 @@ def current(folder: Path) -> Path:
 
 
 def _state() -> str:
-    """Return a digest of the files' inode, size and time. A file replaced in a folder changes the folder."""
+    """Return a digest of the files' inodes, sizes and times. Folders are not searched: a replaced file changes its
+    folder's time.
+    """
     lines = []
     for name in system_files.ETC:
         with contextlib.suppress(OSError):
@@ -36,7 +38,7 @@ def _state() -> str:
 
 
 def _make(copy: Path) -> None:
-    """Make the copy atomically, as another process may do the same. If it can't be made, nothing of it is left."""
+    """Make the copy atomically: another process may be making it, too. A failure leaves no partial copy."""
     fresh = Path(tempfile.mkdtemp(prefix=f"{copy.name}.", dir=copy.parent))
     try:
         _fill(fresh)
@@ -50,7 +52,7 @@ def _make(copy: Path) -> None:
 
 
 def _fill(fresh: Path) -> None:
-    """Copy the files. Links in folders stay links, others become files."""
+    """Copy the files. Links inside folders stay links; other links are copied as files."""
     fresh.chmod(0o755)
     for path in system_files.files():
         target = fresh / path.relative_to("/etc")

@@ -23,7 +23,7 @@ SCOPES_SINCE, SCOPES = 6, 3
 
 @functools.cache
 def libc() -> ctypes.CDLL:
-    """Load the C library once, and resolve the functions that starting a process in a box calls."""
+    """Load the C library once, and look up the functions used to start a process in a box."""
     library = ctypes.CDLL(None, use_errno=True)
     with contextlib.suppress(AttributeError):  # only Linux has them
         library.unshare, library.mount, library.umount2, library.prctl, library.syscall  # noqa: B018
@@ -50,7 +50,7 @@ def mount(source: str, target: str, kind: str | None, flags: int, data: str = ""
 
 
 def own_mounts() -> None:
-    """Enter a new mount namespace: later mounts are visible only to this process and its children."""
+    """Enter a new mount namespace, whose mounts only this process and its children see."""
     unshare(CLONE_NEWNS)
     mount("none", "/", None, MS_REC | MS_PRIVATE)
 

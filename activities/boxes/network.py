@@ -38,7 +38,9 @@ def enter(network: Network) -> None:
 
 
 def _unshare_as_nobody_special() -> None:
-    """Make a user namespace first, as an account that is not root needs it. The account keeps its id there."""
+    """Enter a new user namespace and then a network namespace, as an account other than root must. The account keeps
+    its id.
+    """
     uid, gid = os.geteuid(), os.getegid()
     kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNET)
     Path("/proc/self/setgroups").write_text("deny")
@@ -71,7 +73,7 @@ def _listen(port: int) -> socket.socket:
 
 
 def variables(old: Mapping[str, str]) -> dict[str, str]:
-    """Set the environment variables by which programs find the proxy, in place of the machine's own."""
+    """Return the environment variables by which programs find the box's proxy instead of the machine's own."""
     proxy = f"http://{LOOPBACK}:{PROXY_PORT}"
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     local = f"localhost,{LOOPBACK},::1"

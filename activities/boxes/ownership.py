@@ -1,7 +1,7 @@
 """Hand files to the account of agents, and back: for a service that is root while its agents are not.
 
-Root follows every link. The agent must not choose what root opens for it and mounts into its box: `ways` finds paths
-that an agent may have redirected.
+Root follows every link, so an agent's link could make root open or mount any file for it: `ways` finds paths that an
+agent may have redirected.
 """
 
 import contextlib
@@ -21,12 +21,12 @@ class LinkError(OSError):
 
 
 class Way(NamedTuple):
-    """A resolved path, following only links that the machine's owners made."""
+    """A path resolved by following only links that agents can't have made."""
 
     end: str
     firm: bool
-    """True if the account of agents can change nothing on it. Otherwise links are not followed from the first place
-    on that the account may change.
+    """True if the account of agents can change no folder on the path. Otherwise no link is followed behind the first
+    folder that the account may change.
     """
 
 
@@ -56,7 +56,7 @@ def ways(uid: int) -> Callable[[str], Way]:
 
 
 def require(descriptor: int, end: str) -> None:
-    """Raise LinkError unless the open file is at the end of its way."""
+    """Raise LinkError unless the open file is at the path `end`."""
     if os.readlink(f"/proc/self/fd/{descriptor}") != end:
         raise LinkError(f"{end} leads elsewhere by a link, which agents may have made")
 
@@ -77,7 +77,7 @@ MOST_LEVELS = 400
 
 
 def hand_over(paths: Iterable[Path], uid: int, *, within: bool = True) -> None:
-    """Give these folders to the account, with all in them unless `within` is False.
+    """Give these folders to the account: with all their content, or without if `within` is False.
 
     Follow no link and enter no other disk. Raise LinkError for a link on the way that agents may have made. Skip files
     with a second hard link: they may not belong to this folder alone.
@@ -91,7 +91,7 @@ def hand_over(paths: Iterable[Path], uid: int, *, within: bool = True) -> None:
 def let_read(paths: Iterable[Path], uid: int) -> None:
     """Let only the account's group read these paths and all in them. Links in them are not followed.
 
-    Files that every account may read stay as they are. For folders that agents cannot write.
+    Files that every account may read stay as they are. Use it only for folders that agents can't write.
     """
     for path in paths:
         _let_read(path.resolve(), uid)
@@ -111,8 +111,8 @@ def _let_read(path: Path, uid: int) -> None:
 
 
 def _own(top: Path, uid: int, folder: str | None, *, within: bool) -> None:
-    """Change the owner of `top` and, if `within`, of all in it. With `folder`, raise LinkError unless that is the
-    parent.
+    """Change the owner of `top` and, if `within`, of all in it. With `folder`, raise LinkError unless that is the real
+    parent of `top`.
     """
     around = os.open(top.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

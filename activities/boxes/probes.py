@@ -1,4 +1,4 @@
-"""Proof that a box holds: a program in it tries forbidden actions, on targets made for the purpose.
+"""Prove that a box confines its program: a program in it tries forbidden actions, on targets made for that.
 
 `python -I -S probes.py NETWORK MACHINE` prints as JSON what worked; MACHINE is a `Machine` as JSON.
 """
@@ -102,7 +102,9 @@ _proving = threading.Lock()
 
 
 def proof_of(network: Network, there: Machine) -> Proof:
-    """Try a box once in this process and cache the proof. Try again after `AGAIN_SECONDS` while it does not hold."""
+    """Try a box once per process, and cache the proof. While the box doesn't confine its program, try again after
+    `AGAIN_SECONDS`.
+    """
     with _proving:
         at, proof = _proofs.get((network, there), (0.0, None))
         if proof is None or (not proof.holds and time.monotonic() > at + AGAIN_SECONDS):
@@ -112,7 +114,7 @@ def proof_of(network: Network, there: Machine) -> Proof:
 
 
 def prove(network: Network, there: Machine) -> Proof:
-    """Try a box of this machine, in a process of its own. `proof_of` caches the result."""
+    """Try a box of this machine in a separate process. `proof_of` caches the result."""
     command = [sys.executable, "-I", "-S", __file__, network.value, json.dumps(asdict(there))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS, check=False, cwd="/")
     if done.returncode:
@@ -199,7 +201,7 @@ def _echo(udp: socket.socket) -> None:
 
 
 def _shared_memory(name: str, stack: contextlib.ExitStack) -> str:
-    """Make a file of shared memory that every account may read, if the machine has a folder for them."""
+    """Make a file of shared memory that every account may read, if the machine has a folder for shared memory."""
     path = Path("/dev/shm", name)  # noqa: S108
     with contextlib.suppress(OSError):
         path.write_text("shared")

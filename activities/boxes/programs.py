@@ -1,6 +1,6 @@
 """The files a program needs to start: the program itself, its installation, and its interpreter.
 
-Only programs that an operator registered or set: a name that an agent made up is never looked up.
+Only programs that an operator registered or set are looked up, never a name that an agent made up.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from activities.boxes.system_files import is_system
 
 DEEPEST = 4
-"""Depth of programs that start programs."""
+"""The most interpreters that are followed, each the interpreter of the one before."""
 
 FIRST_LINE = 512
 
@@ -36,7 +36,9 @@ def _parts(file: Path, search: str | None, home: Path, depth: int) -> Iterator[P
 
 
 def _installation(file: Path, home: Path) -> Iterator[Path]:
-    """Yield a prefix with `bin` and `lib`, a virtual environment with its base, or node's package tree."""
+    """Yield the program's installation: a prefix with `bin` and `lib`, a virtual environment and its base Python, or
+    node's package tree.
+    """
     if modules := next((each for each in reversed(file.parents) if each.name == "node_modules"), None):
         yield modules
     prefix = file.parent.parent

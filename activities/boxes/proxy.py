@@ -37,7 +37,7 @@ _ADDRESS = re.compile(r"http://([^/?#]+)(/[^#]*|\?[^#]*|)")
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t -~\x80-\xff]*")
 _ONCE = (b"host", b"content-length", b"transfer-encoding")
 _OURS = (b"host", b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization")
-"""Headers for a proxy, and those that the proxy writes itself."""
+"""Headers that are not passed on: those for a proxy, and those that this proxy writes itself."""
 
 _PROXY = re.compile(r"(?:http://)?(\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]+)(?::([0-9]{1,5}))?/?", re.ASCII)
 _UPSTREAM = "the machine's own proxy"
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 class HostRefusedError(Exception):
-    """A host that the box does not allow, or that can't be reached. The program gets the message."""
+    """The box doesn't allow the host, or the host can't be reached. The program in the box gets the message."""
 
     def __init__(self, status: str, message: str) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class Request:
 
     target: Target
     first: bytes
-    """Bytes to send to the host first: empty for a tunnel, else the request as a server takes it."""
+    """Bytes to send to the host first: empty for a tunnel, else the request without the proxy's headers."""
 
     @classmethod
     def read(cls, head: bytes) -> "Request":
@@ -110,7 +110,7 @@ class Proxy:
     """A semaphore of the kernel (eventfd) that limits connections."""
 
     def serve(self, sockets: list[socket.socket]) -> None:
-        """Serve the proxy's socket, which is the first one, and a service of this machine on each further one."""
+        """Serve as proxy on the first socket, and forward each further one to a service of this machine."""
         first, *others = sockets
         for other in others:
             _thread.start_new_thread(self._accept, (other, self._to_service))
@@ -171,11 +171,11 @@ class Proxy:
             raise HostRefusedError("502 Bad Gateway", f"{target} cannot be reached: {error}") from None
 
     def _addresses(self, target: Target, entry: HostEntry) -> list[str]:
-        """Resolve the host once, and connect to these addresses only: its name may lead elsewhere a moment later.
+        """Resolve the host once. Connect only to these addresses: a second lookup of its name could lead elsewhere.
 
-        The machine's own proxy resolves names itself. If a pattern allows the host, that proxy is asked for the
-        address. If the host is written out, that proxy is asked for the name, even if it is unknown here; a name that
-        leads to this machine is refused.
+        The machine's own proxy resolves names itself. If a pattern allows the host, it is asked for the address. If an
+        entry names the host in full, it is asked for the name, even one unknown here. A name that leads to this machine
+        is refused.
         """
         written_out = not entry.is_pattern
         left_to_upstream = written_out and bool(self.box.upstream)
@@ -221,7 +221,7 @@ def _forbidden(message: str) -> HostRefusedError:
 
 
 def _first(candidates: Sequence[T], dial: Callable[[T], socket.socket]) -> socket.socket:
-    """Connect to the first place that can be reached; otherwise raise the last error."""
+    """Connect to the first reachable candidate; if all fail, raise the last error."""
     for candidate in candidates:
         try:
             return dial(candidate)
@@ -243,7 +243,7 @@ def _head(program: socket.socket, at_once: int = PIECE) -> tuple[bytes, bytes]:
 
 
 def _join(one: socket.socket, other: socket.socket) -> None:
-    """Copy both ways until both sides have closed. No timeout: a model may think for as long as it likes."""
+    """Copy bytes both ways until both sides have closed. No timeout: a model may think for long."""
     one.settimeout(None)
     other.settimeout(None)
     done = _thread.allocate_lock()
@@ -270,7 +270,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 @dataclass(frozen=True)
 class WaitingProxy:
-    """The sockets of a proxy that is forked for the first connection: many runs never make one."""
+    """The sockets of a proxy that is forked at the first connection, since many runs never make one."""
 
     box: Box
     sockets: list[socket.socket]

@@ -43,7 +43,7 @@ WITHOUT_USE = (
     *("io_uring_setup", "io_uring_enter", "io_uring_register", "add_key", "request_key", "keyctl", "bpf"),
     *("perf_event_open", "userfaultfd", "kexec_load", "kexec_file_load", "open_by_handle_at", "fanotify_init"),
 )
-"""Refused in every box, as if the kernel lacked them. io_uring makes calls that no filter sees."""
+"""Calls refused in every box, as if the kernel lacked them. io_uring makes calls that no filter sees."""
 
 SET_ID_BITS = 0o6000
 MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
@@ -87,7 +87,7 @@ def install(network: Network) -> None:
 
 
 def _steps(network: Network) -> list[Step]:
-    """Build a filter for programs of the machine's own architecture; others (32-bit ones) can make no call."""
+    """Build the filter. Programs of another architecture, such as 32-bit ones, can make no system call."""
     _, machine = MACHINES[os.uname().machine]
     unknown = (ANSWER, 0, 0, REFUSED | errno.ENOSYS)
     steps = [(LOAD, 0, 0, MACHINE), (IF_EQUAL, 1, 0, machine), unknown]
@@ -99,7 +99,7 @@ def _steps(network: Network) -> list[Step]:
 
 
 def _blocks(network: Network) -> Iterator[tuple[str, list[Step]]]:
-    """Yield each call that is not simply allowed, with the steps that answer it."""
+    """Yield each system call that is refused or checked, with the filter's steps for it."""
     allowed = (ANSWER, 0, 0, ALLOWED)
     for call in WITHOUT_USE:
         yield call, [(ANSWER, 0, 0, REFUSED | errno.ENOSYS)]
@@ -111,14 +111,16 @@ def _blocks(network: Network) -> Iterator[tuple[str, list[Step]]]:
 
 
 def _sockets() -> list[Step]:
-    """Answer by a socket's family, and for netlink by its protocol: NETLINK_ROUTE lists devices and addresses."""
+    """Decide on `socket` by family, and on netlink by protocol: NETLINK_ROUTE is allowed, since it lists devices and
+    addresses.
+    """
     route = [_load(2), (IF_EQUAL, 0, 1, NETLINK_ROUTE), (ANSWER, 0, 0, ALLOWED)]
     begin = [_load(0), (IF_EQUAL, 0, len(route), AF_NETLINK), *route]
     return [*begin, *_by_value(0, (AF_UNIX, AF_INET, AF_INET6), ALLOWED, REFUSED | errno.EAFNOSUPPORT)]
 
 
 def _by_value(argument: int, values: Sequence[int], if_one: int, otherwise: int) -> list[Step]:
-    """Answer by whether the argument is one of the values."""
+    """Decide by whether the argument is one of the values."""
     tests = [(IF_EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
     return [_load(argument), *tests, (ANSWER, 0, 0, otherwise), (ANSWER, 0, 0, if_one)]
 

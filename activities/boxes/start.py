@@ -1,7 +1,7 @@
 """Start a program as a child, in its own session, with its streams, and in its box.
 
-No `subprocess`: in a forked process it touches, and so copies, more memory, and it loads `threading`, which makes its
-locks anew in every forked process. A program without a box is spawned, which copies nothing.
+No `subprocess`: a forked process that uses it copies more memory, and must make the locks of `threading` again. A
+program without a box is spawned, which copies no memory.
 """
 
 import contextlib
@@ -47,7 +47,9 @@ def start(
 
 
 def _spawn(argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams) -> int:
-    """Spawn the program, without copying this process's memory. This process is in the child's folder for a moment."""
+    """Spawn the program, without copying this process's memory. This process changes to the child's folder for a
+    moment.
+    """
     actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(streams)]
     others = (int(name) for name in os.listdir(DESCRIPTORS))
     closing = [(os.POSIX_SPAWN_CLOSE, each) for each in others if each >= FIRST_OTHER]
@@ -110,7 +112,7 @@ def _be(
 
 
 def _first(paths: Iterable[str], begin: Callable[[str], int], program: str) -> int:
-    """Call `begin` with the first place that works. Raise the error of a place that exists, if one does."""
+    """Return `begin` of the first path that works. If all fail, raise the error of a path that exists, if one does."""
     number = errno.ENOENT
     for path in paths:
         try:
@@ -122,7 +124,7 @@ def _first(paths: Iterable[str], begin: Callable[[str], int], program: str) -> i
 
 
 def places_of(program: str, env: Mapping[str, str]) -> Iterator[str]:
-    """Return the paths at which a program is looked up."""
+    """Yield the paths at which a program is looked up."""
     if os.path.dirname(program):
         return iter((program,))
     return (os.path.join(folder, program) for folder in os.get_exec_path(env))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/run/current-system")
-"""Read-only. On most systems some of them are links into /usr."""
+"""Folders that every box shows read-only. On most systems some are links into /usr."""
 
 ETC = (
     *("alternatives", "bash.bashrc", "bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies"),
@@ -17,7 +17,7 @@ ETC = (
     *("profile.d", "protocols", "python3", "python3.11", "python3.12", "python3.13", "redhat-release", "resolv.conf"),
     *("rpc", "services", "shells", "ssl/certs", "ssl/openssl.cnf", "static", "terminfo", "timezone", "xdg"),
 )
-"""Without shadow, keys of ssh or TLS, scheduled jobs, and settings of services."""
+"""Names in /etc that boxes see: no password hashes, keys of ssh or TLS, scheduled jobs, or settings of services."""
 
 _BELOW = tuple(f"{folder}/" for folder in FOLDERS)
 
@@ -33,7 +33,7 @@ def files() -> Iterator[Path]:
 
 
 def moment() -> int:
-    """Return the current second, as a cache key: then results are computed once a second, however many runs begin."""
+    """Return the current second, a cache key with which results are computed at most once a second."""
     return int(time.monotonic())
 
 

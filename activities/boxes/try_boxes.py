@@ -1,4 +1,4 @@
-"""Find out by trying if this machine can make boxes. Runs as its own program, since the kernel may refuse anything.
+"""Try whether this machine can make boxes, in a separate program: the kernel may refuse any step.
 
 `python -I -S try_boxes.py UID [BUBBLEWRAP ...]` prints the result. UID is the account that a root service's agents
 become; the bubblewraps are tried in this order.
@@ -88,7 +88,7 @@ def _look(uid: int) -> Machine:
 
 
 def allowing() -> str:
-    """Return the command that allows user namespaces here, by turning off the setting that forbids them."""
+    """Return the command that turns off the kernel setting that forbids user namespaces."""
     for name, forbidden in FORBIDS.items():
         with contextlib.suppress(OSError, ValueError):
             if int(KERNEL.joinpath(*name.split(".")).read_text()) == forbidden:

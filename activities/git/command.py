@@ -74,7 +74,7 @@ _IDENTITY = {
 
 
 class GitError(ServiceError):
-    """Git said no: which command, where, with which exit code, and its last words."""
+    """A git command failed: the command, folder, exit code and end of its output."""
 
     code = "git_failed"
 
@@ -95,7 +95,7 @@ def git(
     holding: Collection[int] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Run git and return its output. Git inherits the locks it is `holding`, which last until it ends."""
+    """Run git and return its output. Git inherits the locks in `holding`, so they last until git ends."""
     process = _popen(where, arguments, env or {}, holding)
     stdout, stderr = _finish(process, where, arguments, stdin, seconds)
     if process.returncode:

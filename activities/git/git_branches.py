@@ -141,7 +141,7 @@ def merges_on_top(repo: Path, head: str, merged: Collection[str]) -> tuple[str, 
 
 
 def commits_built_on(side: Path, repo: Path, head: str, base: str) -> tuple[str, ...]:
-    """List the commits outside `base` that `repo` already has, and that the new commits of `side` build on."""
+    """List the commits of `repo`, outside `base`, that the new commits in the repository `side` build on."""
     oid = library().Oid
     with reading(side) as new, reading(repo) as known:
         waiting, seen, shared = [oid(hex=head)], set["Oid"](), list[str]()
@@ -173,7 +173,7 @@ def merge_base(repo: Path, one: str, other: str) -> str | None:
 
 
 def distance(repo: Path, branch: str, other: str) -> Distance:
-    """Count the commits that each of two revisions lacks of the other."""
+    """Count the commits that each of two revisions has and the other lacks."""
     with reading(repo) as repository:
         kind = library().Commit
         ends = (repository.revparse_single(each).peel(kind).id for each in (branch, other))

@@ -1,7 +1,7 @@
 """The hub of a repository: the place through which hosts exchange commits (ruling Q3).
 
-It is the repository's remote, or a bare repository of one's own. Branches `service/...` have a namespace of references
-there. Git speaks to the hub with the credentials of the service's own account, and never prompts.
+It is the repository's remote, or a bare repository set up for this. The service's branches are in a namespace of
+references there. Git speaks to the hub with the credentials of the service's own account, and never prompts.
 """
 
 import re
@@ -66,7 +66,7 @@ _BROKEN = ("bad object", "corrupt", "object file", "unable to read", "packfile",
 
 
 class HubAwayError(UnreachableError):
-    """The hub can't be reached. The work waits, and is not lost."""
+    """The hub can't be reached. The commits stay here and are pushed later."""
 
     code = "hub_away"
 
@@ -92,7 +92,7 @@ class Hub:
 
     @property
     def has_branches(self) -> bool:
-        """Return whether the service's work is on branches there."""
+        """Return whether the hub keeps the service's commits as branches, not in a private namespace."""
         return self.refs.startswith(HEADS)
 
     def check_allowed(self) -> None:
@@ -118,8 +118,8 @@ def trees_in(names: Iterable[str]) -> tuple[str, ...]:
 def fetch_trees(repo: Path, hub: Hub, trees: Collection[str], dropped: Collection[str] = ()) -> None:
     """Fetch all work of these trees, and move their local branches to the hub's commits.
 
-    A local branch with more commits than at the hub stays. One that is gone from the hub is removed locally if it is
-    among the `dropped` ones and has not moved since it was fetched: a hub may lose what nobody dropped.
+    A local branch with more commits than at the hub stays. A branch that the hub no longer has is removed locally only
+    if it is in `dropped` and hasn't moved since it was fetched: a hub may lose branches by mistake.
     """
     names = [f"{kind}{tree}" for tree in sorted(trees) for kind in ("job-", "task-", f"{LINES}job-")]
     if not names:
@@ -241,7 +241,7 @@ def _same(url: str) -> str:
 
 @dataclass(frozen=True)
 class HubBranch:
-    """A branch of the service at the hub, that several hosts may move."""
+    """A branch of the service at the hub, which several hosts may move."""
 
     repo: Path
     hub: Hub
@@ -340,11 +340,11 @@ def namespace(url: str, *, branches_allowed: bool) -> str:
 
 
 class _RejectedError(HubRefusesError):
-    """The hub took the connection, but not the reference."""
+    """The hub accepted the connection, but rejected the reference."""
 
 
 class BranchesRefusedError(HubRefusesError):
-    """The hub takes work on branches alone, and the operator doesn't allow that."""
+    """The hub accepts commits only on branches, which the operator doesn't allow."""
 
     code = "hub_branches_refused"
 
@@ -395,12 +395,12 @@ def fault(repo: Path, url: str, error: GitError) -> ServiceError:
 
 
 def safe_url(url: str) -> str:
-    """Return a URL for people."""
+    """Return a URL to show to people, without credentials."""
     return printable(without_credentials(url))
 
 
 def _credentials(url: str) -> str:
-    """Return the commands that let the service's account in."""
+    """Return the commands that give the service's account access."""
     try:
         parts = urlsplit(url)
     except ValueError:

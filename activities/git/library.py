@@ -32,15 +32,15 @@ class RepositoryError(RefusedError):
 
 
 class ObjectsError(ServiceError):
-    """What is needed of a repository is not there, or cannot be read or written."""
+    """Objects of a repository are missing, unreadable or can't be written."""
 
     code = "git_failed"
 
 
 @cache
 def library() -> ModuleType:
-    """Load and set up libgit2. It checks no owner: an operator registered the repository, and agents may have
-    another account.
+    """Load and set up libgit2. Its check of the folder's owner is off: an operator registered the repository, and
+    agents may have another account.
     """
     import pygit2
 
@@ -71,7 +71,7 @@ _open = _OpenRepositories()
 
 @contextmanager
 def keep_open() -> Iterator[None]:
-    """Keep repositories open in this thread, and cache answers that don't change meanwhile."""
+    """Keep repositories open in this thread, and cache the answers of `ask_once` meanwhile."""
     if _open.repositories is not None:
         yield
         return

@@ -54,7 +54,7 @@ def make_if_missing(mirror: Mirror) -> Path:
 
 
 def fetch(mirror: Mirror) -> Path:
-    """Fetch people's branches and tags. A mirror that is broken is made again, with all work of it that is whole."""
+    """Fetch people's branches and tags. A broken mirror is made again, with those of its branches that are intact."""
     make_if_missing(mirror)
     with _hold_lock(mirror) as lock:
         try:
@@ -69,7 +69,9 @@ def fetch(mirror: Mirror) -> Path:
 
 
 def unused_mirrors(folder: Path, known: Collection[Path], before: float) -> Iterator[Path]:
-    """Yield mirrors that are not known, were not used since then, and have no work that is only there."""
+    """Yield unknown mirrors that were not used since `before` and hold no commits of the service that exist nowhere
+    else.
+    """
     for path in sorted(folder.glob("*.git")) if folder.is_dir() else ():
         if path not in known and path.stat().st_mtime < before:
             names = every_reference(path)
@@ -88,8 +90,8 @@ def _hold_lock(mirror: Mirror) -> Iterator[int]:
 def _make(mirror: Mirror, lock: int) -> None:
     """Make the mirror in a folder next to its path, then rename it, so that a mirror at its path is complete.
 
-    A broken one is renamed only then. All of its readable work is copied into the new one; if some is not readable,
-    the broken one stays, under its new name.
+    A broken one is renamed only then. All of its readable branches are copied into the new mirror; if some are
+    unreadable, the broken one stays, under its new name.
     """
     new = mirror.path.with_suffix(".new")
     shutil.rmtree(new, ignore_errors=True)
@@ -133,9 +135,9 @@ def _is_whole(mirror: Mirror) -> bool:
 
 
 def _copy_work(old: Path, new: Path) -> bool:
-    """Copy the service's branches from a broken mirror; return whether all of them were whole.
+    """Copy the service's branches from a broken mirror; return whether all of them were intact.
 
-    What is broken in their history may be whole in the new mirror.
+    Objects missing in their history may exist in the new mirror.
     """
     whole, known = True, _of_service(old)
     with tempfile.TemporaryDirectory(prefix="service-git-") as name:

@@ -74,7 +74,9 @@ def ref_of(number: int) -> str:
 
 
 def heads(source: Source, numbers: Collection[int], token: str | None = None) -> dict[int, str]:
-    """Fetch the commits at the heads of these pull requests. Replaced heads stay reachable, by the reference's log."""
+    """Fetch the commits at the heads of these pull requests. Replaced heads stay reachable through the reference's
+    log.
+    """
     if not numbers:
         return {}
     common = common_directory(source.repo)
@@ -119,7 +121,9 @@ class _FetchFrom:
 
 @contextmanager
 def _from(remote: _GithubRemote, token: str | None) -> Iterator[_FetchFrom]:
-    """Choose the checkout; with a token a repository beside it, since the checkout may name a proxy that listens in."""
+    """Fetch in the checkout; with a token, in a repository beside it, since the checkout's settings may name a proxy
+    that listens in.
+    """
     if not token:
         yield _FetchFrom(remote.repo, remote.name)
         return
@@ -159,7 +163,7 @@ def _look(remote: _GithubRemote, fetch_from: _FetchFrom, number: int, env: dict[
 
 
 def _unreachable(remote: _GithubRemote, error: GitError, number: int) -> ServiceError:
-    """Build the error. Git's message only decides on the advice."""
+    """Build the error for people. Git's message decides which advice it gives, and isn't shown."""
     output = error.output.replace(remote.url, remotes.without_credentials(remote.url))
     try_it = remote.command(f"fetch {printable(remote.name)} refs/pull/{number}/head")
     if any(mark in output.lower() for mark in _NOT_LET_IN):

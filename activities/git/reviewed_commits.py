@@ -1,4 +1,4 @@
-"""Checks that somebody who looked at some commits has seen all of a head (ruling L10)."""
+"""Check whether the commits that somebody has seen are all commits of a head (ruling L10)."""
 
 import os
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ MOST = 500
 def saw_all(repo: Path, head: str, seen: tuple[str, ...]) -> bool:
     """Return whether the head consists of the seen commits only, and at most merges of them that git makes by itself.
 
-    Runs two processes of git, three if there are such merges. Commits do not change, so answers are cached. A missing
-    commit raises GitError: it may have been removed since.
+    Runs two processes of git, three if there are such merges. Commits do not change, so answers are cached. A commit
+    that is missing, since it was removed, raises GitError.
     """
     if set(seen) == {head}:
         return bool(git(repo, "rev-parse", "--verify", "--end-of-options", f"{head}^{{commit}}"))
@@ -55,9 +55,7 @@ class Unseen:
 
 @lru_cache(maxsize=256)
 def unseen(repo: Path, head: str, seen: tuple[str, ...]) -> Unseen:
-    """Return the commits of a head that are not among the seen ones, without those that change no file, as git's own
-    merges.
-    """
+    """Return the commits of a head that nobody has seen. Leave out those that change no file, such as clean merges."""
     options = ("--remerge-diff", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
     form = ("log", f"--max-count={MOST}", "-z", "--format=%x02%h %s")
     log = git(repo, *form, *options, "--stdin", stdin=_revisions((head,), seen), env=_AS_THEY_ARE)

@@ -1,6 +1,6 @@
 """Begin a merge in a job's work folder: its agent edits the files that conflict, the service commits (rulings O3, O6).
 
-The agent's `.git` says that a merge is in progress, so an agent that may write there can also end it by itself.
+The agent's `.git` records that a merge is in progress, so an agent that may write there can also commit it.
 """
 
 import contextlib
@@ -38,7 +38,8 @@ class _BegunMerge:
 
 
 def begin(worktree: Worktree, parts: Sequence[LeftOutBranch], *, fill: bool) -> None:
-    """Write the merge of the work folder's base with these parts, with conflict markers, and record it.
+    """Merge these parts into the work folder's base, write the files with conflict markers, and record the merge as in
+    progress.
 
     Without `fill` the files are there already. Call this last, before a run starts.
     """
@@ -67,7 +68,7 @@ def begin(worktree: Worktree, parts: Sequence[LeftOutBranch], *, fill: bool) -> 
 
 
 def merge_faults(worktree: Worktree, seen: WorktreeState) -> tuple[str, ...]:
-    """Return what is left to do of the merge that was begun in this work folder, in words."""
+    """Return sentences about the unfinished parts of the merge that was begun in this work folder."""
     record = side_of(worktree.path) / _RECORD
     if not record.exists():
         return ()

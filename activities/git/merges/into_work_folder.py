@@ -20,14 +20,14 @@ _LEG = re.compile(r"service/job-[0-9a-v]{12}(?:\.\d+)?-(?P<leg>.+?)(?:-attempt\d
 
 
 class MergeConflict(RefusedError):  # noqa: N818
-    """Two legs changed the same thing: which branches, which files. The work folder is as it was before."""
+    """Two legs' changes conflict: the branches and files. The work folder is unchanged."""
 
     code = "merge_conflict"
 
     def __init__(self, branch: str, against: tuple[str, ...], files: tuple[str, ...]) -> None:
         self.branch = branch
         self.against = against
-        """The branches merged earlier that touch these files; empty if the base does."""
+        """The branches merged earlier that touch these files; empty if the base conflicts."""
         self.files = files
         other = " and ".join(against) or "the base"
         hint = f"git merge {against[0] if against else 'the base'} (on {branch}), resolve, commit"

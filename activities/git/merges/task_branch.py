@@ -19,7 +19,7 @@ TRIES = 5
 
 @dataclass(frozen=True)
 class Contribution:
-    """A leg's work to merge, or the line of a tree, which has all its work."""
+    """Commits to merge: a leg's branch, or the line of a tree, which has all its legs' commits."""
 
     leg: str
     job_id: str
@@ -27,7 +27,7 @@ class Contribution:
     commit: str
     summary: str = ""
     forwards: bool = False
-    """The branch is moved to it where that loses nothing, without a merge commit (ruling O6)."""
+    """True to fast-forward the task branch where that is possible, without a merge commit (ruling O6)."""
     agent: str = ""
     model: str = ""
     task_id: str = ""
@@ -42,7 +42,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Merged:
-    """The task branch's head, and the work that was new to it."""
+    """The task branch's head, and the contributions that were new to it."""
 
     branch: str
     head: str
@@ -50,14 +50,14 @@ class Merged:
 
 
 class TaskBranchConflict(RefusedError):  # noqa: N818
-    """A leg's work does not fit what the task branch has; nothing was changed."""
+    """A leg's commits conflict with the task branch, which is unchanged."""
 
     code = "merge_conflict"
 
     def __init__(self, branch: str, clashing: Contribution, before: tuple[Contribution, ...], files: tuple[str, ...]):
         self.clashing = clashing
         self.before = before
-        """Contributions that merged before the conflict in this call; they are not kept either."""
+        """Contributions that merged before the conflict in this call; they are discarded, too."""
         self.files = files
         super().__init__(f"leg {clashing.leg} ({clashing.branch}) conflicts with {branch} in {', '.join(files)}")
 
@@ -89,7 +89,9 @@ def merge_all(
 
 
 def _join_hub(repo: Path, branch: str, head: str, at_hub: HubBranch | None) -> str:
-    """Return a commit that has this one and what other hosts have merged; the hub's where that has all of it."""
+    """Return a commit that contains this head and all that other hosts have merged: the hub's commit if it contains the
+    head, else a merge.
+    """
     there = at_hub.tip if at_hub else None
     if at_hub is None or there is None or git_branches.contains(repo, head, there):
         return head

@@ -25,7 +25,9 @@ class LinePart:
 
 @dataclass(frozen=True)
 class LeftOutBranch:
-    """A branch that is not on the line because it conflicts with the line. Without files, its commits are missing."""
+    """A branch that is not on the line because it conflicts with the line. If it lists no files, its commits are
+    missing here.
+    """
 
     leg: str
     branch: str
@@ -36,7 +38,7 @@ class LeftOutBranch:
 
 @dataclass(frozen=True)
 class TaskLine:
-    """The commit that a job begins from, and the work it consists of."""
+    """The commit that a job begins from, and the legs merged into it."""
 
     base: str
     """The base of the tree."""
