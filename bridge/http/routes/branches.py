@@ -9,7 +9,6 @@ from fastapi import APIRouter
 from activities.git.merges.task_branch import TaskBranchConflict
 from bridge.http.wire import projections
 from bridge.http.wire.authorization import needs
-from bridge.http.wire.call import CHANNEL
 from bridge.http.wire.dependencies import CallDep, OnceDep, ServiceDep
 from bridge.http.wire.document import ACTS, BODY, ORDER, STARTS, errors
 from bridge.http.wire.parameters import JobId
@@ -90,7 +89,9 @@ async def revise_job(
 
     async def send(root: str | None) -> Answer:
         agent = body.agent or ""
-        made = await revising.revise(service, job_id, feedback, actor=actor, channel=CHANNEL, agent=agent, root=root)
+        made = await revising.revise(
+            service, job_id, feedback, actor=actor, channel=call.channel, agent=agent, root=root
+        )
         return made.model_dump()
 
     return ReviseAnswer.model_validate(await once.start(body, send))

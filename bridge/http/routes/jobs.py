@@ -220,7 +220,7 @@ async def resume_job(
 
     async def decide(request_id: str | None) -> Answer:
         fields = body.model_dump(exclude_none=True) | {"job_id": job_id, "request_id": request_id or ""}
-        verdict = await resume(service, ResumeOrder(actor=call.actor, channel=CHANNEL, **fields))
+        verdict = await resume(service, ResumeOrder(actor=call.actor, channel=call.channel, **fields))
         return {"job_id": job_id, "verb": body.verb, "message": verdict.message, "applied": verdict.applied}
 
     def new_id() -> str:

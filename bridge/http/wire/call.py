@@ -12,7 +12,7 @@ Scope = MutableMapping[str, Any]
 _KEY = "bridge.call"
 
 CHANNEL = "bridge"
-"""The channel of orders that come by a call; also the actor, for calls with the operator's own token."""
+"""The channel of orders that come over HTTP; also the actor, for calls with the operator's own token."""
 
 
 async def _always() -> bool:
@@ -37,6 +37,8 @@ class Call:
     """The token's permission."""
     opens: Callable[[], Awaitable[bool]] = _always
     """Returns whether the token is still valid: it may be revoked while a call waits."""
+    channel: str = CHANNEL
+    """The channel of its orders; a call by MCP names the client's program."""
     by: str = ""
     """The caller in the audit: a token, a person at the dashboard, or GitHub."""
 
@@ -48,7 +50,7 @@ class Call:
     @property
     def actor_in_words(self) -> str:
         """The actor with the channel, for records that name an actor in words only."""
-        return signature(self.token, CHANNEL) if self.token else CHANNEL
+        return signature(self.token, self.channel) if self.token else self.channel
 
 
 def call_of(scope: Scope) -> Call:

@@ -21,10 +21,14 @@ from workflows.model.errors import ServiceError
 LINGER_SECONDS = 1.0
 
 
+def sentence_of(error: ServiceError) -> str:
+    """Return an error with what to type next, in one sentence."""
+    return f"{error.message}; try: {error.hint}" if error.hint else error.message
+
+
 def body_of(error: ServiceError, request_id: str) -> bytes:
     """Return the body of an error response."""
-    hint = f"; try: {error.hint}" if error.hint else ""
-    body = Error(error=f"{error.message}{hint}", code=error.code, request_id=request_id)
+    body = Error(error=sentence_of(error), code=error.code, request_id=request_id)
     return json.dumps(body.model_dump(), ensure_ascii=False).encode()
 
 

@@ -1,0 +1,219 @@
+"""The tools of the MCP door, called by the SDK's client over real connections in both eras (rulings S1, S2, S4)."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from activities.store import job_rows
+from bridge.http.mcp import tools
+from bridge.http.mcp.answers import MOST_BYTES
+from bridge.http.mcp.tools import TOOLS
+from bridge.machine import named_tokens
+from bridge.operations.service import Service
+from cli.invocation.permitted import DESTROYS, READS, WRITES, effect
+from tests.bridge import seeds
+from tests.bridge.conftest import Live
+from tests.bridge.http.conftest import caller
+from tests.bridge.http.test_resuming import QUESTIONS, paused
+from tests.bridge.seeds import ROOT
+from workflows.model.orders import ResumeOrder
+from workflows.model.rows import TaskRecord
+from workflows.model.states import JobState, TaskState
+
+pytestmark = pytest.mark.ruling("S2")
+ERAS = ("legacy", "2026-07-28")
+COMMANDS = {
+    "start": ["agent ask", "agent implement", "agent review", "orchestrate verifier"],
+    "follow": ["job show"],
+    "trees": ["job list"],
+    "look": ["job show", "job tree", "job events"],
+    "changes": ["job diff"],
+    "waiting": ["attention"],
+    "answer": ["resume"],
+    "finish": ["job merge", "job revise", "job retry", "job review", "job publish"],
+    "stop": ["job kill", "job dismiss", "job drop"],
+}
+"""The commands that call the same operations."""
+
+
+@asynccontextmanager
+async def connected(live: Live, secret: str = "", era: str = "legacy") -> AsyncIterator[Client]:
+    """Connect the SDK's client to a bridge, by default with the operator's token."""
+    secret = secret or live.service.home.bridge_token.read_text()
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}, timeout=60) as http:
+        async with Client(streamable_http_client(f"{live.url}/mcp", http_client=http), mode=era) as client:
+            yield client
+
+
+async def outcome(client: Client, tool: str, **arguments: object) -> tuple[bool, str, Any]:
+    """Call a tool: whether it was an error, its text, its structured content."""
+    answer = await client.call_tool(tool, arguments)
+    [text] = answer.content
+    assert text.type == "text"
+    return bool(answer.is_error), text.text, answer.structured_content
+
+
+@pytest.mark.ruling("S1")
+@pytest.mark.parametrize("era", ERAS)
+async def test_both_eras_see_nine_tools_and_call_them(
+    service: Service, listening: Callable[[Service], Live], era: str
+) -> None:
+    paused(service)
+    async with connected(listening(service), era=era) as client:
+        listed = await client.list_tools()
+        assert [tool.name for tool in listed.tools] == [*COMMANDS]
+        error, text, structured = await outcome(client, "trees", state="waiting")
+        assert not error
+        assert structured["trees"][0]["job"] == ROOT
+        assert f"job: {ROOT}" in text
+
+
+async def test_the_list_of_tools_fits_into_six_kilobytes(service: Service, call: Any) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
+    answer = await call.post("/mcp", json=body, headers=headers)
+    assert answer.status_code == 200
+    assert len(answer.content) < 6 * 1024
+
+
+def test_what_a_tool_says_of_itself_is_the_table_of_the_commands() -> None:
+    weight = [READS, WRITES, DESTROYS]
+    for tool in TOOLS:
+        most = max((effect(command) for command in COMMANDS[tool.name]), key=weight.index)
+        assert tool.effect == most, tool.name
+
+
+@pytest.mark.ruling("J9", "S2")
+async def test_a_repeated_start_is_one_job(with_temporal: Service, listening: Callable[[Service], Live]) -> None:
+    wanted = {"agent": "scout", "message": "which module?", "repository": "acme/shop", "request_id": "once"}
+    async with connected(listening(with_temporal)) as client:
+        first = await outcome(client, "start", **wanted)
+        second = await outcome(client, "start", **wanted)
+        other = await outcome(client, "start", **wanted | {"message": "another"})
+    assert first == second
+    assert not first[0]
+    assert other[0] and "use a new key" in other[1]
+    assert len(job_rows.find(with_temporal.store, job_rows.JobFilter())) == 1
+
+
+@pytest.mark.ruling("N5", "S4")
+@pytest.mark.parametrize(
+    ("scope", "tool", "arguments"),
+    [
+        ("read", "start", {"agent": "scout", "message": "x", "repository": "acme/shop"}),
+        ("ask", "start", {"agent": "scout", "message": "x", "repository": "acme/shop", "action": "implement"}),
+        ("ask", "answer", {"job": ROOT, "round": 1, "digest": "d", "answers": {"a": "b"}}),
+        ("ask", "finish", {"job": ROOT, "how": "merge"}),
+        ("ask", "stop", {"job": ROOT, "how": "kill"}),
+    ],
+)
+async def test_a_token_has_no_more_rights_here_than_on_the_routes(
+    service: Service, listening: Callable[[Service], Live], scope: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    paused(service)
+    secret = named_tokens.add(service.home, "claude", scope)
+    async with connected(listening(service), secret) as client:
+        error, text, _ = await outcome(client, tool, **arguments)
+    assert error
+    assert f"the token claude has {scope}" in text
+    assert "service bridge token add NAME --scope" in text
+
+
+@pytest.mark.ruling("S4")
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_answer_names_the_token_and_the_client(
+    service: Service, listening: Callable[[Service], Live], kept: list[ResumeOrder], era: str
+) -> None:
+    paused(service)
+    secret = named_tokens.add(service.home, "claude", "act")
+    async with connected(listening(service), secret, era) as client:
+        _, text, waiting = await outcome(client, "waiting")
+        [shown] = waiting["rounds"]
+        assert [question["id"] for question in shown["questions"]] == [question.id for question in QUESTIONS]
+        assert "  | which?" in text
+        named = {name: shown[name] for name in ("job", "round", "digest")}
+        error, text, _ = await outcome(client, "answer", **named, answers={"store": "redis", "limit": "5\nor 6"})
+    assert not error, text
+    [order] = kept
+    assert (order.actor, order.text) == ("claude", "store: redis\nlimit: 5\n or 6")
+    assert order.channel.startswith("mcp ")
+
+
+@pytest.mark.ruling("S2", "F5")
+async def test_a_stale_answer_is_refused_in_the_words_of_the_command_line(
+    service: Service, listening: Callable[[Service], Live], kept: list[ResumeOrder]
+) -> None:
+    paused(service)
+    async with connected(listening(service)) as client:
+        wrong_round = {"job": ROOT, "round": 7, "digest": "d", "answers": {"store": "redis"}}
+        error, text, _ = await outcome(client, "answer", **wrong_round)
+    assert (error, kept) == (True, [])
+    assert "try: service " in text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "sentence"),
+    [
+        ("nope", {}, "Unknown tool 'nope'. Use one of: start, follow,"),
+        ("look", {}, "job is required"),
+        ("look", {"job": "x"}, "job must match pattern"),
+        ("look", {"job": ROOT, "color": "red"}, "color is not a field of this request"),
+        ("look", {"job": "job-000000000000"}, "no job job-000000000000; try: service job list"),
+        ("start", {"agent": "a/../../jobs", "message": "x", "repository": "y"}, "agent must match pattern"),
+    ],
+)
+async def test_a_wrong_call_is_answered_in_a_sentence(
+    service: Service, listening: Callable[[Service], Live], tool: str, arguments: dict[str, Any], sentence: str
+) -> None:
+    async with connected(listening(service)) as client:
+        error, text, _ = await outcome(client, tool, **arguments)
+    assert error
+    assert text.startswith(sentence)
+
+
+async def test_a_long_answer_is_head_and_tail(service: Service, listening: Callable[[Service], Live]) -> None:
+    seeds.write(service, seeds.task(state=TaskState.DONE), seeds.job(state=JobState.SUCCEEDED))
+    result = {"service_result": {"decision": "answered", "summary": "first", "notes": "x" * 300_000 + "last"}}
+    seeds.payload(service, ROOT, result)
+    async with connected(listening(service)) as client:
+        _, text, structured = await outcome(client, "look", job=ROOT, what="result")
+    assert len(text.encode()) < MOST_BYTES
+    assert '"summary": "first"' in text[:2048]
+    assert "bytes left out; all: service job show" in text
+    assert text.rstrip().endswith("}")
+    assert structured is None or len(json.dumps(structured)) < 20 * 1024
+
+
+async def test_following_ends_with_what_needs_somebody(
+    service: Service, listening: Callable[[Service], Live], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused(service)
+    async with connected(listening(service)) as client:
+        _, text, followed = await outcome(client, "follow", job=ROOT)
+        assert followed["state"] == "waiting"
+        assert followed["needs_you"][0]["questions"][0]["choices"] == ["redis", "memory"]
+        monkeypatch.setattr(tools, "FOLLOW_SECONDS", 0.1)
+        running: TaskRecord = seeds.task(state=TaskState.OPEN, revision=9)
+        seeds.write(service, running)
+        _, text, followed = await outcome(client, "follow", job=ROOT)
+    assert followed["next"] == [f"follow(job={ROOT})"], text
+
+
+@pytest.mark.ruling("S8", "N8")
+async def test_a_body_beyond_the_limit_is_refused_unread(service: Service) -> None:
+    async with caller(service) as client:
+        answer = await client.post("/mcp", content=b"x" * (1024 * 1024 + 1))
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+
+
+@pytest.mark.ruling("S8")
+async def test_without_a_token_nothing_is_listed(service: Service) -> None:
+    async with caller(service, Authorization="Bearer wrong") as client:
+        answer = await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
