@@ -10,6 +10,10 @@ import sys
 def run() -> None:
     """Run the typed command, and exit with its code."""
     try:
+        if sys.argv[1:] == ["mcp"]:  # its clients wait a second at most
+            from cli import mcp_stdio
+
+            mcp_stdio.run()
         code = _handed_over()
         if code is not None:
             os._exit(code)
