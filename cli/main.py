@@ -44,6 +44,7 @@ PANELS = {
         "repo": "register repositories",
         "runtime": "see which programs can do the work here",
         "config": "check and show the settings",
+        "mcp": "let Claude Code, Codex and other tools use the service",
         "github": "show and preview what is written on pull requests and issues",
         "completion": "print a completion script for your shell",
     },

@@ -39,6 +39,7 @@ INSTEAD = {
             *("host remove", "host replace-key", "init"),
             *("job close", "job dismiss", "job drop", "job kill", "job merge"),
             *("job note", "job open", "job publish", "job resolve", "job retry", "job review", "job revise"),
+            *("mcp add", "mcp list", "mcp remove"),
             *("pipeline add", "pipeline cancel", "pipeline disable", "pipeline enable", "pipeline remove"),
             *("repo add", "repo remove", "repo sweep", "restore"),
         ),
@@ -51,13 +52,14 @@ READS, WRITES, DESTROYS = "reads", "writes", "destroys"
 _WRITTEN_BY_AGENTS = {"memory propose"}
 _READ_BY_PEOPLE = {
     *("bridge token list", "config check", "config show", "daemon logs", "dashboard"),
-    *("job log", "job prompt"),
+    *("job log", "job prompt", "mcp list"),
 }
 _DESTROYS = {
     *("agent remove", "bridge token", "bridge token remove", "gc", "github sync", "host remove"),
     "host replace-key",
     *(
         "host lost",
+        "mcp remove",
         "job dismiss",
         "job drop",
         "job kill",

@@ -22,6 +22,7 @@ from tests.bridge.conftest import Live
 from tests.bridge.http.conftest import caller
 from tests.bridge.http.test_resuming import QUESTIONS, paused
 from tests.bridge.seeds import ROOT
+from tests.waiting import PATIENCE
 from workflows.model.orders import ResumeOrder
 from workflows.model.rows import TaskRecord
 from workflows.model.states import JobState, TaskState
@@ -46,9 +47,9 @@ COMMANDS = {
 async def connected(live: Live, secret: str = "", era: str = "legacy") -> AsyncIterator[Client]:
     """Connect the SDK's client to a bridge, by default with the operator's token."""
     secret = secret or live.service.home.bridge_token.read_text()
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}, timeout=60) as http:
-        async with Client(streamable_http_client(f"{live.url}/mcp", http_client=http), mode=era) as client:
-            yield client
+    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}, timeout=PATIENCE)
+    async with http, Client(streamable_http_client(f"{live.url}/mcp", http_client=http), mode=era) as client:
+        yield client
 
 
 async def outcome(client: Client, tool: str, **arguments: object) -> tuple[bool, str, Any]:
@@ -98,7 +99,8 @@ async def test_a_repeated_start_is_one_job(with_temporal: Service, listening: Ca
         other = await outcome(client, "start", **wanted | {"message": "another"})
     assert first == second
     assert not first[0]
-    assert other[0] and "use a new key" in other[1]
+    assert other[0]
+    assert "use a new key" in other[1]
     assert len(job_rows.find(with_temporal.store, job_rows.JobFilter())) == 1
 
 

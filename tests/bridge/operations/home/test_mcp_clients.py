@@ -1,0 +1,138 @@
+"""Adding the service to other tools: a token of its own, an entry in their configuration, once (ruling S5)."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from activities.settings.home import Home
+from bridge.machine import named_tokens
+from bridge.operations.home import mcp_clients
+from bridge.operations.service import Service
+from workflows.model.errors import NotFoundError, RefusedError, UsageError
+
+pytestmark = pytest.mark.ruling("S5")
+PROGRAM = """#!/bin/sh
+echo "$@" >> "$HOME/calls"
+[ "$2" = add ] || exit 0
+mkdir -p "$HOME/.codex"
+printf '[mcp_servers.service]\\ncommand = "x"\\n' > "$HOME/.codex/config.toml"
+printf '{"mcpServers": {"service": {}}}' > "$HOME/.claude.json"
+"""
+"""A program that takes the calls of Claude and Codex, and writes what they would."""
+
+
+@pytest.fixture
+def service(home: Home) -> Iterator[Service]:
+    made = Service(home)
+    yield made
+    made.store.dispose()
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a person's home with the two programs, and no other configuration."""
+    home = tmp_path / "person"
+    (home / "bin").mkdir(parents=True)
+    for name in ("claude", "codex"):
+        (home / "bin" / name).write_text(PROGRAM)
+        (home / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", f"{home / 'bin'}:{os.environ['PATH']}")
+    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "KIMI_CODE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    return home
+
+
+@pytest.mark.parametrize("client", mcp_clients.CLIENTS)
+def test_twice_changes_nothing_and_away_leaves_nothing(service: Service, person: Path, client: str) -> None:
+    first = mcp_clients.add(service, client, None)
+    assert (first.changed, first.scope) == (True, "ask")
+    assert Path(first.where).is_relative_to(person)
+    [token] = named_tokens.every(service.home)
+    assert not mcp_clients.add(service, client, None).changed
+    assert named_tokens.every(service.home) == (token,)
+    [state] = mcp_clients.every(service)
+    assert (state.client, state.scope, state.configured) == (client, "ask", True)
+    mcp_clients.remove(service, client)
+    assert mcp_clients.every(service) == []
+    with pytest.raises(NotFoundError):
+        mcp_clients.remove(service, client)
+
+
+@pytest.mark.parametrize(("client", "file"), [("cursor", ".cursor/mcp.json"), ("kimi", ".kimi-code/mcp.json")])
+def test_other_servers_of_a_file_stay(service: Service, person: Path, client: str, file: str) -> None:
+    path = person / file
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {"other": {"url": "x"}}, "theme": "dark"}')
+    mcp_clients.add(service, client, "act")
+    written = json.loads(path.read_text())
+    assert written["mcpServers"]["other"] == {"url": "x"}
+    assert written["theme"] == "dark"
+    secret = written["mcpServers"]["service"]["headers"]["Authorization"].removeprefix("Bearer ")
+    named = named_tokens.NamedTokens(service.home).find(secret.encode())
+    assert named is not None
+    assert (named.name, named.scope) == (f"mcp-{client}", "act")
+    assert path.stat().st_mode & 0o077 == 0
+    mcp_clients.remove(service, client)
+    assert json.loads(path.read_text()) == {"mcpServers": {"other": {"url": "x"}}, "theme": "dark"}
+
+
+@pytest.mark.parametrize("content", ["{ // a comment\n}", "[]", '{"mcpServers": 3}'])
+def test_a_file_that_is_no_plain_json_stays_as_it_is(service: Service, person: Path, content: str) -> None:
+    path = person / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(content)
+    with pytest.raises(RefusedError) as refused:
+        mcp_clients.add(service, "cursor", None)
+    assert refused.value.hint == "service mcp add cursor --print"
+    assert path.read_text() == content
+    assert named_tokens.every(service.home) == ()
+
+
+def test_an_entry_that_was_taken_out_by_hand_is_put_back_with_a_new_token(service: Service, person: Path) -> None:
+    mcp_clients.add(service, "cursor", None)
+    [before] = named_tokens.every(service.home)
+    (person / ".cursor" / "mcp.json").unlink()
+    assert [state.configured for state in mcp_clients.every(service)] == [False]
+    assert mcp_clients.add(service, "cursor", None).changed
+    [after] = named_tokens.every(service.home)
+    assert after.digest != before.digest
+
+
+def test_codex_waits_for_a_server_that_starts_slowly(service: Service, person: Path) -> None:
+    mcp_clients.add(service, "codex", None)
+    assert "required = true" in (person / ".codex" / "config.toml").read_text()
+    call = (person / "calls").read_text()
+    assert f"SERVICE_HOME={service.home.root}" in call
+    assert call.rstrip().endswith("/service mcp")
+
+
+def test_a_program_that_is_missing_or_fails_leaves_no_token(
+    service: Service, person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (person / "bin" / "claude").write_text("#!/bin/sh\necho no such option >&2\nexit 1\n")
+    with pytest.raises(RefusedError, match="claude mcp failed: no such option"):
+        mcp_clients.add(service, "claude", None)
+    monkeypatch.setenv("PATH", str(person))
+    with pytest.raises(NotFoundError) as missing:
+        mcp_clients.add(service, "codex", None)
+    assert missing.value.hint == "service mcp add codex --print"
+    assert named_tokens.every(service.home) == ()
+
+
+def test_the_entry_can_be_put_in_by_hand(service: Service, person: Path) -> None:
+    added = mcp_clients.add(service, "vscode", None, by_hand=True)
+    entry = json.loads(added.entry)["servers"]["service"]
+    assert (entry["type"], entry["url"]) == ("http", "http://127.0.0.1:8791/mcp")
+    assert not (person / ".config").exists()
+
+
+def test_another_scope_and_an_unknown_tool_are_refused_in_words(service: Service, person: Path) -> None:
+    mcp_clients.add(service, "cursor", "read")
+    with pytest.raises(RefusedError, match="was added with the scope read"):
+        mcp_clients.add(service, "cursor", "act")
+    with pytest.raises(UsageError, match="use one of claude, codex"):
+        mcp_clients.add(service, "cursr", None)
