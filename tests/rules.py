@@ -297,6 +297,13 @@ RULES: dict[str, dict[str, str]] = {
         "Q9": "Any bridge shows all hosts' figures, at a bounded cost; a tree is one trace, and no span crosses a pause.",
         "Q11": "A system unit, a compose file and an image run a host under an account of its own; they name what exists.",
     },
+    "Doors for other tools": {
+        "S1": "One MCP server in the bridge answers both eras; on standard input and output messages are passed on to it.",
+        "S2": "Nine tools call operations that exist, in small answers; a repeated start is one job.",
+        "S4": "Who acts by MCP is the token and the client; a tool has no right beyond its token's.",
+        "S5": "A client is added by one command, once, with a token of its own; removing leaves nothing.",
+        "S8": "A wrong call, token or body, and a service that is down, are answered in a sentence.",
+    },
     "The engine's own promises": {
         "engine:total": "Any event is accepted in any state; one that makes no sense changes nothing.",
         "engine:restores": "A tree restored from its stored state goes on as if nothing had happened.",

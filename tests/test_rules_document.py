@@ -20,7 +20,7 @@ SOURCES = ("workflows", "activities", "bridge", "cli", "tests")
 READMES = sorted(path.relative_to(ROOT).as_posix() for folder in SOURCES for path in (ROOT / folder).rglob("README.md"))
 DOCUMENTS = ["workflows/RULES.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md", "README.md", *READMES]
 
-NUMBER = r"[A-Q]\d{1,2}\b"
+NUMBER = r"[A-S]\d{1,2}\b"
 PARAGRAPH = re.compile(rf"^\*\*({NUMBER}(?:\.\w+)?)\*\* ", re.MULTILINE)
 CITED = re.compile(rf"[Rr]ulings? ({NUMBER}(?:(?:,| and| to)\s+{NUMBER})*)|\(({NUMBER}(?:, {NUMBER})*)\)")
 NAMED = re.compile(

@@ -39,7 +39,7 @@ INSTEAD = {
             *("host remove", "host replace-key", "init"),
             *("job close", "job dismiss", "job drop", "job kill", "job merge"),
             *("job note", "job open", "job publish", "job resolve", "job retry", "job review", "job revise"),
-            *("mcp add", "mcp list", "mcp remove"),
+            *("mcp", "mcp add", "mcp list", "mcp remove"),
             *("pipeline add", "pipeline cancel", "pipeline disable", "pipeline enable", "pipeline remove"),
             *("repo add", "repo remove", "repo sweep", "restore"),
         ),

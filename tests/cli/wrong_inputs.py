@@ -78,6 +78,8 @@ WRONG: list[tuple[str, int, str]] = [
         USAGE,
         "is not the number of a pull request",
     ),
+    ("mcp add cursr", USAGE, "use one of claude, codex, kimi, opencode, cursor, vscode"),
+    ("mcp remove cursor", NOT_FOUND, "there is no token mcp-cursor"),
     ("memory show x", USAGE, "'x' is not the id of a memory"),
     ("memory show mem-99999", NOT_FOUND, "no memory mem-99999"),
     ("memory add '' x", USAGE, "the key is empty"),

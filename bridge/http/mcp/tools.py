@@ -188,8 +188,8 @@ async def look(calls: RouteCalls, asked: LookArguments) -> Answer:
             return without_empty({"events": events or "none", "next_cursor": page["next_cursor"]})
         case "log":
             page = await calls.get(f"{path}/log", cursor=asked.cursor, limit=30)
-            said = [{entry["kind"]: _said(entry, job)} for entry in page["entries"]]
-            return without_empty({"attempt": page["attempt"], "next_cursor": page["next_cursor"], "log": said})
+            entries = [{entry["kind"]: _said(entry, job)} for entry in page["entries"]]
+            return without_empty({"attempt": page["attempt"], "next_cursor": page["next_cursor"], "log": entries})
         case "result":
             record = await calls.get(path)
             result = json.dumps(record["result"], indent=1, ensure_ascii=False) if record["result"] else ""

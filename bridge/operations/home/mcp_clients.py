@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -176,7 +175,7 @@ def _require(path: Path) -> None:
     """Make Codex wait for the server: it drops one that starts slowly, without a word."""
     text = path.read_text()
     head = f"[mcp_servers.{SERVER}]\n"
-    if head in text and not re.search(rf"\[mcp_servers\.{SERVER}\][^\[]*required", text):
+    if "required" not in text.partition(head)[2].partition("\n[")[0]:
         write_private(path, text.replace(head, f"{head}required = true\n", 1))
 
 

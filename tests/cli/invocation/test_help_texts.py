@@ -20,6 +20,7 @@ WITHOUT_JSON = {
     **dict.fromkeys(("bridge serve", "daemon run"), "it runs in the foreground, and what it prints is its log"),
     **dict.fromkeys(("completion bash", "completion fish", "completion zsh"), "it prints a script"),
     "completion candidates": "the scripts read its lines",
+    "mcp": "it speaks JSON anyway",
     "host answer": "the machine that joins reads its line",
 }
 BOXES = set("─│┌┐└┘╭╮╰╯")

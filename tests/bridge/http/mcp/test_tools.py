@@ -20,14 +20,17 @@ from cli.invocation.permitted import DESTROYS, READS, WRITES, effect
 from tests.bridge import seeds
 from tests.bridge.conftest import Live
 from tests.bridge.http.conftest import caller
-from tests.bridge.http.test_resuming import QUESTIONS, paused
 from tests.bridge.seeds import ROOT
 from tests.waiting import PATIENCE
 from workflows.model.orders import ResumeOrder
-from workflows.model.rows import TaskRecord
+from workflows.model.rows import QuestionRecord, TaskRecord
 from workflows.model.states import JobState, TaskState
 
 pytestmark = pytest.mark.ruling("S2")
+QUESTIONS = (
+    QuestionRecord(id="store", prompt="which?", choices=("redis", "memory"), job_id=ROOT),
+    QuestionRecord(id="limit", prompt="how many?", job_id=ROOT),
+)
 ERAS = ("legacy", "2026-07-28")
 COMMANDS = {
     "start": ["agent ask", "agent implement", "agent review", "orchestrate verifier"],
@@ -41,6 +44,10 @@ COMMANDS = {
     "stop": ["job kill", "job dismiss", "job drop"],
 }
 """The commands that call the same operations."""
+
+
+def paused(service: Service) -> None:
+    seeds.paused(service, questions=QUESTIONS)
 
 
 @asynccontextmanager
