@@ -30,6 +30,9 @@ MOST_ENTRIES, MOST_BYTES = 5_000, 50 * 1024**2
 
 CHECK = "service runtime check"
 
+OWN_SERVER = "service"
+"""The name of this service's own MCP server in a program's settings: no job has it (ruling S4)."""
+
 
 def make(folder: Path, program: Program, users: Path, settings: Mapping[str, str]) -> None:
     """Make the folder for a run, with `settings` by file name and copies from the operator's folder `users`.
@@ -126,7 +129,7 @@ def chosen_servers(servers: object, names: Iterable[str], runtime: str, path: Pa
             f"[runtimes.{runtime}].mcp_servers names {missing[0]}, which {path} does not have",
             f"correct one of the two; then: {CHECK}",
         )
-    return {name: known[name] for name in names}
+    return {name: known[name] for name in names if name != OWN_SERVER}
 
 
 def _logins(program: Program, users: Path) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from activities.agents.program_folder import OWN_SERVER
 from activities.runs.regular_files import write_private
 from bridge.machine.address import choose_address
 from bridge.machine.named_tokens import TokenScope
@@ -18,7 +19,7 @@ from bridge.operations.home import tokens
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UsageError, with_nearest
 
-SERVER = "service"
+SERVER = OWN_SERVER
 """The name of the server in each client: its tools are called by it."""
 
 TOKEN_VARIABLE = "SERVICE_MCP_TOKEN"  # noqa: S105

@@ -158,6 +158,15 @@ def test_a_job_has_the_servers_that_the_settings_name_and_no_other(tmp_path: Pat
     assert str(tmp_path / path) in refused.value.message
 
 
+@pytest.mark.ruling("S4")
+def test_no_job_has_the_service_s_own_server_whatever_the_settings_name(tmp_path: Path) -> None:
+    own = {"url": "http://127.0.0.1:8791/mcp", "headers": {"Authorization": "Bearer secret"}}
+    path = tmp_path / "mcp.json"
+    assert program_folder.chosen_servers({"service": own, **SERVERS}, ["two", "service"], "runtime_c", path) == {
+        "two": SERVERS["two"]
+    }
+
+
 def test_codex_has_its_model_and_provider_and_nothing_that_starts_a_program_or_tells_of_folders(tmp_path: Path) -> None:
     users = """
 model = "m"
