@@ -28,6 +28,7 @@ from activities.temporal import RPC_TIMEOUT
 from activities.workflow_steps import unevictable
 from workflows.model.errors import ServiceError
 from workflows.policy.host_availability import DRAINED, WITHOUT_TEMPORAL
+from workflows.text.plurals import quantity
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ async def keep_stepping(trees: Worker) -> None:
         await asyncio.sleep(STUCK_SECONDS)
         before, stuck = stuck, unevictable(trees)
         if before and stuck:
-            _let_go(f"{stuck} workflow(s) can't be removed from memory and hold their slots")
+            _let_go(f"{quantity(stuck, 'workflow')} can't be removed from memory, so slots stay taken")
 
 
 async def keep_in_touch(client: Client, context: Context) -> None:

@@ -12,6 +12,7 @@ from cli.drawing.output import say, say_json
 from cli.drawing.words import ago, clock, one_line, way_out_in_words
 from cli.invocation.faults import left_alone
 from cli.invocation.options import Json, service_here
+from workflows.text.plurals import quantity
 
 if TYPE_CHECKING:
     from bridge.operations.orders.attention import AttentionReport, WaitingRound
@@ -74,7 +75,7 @@ def _print_changes(service: "Service", *, json: bool) -> None:
 def _lines(waiting: "AttentionReport") -> list[str]:
     lines = [line for round_ in waiting.waiting for line in _waiting(round_)]
     for host in waiting.hosts:
-        jobs_wait = "1 job waits" if len(host.waiting) == 1 else f"{len(host.waiting)} jobs wait"
+        jobs_wait = quantity(len(host.waiting), "job waits", "jobs wait")
         more = f" and {len(host.waiting) - NAMED} more" if len(host.waiting) > NAMED else ""
         waits = (
             f"{jobs_wait} for it: {', '.join(host.waiting[:NAMED])}{more}" if host.waiting else "no job waits for it"
@@ -102,9 +103,10 @@ def _lines(waiting: "AttentionReport") -> list[str]:
             f"  {task.next}",
         ]
     for how in waiting.undelivered:
+        tried = f"{how.channel}, {quantity(how.attempts, 'attempt')}"
         lines += [
-            f"{how.job_id}  could not be told by {how.channel} ({how.attempts} attempts): {one_line(how.error, 200)}",
-            f"  it was: {one_line(how.message, 200)}",
+            f"{how.job_id}  notification not delivered ({tried}): {one_line(how.error, 200)}",
+            f"  it said: {one_line(how.message, 200)}",
         ]
     return lines or ["nothing waits for a person"]
 

@@ -10,6 +10,7 @@ import typer
 from cli.drawing.output import say, say_json, say_table, tell
 from cli.drawing.words import work_in_sum
 from cli.invocation.options import Json, service_here
+from workflows.text.plurals import quantity
 from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def _lines(made: "Backup", first: str) -> list[str]:
     """Return the backup's content and the notes on it."""
     from cli.drawing.words import clock
 
-    held = f"{made.files} files, {format_size(made.bytes)}, version {made.version}"
+    held = f"{quantity(made.files, 'file')}, {format_size(made.bytes)}, version {made.version}"
     return [first, f"{held}, as of {clock(made.made_at.timestamp())}", *(f"note: {note}" for note in made.notes)]
 
 

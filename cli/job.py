@@ -12,6 +12,7 @@ from cli.drawing.lines import of_state
 from cli.drawing.output import say, say_document, say_json, say_next, say_table, tell
 from cli.drawing.tables import Column
 from cli.invocation.options import Json, service_here
+from workflows.text.plurals import quantity
 
 if TYPE_CHECKING:
     from activities.store.job_rows import JobFilter
@@ -371,7 +372,7 @@ def note(
     from cli.drawing.words import actor
 
     review = reviews.note(service_here(), review_id, text, author or actor())
-    say_json(reviews.view(review)) if json else say(f"{review_id}: {len(review.notes)} notes")
+    say_json(reviews.view(review)) if json else say(f"{review_id}: {quantity(len(review.notes), 'note')}")
 
 
 @app.command()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cli.drawing.lines import FOLDED, Piece, ScreenLine, Tone, of_state
 from cli.drawing.screens import can_move
+from workflows.text.plurals import quantity
 from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _silence(seen: "DaemonStatus") -> Iterator[ScreenLine]:
 
 
 def _child(child: "ChildState") -> ScreenLine:
-    restarts = f"restarted {child.restarts} times" if child.restarts else ""
+    restarts = f"restarted {quantity(child.restarts, 'time')}" if child.restarts else ""
     if child.frozen_at:
         restarts += f", frozen at {child.frozen_at.astimezone():%Y-%m-%d %H:%M:%S}"
     again = f"at {child.again_at.astimezone():%H:%M:%S}" if child.again_at else ""

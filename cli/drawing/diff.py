@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cli.drawing.lines import Piece, ScreenLine, Tone
 from cli.drawing.output import hand_over, say
 from workflows.text.invisible import PREFIX
+from workflows.text.plurals import quantity
 
 if TYPE_CHECKING:
     from bridge.operations.branches.diffs import JobDiff
@@ -41,7 +42,7 @@ def stat(diff: "JobDiff") -> Iterator[str]:
         yield f"{name.ljust(width)}  {'binary' if change.added is None else f'+{change.added} -{change.removed}'}"
     added = sum(change.added or 0 for change, _ in files)
     removed = sum(change.removed or 0 for change, _ in files)
-    yield f"{len(files)} file(s), +{added} -{removed}"
+    yield f"{quantity(len(files), 'file')}, +{added} -{removed}"
 
 
 def lines(diff: "JobDiff") -> Iterator[ScreenLine]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from cli.drawing.lines import FOLDED, Piece, ScreenLine, Tone
 from workflows.text.invisible import PREFIX, one_line, prefix_lines
+from workflows.text.plurals import quantity
 
 if TYPE_CHECKING:
     from activities.agents.entries import Entry
@@ -41,7 +42,7 @@ def lines_of(entry: "Entry") -> Iterator[str]:
             more = len(shown) - RESULT_LINES
             yield from _with_head(head, shown if more <= 1 else shown[:RESULT_LINES])
             if more > 1:
-                yield ScreenLine(Piece(f"    {more} more lines", Tone.QUIET))
+                yield ScreenLine(Piece(f"    {quantity(more, 'more line')}", Tone.QUIET))
         case _:
             yield from _with_head(head, prefix_lines(entry.text))
 

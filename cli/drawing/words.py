@@ -12,6 +12,7 @@ from bridge.operations.jobs.claimed_changes import claims, entry, in_sum
 from cli.drawing.lines import FOLDED, Piece, ScreenLine, Tone, in_fields, of_state, path, prose, with_head
 from cli.drawing.widths import cut
 from workflows.text.invisible import prefix_lines
+from workflows.text.plurals import quantity
 from workflows.text.sizes import format_size
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def _live(live: "RunStatus") -> str:
         return stage
     if live.last_output_at is None:
         return f"{stage}; it has printed nothing yet"
-    return f"{stage}; {live.output_bytes} bytes, the last {ago(live.last_output_at)}: {live.last_line}"
+    return f"{stage}; {quantity(live.output_bytes, 'byte')}, the last {ago(live.last_output_at)}: {live.last_line}"
 
 
 def _result(payload: dict[str, Any]) -> list[str]:
@@ -276,7 +277,6 @@ def claim_lines(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
 def work_in_sum(works: "Sequence[UnmergedWork]") -> str:
     """Return a sentence on the number, size and age of unmerged branches."""
     count, oldest = sum(len(work.branches) for work in works), min(work.ended_at for work in works)
-    trees = f"{len(works)} tree{'' if len(works) == 1 else 's'}"
-    branches = f"{count} unmerged branch{'' if count == 1 else 'es'}"
+    trees, branches = quantity(len(works), "tree"), quantity(count, "unmerged branch", "unmerged branches")
     held = format_size(sum(work.bytes for work in works))
     return f"{branches} of {trees} take {held}, the oldest ended {ago(oldest)}"

@@ -195,7 +195,7 @@ async def test_a_worker_that_cannot_evict_a_workflow_ends_unless_the_next_try_do
     keeping = asyncio.create_task(housekeeping.keep_stepping(cast("Worker", None)))
     await until(lambda: not counts)
     keeping.cancel()
-    assert ended == ["2 workflow(s) can't be removed from memory and hold their slots"]
+    assert ended == ["2 workflows can't be removed from memory, so slots stay taken"]
 
 
 @pytest.mark.ruling("Q4")

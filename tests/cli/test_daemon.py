@@ -112,7 +112,7 @@ def test_status_and_doctor_say_what_is_frozen_and_what_was(running: Home) -> Non
     write_private(running.daemon_state, STATE.model_copy(update={"children": (worker,)}).model_dump_json())
     output = CliRunner().invoke(app, ["status"]).stdout
     assert (
-        f"worker           running, process 78, restarted 1 times, frozen at {at.astimezone():%Y-%m-%d %H:%M:%S}"
+        f"worker           running, process 78, restarted 1 time, frozen at {at.astimezone():%Y-%m-%d %H:%M:%S}"
         in output
     )
     assert "no sign of life" not in output

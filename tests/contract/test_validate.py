@@ -421,7 +421,7 @@ class TestHygiene:
     def test_no_output_makes_endless_faults(self) -> None:
         lines = faults(changes_made=[1] * 10_000)
         assert len(lines) == MOST + 1
-        assert lines[-1] == f"and {10_000 - MOST} more faults of the same result"
+        assert lines[-1] == f"and {10_000 - MOST:,} more faults of the same result"
 
     @pytest.mark.ruling("A4")
     def test_a_long_chain_is_no_recursion(self) -> None:

@@ -394,7 +394,7 @@ def test_a_notification_that_does_not_arrive_is_shown(script: Script, waiting: s
     assert missing()[0]["channel"] == "command"
     assert missing()[0]["error"] == "exit code 7: nobody there"
     shown = script.service("attention").stdout
-    assert f"{waiting}  could not be told by command (" in shown
+    assert f"{waiting}  notification not delivered (command, " in shown
     assert "nobody there" in shown
     assert "How \\x1b[2Jmany?" in shown, "an agent's words do not clear the screen"
     assert waiting in (script.service.home / "notifications.jsonl").read_text()

@@ -98,13 +98,13 @@ def answered_at_the_cap() -> World:
 
 CUTS: list[tuple[Callable[[], World], str, str]] = [
     (lambda: asked(60, max_delegation_width=16), "the lead asked for 60 parts", "max_delegation_width = 60"),
-    (too_many_jobs, "the lead needed 3 more job(s) after 0, the limit is 2", "max_delegation_total_jobs = 3"),
-    (answered_at_the_cap, "the lead needed 1 more job(s) after 1, the limit is 1", "max_delegation_total_jobs = 2"),
+    (too_many_jobs, "the lead needed 3 more jobs after 0, the limit is 2", "max_delegation_total_jobs = 3"),
+    (answered_at_the_cap, "the lead needed 1 more job after 1, the limit is 1", "max_delegation_total_jobs = 2"),
     (too_deep, "the lead asked for parts at depth 2, the limit is 1", "max_delegation_depth = 2"),
     (lambda: out_of(max_delegation_wall_clock_seconds=60), "it ran longer than 1m", 'wall_clock = "2m"'),
     (lambda: out_of(max_delegation_token_budget=10), "it used 10 tokens, the limit is 10", "token_budget = 20"),
     (lambda: out_of(max_delegation_cost_usd=0.00001), "the tree has cost", "max_delegation_cost_usd = 2e-05"),
-    (not_verified, "all 0 replan attempt(s) are used", "max_verify_replan_attempts = 1"),
+    (not_verified, "no replan is left (limit 0)", "max_verify_replan_attempts = 1"),
 ]
 
 

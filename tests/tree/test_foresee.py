@@ -82,7 +82,7 @@ FAILURES: dict[str, tuple[Callable[[], World], str]] = {
     "tokens": (lambda: failed_with_nothing_left("tokens"), "used 10 of its 10 tokens"),
     "dollars": (lambda: failed_with_nothing_left("dollars"), "has cost"),
     "loops": (failed_in_circles, "generations in a row ended with the same"),
-    "replans": (failed_after_the_last_replan, "all 0 replan attempt(s) are used"),
+    "replans": (failed_after_the_last_replan, "no replan is left (limit 0)"),
 }
 
 

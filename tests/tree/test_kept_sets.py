@@ -52,7 +52,7 @@ def test_who_asked_itself_is_told_with_the_answer_that_its_set_was_not_kept() ->
     assert tree.last.continuation is Continuation.ANSWERED
     assert tree.last.brief is not None
     text = render_continuation(tree.last.brief, {})
-    assert f"The job `{ROOT}` returned {len(MANY)} delegations that were not dispatched and are not listed" in text
+    assert f"Not dispatched, and not listed here: {len(MANY)} delegations of the job `{ROOT}`." in text
     assert tree.state.root.left_out == 0
 
 

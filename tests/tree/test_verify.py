@@ -284,7 +284,7 @@ def test_a_finalize_after_the_last_replan_is_told_the_last_findings_and_no_earli
     assert tree.last.continuation is Continuation.FINALIZE
     assert tree.last.brief is not None
     text = render_continuation(tree.last.brief, {})
-    assert "all 1 replan attempt(s) are used" in text
+    assert "no replan is left (limit 1)" in text
     assert ("the last fault" in text, "the first fault" in text) == (True, False)
 
 

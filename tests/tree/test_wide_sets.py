@@ -78,7 +78,7 @@ def test_of_a_failed_result_it_is_dropped() -> None:
     tree = World(tree_input()).begin()
     tree.coordinator("failed", not_kept=MANY)
     [event] = [each for each in tree.said if each.kind == "delegation_dropped"]
-    assert f"{MANY} delegation(s) not dispatched" in event.message
+    assert f"{MANY:,} delegations not dispatched" in event.message
     assert tree.jobs[ROOT].state is JobState.FAILED
 
 

@@ -14,6 +14,8 @@ from itertools import islice
 
 from pydantic import JsonValue
 
+from workflows.text.plurals import quantity
+
 MOST = 500
 """Faults beyond this number are counted, not listed: no repair reads them, and a hostile output may hold millions."""
 
@@ -51,7 +53,7 @@ class Faults:
 
     def report(self) -> tuple[Fault, ...]:
         """Return all faults; the last one counts those that are not listed."""
-        more = (Fault("", f"and {self.beyond} more faults of the same result"),) if self.beyond else ()
+        more = (Fault("", f"and {quantity(self.beyond, 'more fault')} of the same result"),) if self.beyond else ()
         return (*self.listed, *more)
 
 

@@ -11,6 +11,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.refusals import Refusal
 from workflows.model.rows import TaskRecord
 from workflows.text.durations import format_duration
+from workflows.text.plurals import quantity
 
 CUT_SHORT = "cut short"
 
@@ -44,8 +45,8 @@ def cut_by(refusal: Refusal, lead: str) -> Cut:
             words = f"{lead} asked for parts at depth {depth + 1}, the limit is {cap} (`max_delegation_depth`)"
             return Cut(words, f"max_delegation_depth = {depth + 1}")
         case EventKind.DELEGATION_BUDGET_EXCEEDED, {"new_jobs": int(new), "jobs": int(used), "cap": cap}:
-            words = f"{lead} needed {new} more job(s) after {used}, the limit is {cap} (`max_delegation_total_jobs`)"
-            return Cut(words, f"max_delegation_total_jobs = {used + new}")
+            words = f"{lead} needed {quantity(new, 'more job')} after {used}, the limit is {cap}"
+            return Cut(f"{words} (`max_delegation_total_jobs`)", f"max_delegation_total_jobs = {used + new}")
         case EventKind.DELEGATION_WALLTIME_EXCEEDED, {"budget": float(limit)}:
             words = f"it ran longer than {format_duration(limit)} (`max_delegation_wall_clock`)"
             return Cut(words, f'max_delegation_wall_clock = "{format_duration(2 * limit)}"')

@@ -10,6 +10,7 @@ from workflows.model.event_kinds import Data, EventKind
 from workflows.model.refusals import Refusal
 from workflows.model.settings import TreeSettings
 from workflows.model.workers import Worker
+from workflows.text.plurals import quantity
 
 NO_AGENT = "is the name of a runtime, not of an agent"
 RUNTIME_NAMES = frozenset({*(each.value for each in Runtime), "shell"})
@@ -47,7 +48,8 @@ def check(
     if not faults:
         return None
     valid = sorted(by_name)
-    message = f"{len(faults)} fault(s) in a set of {len(delegations)} delegation(s): " + "; ".join(faults)
+    count = f"{quantity(len(faults), 'fault')} in a set of {quantity(len(delegations), 'delegation')}"
+    message = f"{count}: {'; '.join(faults)}"
     data: Data = {"faults": faults, "valid_agents": valid, "alternative": ALTERNATIVE}
     return Refusal(EventKind.DELEGATION_PREFLIGHT_FAILED, message, data)
 

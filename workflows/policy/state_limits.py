@@ -16,6 +16,7 @@ from workflows.model.long_texts import RefusedSet
 from workflows.model.rounds import Asked
 from workflows.model.wire import Wire
 from workflows.text.markdown import cut
+from workflows.text.plurals import quantity
 
 KEPT_BYTES = 128 * 1024
 """The most bytes of all waiting sets: enough for the largest set of the usual width, or for some 150 typical legs.
@@ -92,7 +93,7 @@ def waiting_question(
     question is shortened.
     """
     more = new.question.choices[MOST_CHOICES:]
-    rest = _cut_prompt(f"\n[and {len(more)} more choices: {'; '.join(more)}]") if more else ""
+    rest = _cut_prompt(f"\n[and {quantity(len(more), 'more choice')}: {'; '.join(more)}]") if more else ""
     choices = tuple(_cut_prompt(each) for each in new.question.choices[:MOST_CHOICES])
     shown = fitting = new.question.model_copy(
         update={"prompt": _cut_prompt(new.question.prompt) + rest, "choices": choices}

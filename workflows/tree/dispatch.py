@@ -19,6 +19,7 @@ from workflows.policy import bounds, loops, preflight, state_limits
 from workflows.policy.assignments import leg_assignment
 from workflows.policy.cut_short import Cut
 from workflows.policy.prompts.peoples_words import answer_to
+from workflows.text.plurals import quantity
 from workflows.tree import continuation, finalize, job_offers
 from workflows.tree.chains import Batch, Coordinator, Leg
 from workflows.tree.continuation import Cause
@@ -55,7 +56,7 @@ def has_room(step: Step, outcome: JobOutcome) -> bool:
     if state_limits.fits(outcome, step.state.kept_sets()):
         return True
     ids = [each.id for each in outcome.delegations]
-    message = f"{len(ids)} delegation(s) not kept: with the others that wait they are more than a tree can hold"
+    message = f"{quantity(len(ids), 'delegation')} not kept: with those that wait, they exceed what a tree can hold"
     step.event(EventKind.DELEGATION_DROPPED, outcome.job_id, message, {"delegations": ids})
     return False
 
@@ -96,7 +97,7 @@ def _check(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
 def _drop_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
     """Record that more delegations were dropped; the kill or the bound has had its own event."""
     pending = step.state.finalize
-    message = f"{outcome.delegation_count} delegation(s) dropped: {pending.reason if pending else ''}"
+    message = f"{quantity(outcome.delegation_count, 'delegation')} dropped: {pending.reason if pending else ''}"
     ids = [each.id for each in outcome.delegations]
     step.event(EventKind.DELEGATION_DROPPED, chain.job_id, message, {"delegations": ids})
     return Dispatch.DROPPED

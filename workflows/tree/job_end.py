@@ -11,6 +11,7 @@ from workflows.policy.backoff import retry_backoff
 from workflows.policy.decisions import ended_as
 from workflows.policy.prices import Cost, price_of
 from workflows.text.digests import digest
+from workflows.text.plurals import quantity
 from workflows.tree import blocking, dispatch, finalize, job_offers, moving, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.commands import StartTimer
@@ -44,7 +45,7 @@ def _leaf(step: Step, outcome: JobOutcome) -> JobOutcome:
     if not outcome.delegation_count:
         return outcome
     ids = [each.id for each in outcome.delegations]
-    message = f"an ephemeral worker cannot delegate: {outcome.delegation_count} delegation(s) ignored"
+    message = f"an ephemeral worker cannot delegate: {quantity(outcome.delegation_count, 'delegation')} ignored"
     step.event(EventKind.DELEGATION_IGNORED_EPHEMERAL, outcome.job_id, message, {"delegations": ids})
     return outcome.model_copy(update={"delegations": (), "long_prompts": {}, "not_kept": 0})
 
@@ -100,7 +101,7 @@ def _end_finalize(step: Step, outcome: JobOutcome, ended: JobState) -> None:
     """End the finalize; ignore its delegations and questions, and record that (ruling G1)."""
     if outcome.delegation_count:
         ids = [each.id for each in outcome.delegations]
-        message = f"the finalize continuation returned {outcome.delegation_count} delegation(s), which are ignored"
+        message = f"the finalize continuation may not delegate: {quantity(len(ids), 'delegation')} ignored"
         step.event(EventKind.DELEGATION_FINALIZED, outcome.job_id, message, {"delegations": ids})
     if outcome.human_questions:
         message = "the finalize continuation asked people, which is ignored"
@@ -180,7 +181,7 @@ def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobSta
     if ended is JobState.SUCCEEDED:
         return dispatch.delegate(step, chain, outcome)
     ids = [each.id for each in outcome.delegations]
-    message = f"a {ended} result does not delegate: {outcome.delegation_count} delegation(s) not dispatched"
+    message = f"a {ended} result does not delegate: {quantity(outcome.delegation_count, 'delegation')} not dispatched"
     step.event(EventKind.DELEGATION_DROPPED, outcome.job_id, message, {"delegations": ids})
     return None
 

@@ -16,6 +16,7 @@ from workflows.policy import bounds, state_limits
 from workflows.policy.answers import TAKES, Verb, commands
 from workflows.text.digests import digest
 from workflows.text.durations import clock, format_duration
+from workflows.text.plurals import quantity
 from workflows.tree import job_offers
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import CancelTimer, StartTimer
@@ -54,7 +55,7 @@ def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuest
         asked = state_limits.waiting_question(new, chain.asking, taken, all_open)
         chain.asking += [asked] if asked else []
     if state.is_blocked or (leg and chain.batch is not None and chain.batch.stopped):
-        message = f"{len(questions)} question(s) wait until what is blocked is opened again"
+        message = f"asked when the task is open again: {quantity(len(questions), 'question')}"
         step.event(EventKind.HUMAN_QUESTIONS_DEFERRED, job_id, message, data)
     elif leg:
         refresh(step, chain)
@@ -361,7 +362,7 @@ def about(chain: Coordinator, current: Round) -> str:
 def reason(shown: Sequence[RoundRecord]) -> str:
     """Return why the task waits: the oldest round, and the number of others."""
     first = shown[0]
-    more = f" (and {len(shown) - 1} more round(s) open)" if len(shown) > 1 else ""
+    more = f" (and {quantity(len(shown) - 1, 'more round')} open)" if len(shown) > 1 else ""
     if first.kind is RoundKind.ASK:
         asks = "; ".join(f"{each.id}: {each.prompt}" for each in first.questions)
     else:

@@ -15,6 +15,7 @@ from workflows.model.rows import BATCH_BLOCKED, DISMISS
 from workflows.model.states import FAILING, JobState, TaskState, WaitsFor
 from workflows.policy import bounds
 from workflows.policy.batch_verdict import APPROVING
+from workflows.text.plurals import quantity
 from workflows.tree import blocking, continuation, dispatch, finalize, job_end, pause_rounds
 from workflows.tree.chains import Batch, Coordinator, Leg, Phase
 from workflows.tree.state import TreeMemory
@@ -206,7 +207,7 @@ def refuse_taking_up(state: TreeMemory) -> str | None:
     """Return why this tree cannot be continued, or None. A finalize is outside every count (ruling C4)."""
     final = state.finalize.job_id if state.finalize else None
     again = len([job_id for job_id in state.in_flight if job_id != final])
-    what = f"running {again} interrupted job(s) again"
+    what = f"running {quantity(again, 'interrupted job')} again"
     refusal = bounds.jobs(state.input.settings.bounds, state.ledger(), again, what) if again else None
     return refusal.message if refusal else None
 

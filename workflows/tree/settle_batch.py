@@ -166,7 +166,7 @@ def _replan(step: Step, chain: Coordinator, reason: str, notes: tuple[str, ...])
     """Enqueue one corrective replan per failed verdict; the attempts are counted per tree, never reset (ruling E5)."""
     state, cap = step.state, step.state.input.settings.bounds.max_verify_replan_attempts
     if state.verify_attempts >= cap:
-        message = f"{reason}; all {cap} replan attempt(s) are used"
+        message = f"{reason}; no replan is left (limit {cap})"
         finalize.trip(step, Refusal(EventKind.VERIFY_REPLAN_EXHAUSTED, message, {"attempts": cap}), chain.job_id)
         _end(step, chain, JobState.CANCELLED, message)
         return

@@ -18,6 +18,7 @@ from activities.git.work_folder.service_git_dir import FOLDER, side_of
 from activities.git.work_folder.worktree_changes import look
 from activities.git.work_folder.worktrees import BRANCHES_LOCK, Worktree, dispose, find, holders
 from workflows.model.errors import ServiceError
+from workflows.text.plurals import quantity
 
 STALE_SECONDS = 600.0
 OURS = "refs/heads/service/"
@@ -185,7 +186,7 @@ def _unmerged_work(repo: Path, commit: str) -> str:
     """
     elsewhere = [each for name, each in references(common_directory(repo)).items() if _is_peoples(name)]
     count = _count_beyond(repo, commit, elsewhere)
-    return f"{count} commits that are merged nowhere" if count else ""
+    return quantity(count, "unmerged commit") if count else ""
 
 
 def _is_peoples(name: str) -> bool:

@@ -30,6 +30,7 @@ from workflows.model.rows import TaskRecord
 from workflows.model.states import JobState
 from workflows.policy.tree_states import TreeState, tree_state
 from workflows.text.durations import DurationError, abbreviate, parse_duration
+from workflows.text.plurals import quantity
 
 DROPPABLE = (TreeState.DONE, TreeState.CUT_SHORT, TreeState.FAILED, TreeState.CANCELLED)
 """The states of trees that nothing opens again: all others may still need their branches."""
@@ -137,7 +138,7 @@ def _drop_leg(service: Service, job_id: str, actor: str, force: bool) -> Dropped
     if leg.state is BranchState.UNMERGED and not force:
         merge = [leg.merge] if leg.merge else []
         raise RefusedError(
-            f"{leg.branch} has {leg.ahead} commit(s) that are not in {tree.task_branch}; dropping it loses them",
+            f"{leg.branch} has {quantity(leg.ahead or 0, 'commit')} not in {tree.task_branch}; dropping it loses them",
             Commands(*merge, f"service job drop {job_id} --force"),
         )
     _refuse_in_use(path, leg.branch)
@@ -187,7 +188,7 @@ def _refuse_lost(service: Service, path: Path, tree: Branches, legs: Sequence[Le
     helps = bool(stays) or any(leg in taken and leg.merge for leg in lost)
     out = merge_offer.missing(merge_offer.offer(service, jobs.tree(service, root), tree), tree)
     raise RefusedError(
-        f"{len(kept)} branch(es) of {root} have commits that are merged nowhere; dropping loses them: "
+        f"dropping {root} loses unmerged commits on {quantity(len(kept), 'branch', 'branches')}: "
         f"{', '.join(kept[:SHOWN])}{', …' if len(kept) > SHOWN else ''}",
         Commands(
             *([f"service job merge {root} --into-mine{merge_offer.without(out)}"] if helps else []),

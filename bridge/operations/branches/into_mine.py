@@ -17,6 +17,7 @@ from bridge.operations.branches.branches import Branches
 from bridge.operations.branches.merge_offer import OmittedLeg
 from bridge.operations.service import Service
 from workflows.model.errors import Commands, RefusedError, UsageError
+from workflows.text.plurals import quantity
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def refuse_unfit(path: Path, again: str) -> None:
         raise RefusedError(f"{path} has no branch checked out; nothing was merged", Commands(named, again))
     if changed := command.git(path, "status", "--porcelain", "--untracked-files=no").splitlines():
         raise RefusedError(
-            f"{path} has {len(changed)} changed file(s) that are not committed; nothing was merged",
+            f"{path} has {quantity(len(changed), 'uncommitted change')}; nothing was merged",
             Commands(f"git -C {where} stash", again, f"git -C {where} stash pop"),
         )
 

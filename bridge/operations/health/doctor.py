@@ -31,6 +31,7 @@ from bridge.operations.service import Service
 from bridge.operations.settings import in_words, stale_processes
 from workflows.model.errors import ServiceError, UnreachableError
 from workflows.policy.stalls import WAYS
+from workflows.text.plurals import quantity
 
 PYTHON = (3, 11, 5)
 
@@ -219,7 +220,7 @@ def fleet(service: Service) -> Iterator[Finding]:
     if service.settings.store.url:
         every = host_rows.every(service.store)
         working = [host.name for host in every if not lacks_worker(host.seen)]
-        says = f"{len(working)} of {len(every)} hosts work now"
+        says = f"{len(working)} of {quantity(len(every), 'host')} at work"
         yield Finding("fleet", Level.OK, f"{says}: {', '.join(working)}" if working else says)
 
 
@@ -305,7 +306,7 @@ def daemon(service: Service) -> Iterator[Finding]:
     for child in seen.state.children if seen.state else ():
         good = child.phase == "running"
         waits = f", at {child.again_at.astimezone():%H:%M:%S %Z}" if child.again_at else ""
-        says = f"{child.note}{waits}" if child.note else f"{child.phase}, restarted {child.restarts} times"
+        says = f"{child.note}{waits}" if child.note else f"{child.phase}, restarted {quantity(child.restarts, 'time')}"
         level, fix = (Level.OK, "") if good else (Level.WRONG, f"tail '{child.log}'")
         if good and child.frozen_at and time.time() - child.frozen_at.timestamp() < FROZEN_SECONDS:
             says += f", last at {child.frozen_at.astimezone():%H:%M:%S %Z}: it had given no sign of life for a minute"

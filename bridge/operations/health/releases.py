@@ -18,6 +18,7 @@ from bridge.operations.service import Service
 from bridge.operations.temporal import translate_errors
 from workflows.model.errors import UnreachableError
 from workflows.policy.releases import is_newer
+from workflows.text.plurals import quantity
 
 _RIGHTS = "SELECT current_user, current_database(), current_schema(), has_schema_privilege(current_schema(), 'CREATE')"
 _USED = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
@@ -50,9 +51,9 @@ def of_releases(service: Service) -> Iterator[Finding]:
         yield from _of(host, current)
     says = f"{current} takes the steps of all trees"
     if behind:
-        number = f"{len(behind)}{' or more' if len(behind) == MOST else ''}"
+        more = " or more" if len(behind) == MOST else ""
         some = f"{', '.join(behind[:MOST_NAMED])}{' and more' if len(behind) > MOST_NAMED else ''}"
-        says += f"; {number} trees made their last step on another, and move with their next: {some}"
+        says += f"; on another until their next step: {quantity(len(behind), 'tree')}{more} ({some})"
     yield Finding(NAME, Level.OK, says)
 
 

@@ -34,6 +34,7 @@ from workflows.model.rows import EventRecord, JobRecord, RoundRecord
 from workflows.model.workers import Worker
 from workflows.policy.answers import Verb
 from workflows.policy.assignments import ephemeral_worker
+from workflows.text.plurals import quantity
 from workflows.text.quoted_data import inline
 
 READ_BYTES = 64 << 20
@@ -286,6 +287,6 @@ def _record(
         by=made.job_id,
         comments=[cut_to_bound("reason", hide(storable(text))) for text in texts[:MOST_RECORDED]],
     )
-    count = "a comment" if len(texts) == 1 else f"{len(texts)} comments"
+    count = quantity(len(texts), "comment")
     message = f"{actor} sent {count} on its diff; {made.job_id} works on that"
     branch_rows.record(service.store, BranchEventKind.REVISED, job.job_id, event, message)

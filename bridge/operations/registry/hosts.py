@@ -10,6 +10,7 @@ from bridge.operations.service import Service
 from workflows.model.errors import Commands, NotFoundError, RefusedError, with_nearest
 from workflows.policy.host_availability import lacks_worker, way_back
 from workflows.policy.moving import move_off_lost_host
+from workflows.text.plurals import quantity
 
 SHOWN = 3
 """Jobs and repositories that an error names."""
@@ -74,7 +75,7 @@ def remove(service: Service, name: str) -> HostDetail:
     if host.has_worker:
         raise RefusedError(f"the host {name} works", f"on {name}: service daemon stop")
     if host.open_jobs:
-        says = f"{len(host.open_jobs)} open jobs belong to {name}: {', '.join(host.open_jobs[:SHOWN])}"
+        says = f"{name} has {quantity(len(host.open_jobs), 'open job')}: {', '.join(host.open_jobs[:SHOWN])}"
         raise RefusedError(says, Commands(f"service job kill {host.open_jobs[0]}", f"on {name}: service daemon start"))
     only = [repo.name for repo in repo_rows.every(service.store) if [*repo.checkouts] == [name] and not repo.remote]
     if only:

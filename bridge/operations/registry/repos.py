@@ -30,6 +30,7 @@ from workflows.model.errors import (
     with_correction,
     with_nearest,
 )
+from workflows.text.plurals import quantity
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -134,7 +135,7 @@ def _check_move(service: Service, known: Repo, top: str, *, move: bool) -> None:
     if not move:
         raise RefusedError(where, f"to have its jobs run here: service repo add {known.name} {shlex.quote(top)} --move")
     if running := job_rows.open_jobs(service.store, repo=known.name):
-        says = f"{where}, and has {len(running)} open jobs there, {running[0].job_id} among them"
+        says = f"{where}, and has {quantity(len(running), 'open job')} there, {running[0].job_id} among them"
         raise RefusedError(says, f"service job show {running[0].job_id}")
 
 
@@ -251,7 +252,7 @@ def remove(service: Service, name: str) -> None:
     get(service, name)
     if running := job_rows.open_jobs(service.store, repo=name):
         raise RefusedError(
-            f"{name} has {len(running)} open jobs, {running[0].job_id} among them",
+            f"{name} has {quantity(len(running), 'open job')}, {running[0].job_id} among them",
             f"service job show {running[0].job_id}",
         )
     repo_rows.remove(service.store, name)

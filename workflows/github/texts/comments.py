@@ -20,6 +20,7 @@ from workflows.policy.decisions import decision_label
 from workflows.text.durations import clock
 from workflows.text.inert import address, inert
 from workflows.text.markdown import Lines, bullet, cut
+from workflows.text.plurals import quantity
 from workflows.tree.details import MARKS, spend
 
 RESULT_BYTES = 36_000
@@ -248,7 +249,7 @@ def _answer(start: str, questions: tuple[QuestionRecord, ...]) -> Lines:
     """Return an example of a complete answer, with a line for each question."""
     lines = [f"{question.id}: <{_choices(question)}>" for question in questions[:MOST_LINES]]
     more = len(questions) - MOST_LINES
-    note = ["", f"and a line of the same form for each of the {more} further questions"] if more > 0 else []
+    note = ["", f"and a line of the same form for each of the {quantity(more, 'further question')}"] if more > 0 else []
     return [*to_copy([start, *lines]), *note]
 
 

@@ -13,6 +13,7 @@ from workflows.model.jobs import JobRun
 from workflows.model.long_texts import RefusedSet, Text
 from workflows.policy.prompts.parts import text_of
 from workflows.text.digests import digest
+from workflows.text.plurals import quantity
 from workflows.text.quoted_data import Fences, inline
 
 SHOWN = 300
@@ -87,8 +88,8 @@ def refused_sets(brief: ContinuationBrief, bodies: Mapping[str, str], fences: Fe
     for refused in brief.refused:
         if refused.left_out:
             text += (
-                f"\n\nThe job {inline(refused.job_id)} returned {refused.left_out} delegations that were not dispatched"
-                " and are not listed here: with the others that waited they were more than could be kept."
+                f"\n\nNot dispatched, and not listed here: {quantity(refused.left_out, 'delegation')} of the job"
+                f" {inline(refused.job_id)}. With the others that waited they were more than could be kept."
             )
             continue
         short = brief.correction is Correction.PREFLIGHT

@@ -71,7 +71,7 @@ def test_work_that_is_nowhere_else_stays(repo: Path, trees: Path, ground: Ground
         "shop+nested": "1 uncommitted files",
         "job-dirty": f"checked out in {dirty.path}",
         "job-nested": f"checked out in {nested.path}",
-        "job-unmerged": "1 commits that are merged nowhere",
+        "job-unmerged": "1 unmerged commit",
     }
     assert (dirty.path / "new.txt").exists()
     assert run_git(repo, "rev-parse", "service/job-unmerged") == head

@@ -64,7 +64,7 @@ async def test_a_checkout_with_changes_is_refused_with_what_to_type(tree: Grown,
     commit_file(tree.repo, "mine.txt", "1\n")
     (tree.repo / "mine.txt").write_text("2\n")
     shown = await press(ann, "Merge into my branch")
-    assert "has 1 changed file(s) that are not committed; nothing was merged" in shown.words
+    assert "has 1 uncommitted change; nothing was merged" in shown.words
     assert f"git -C {tree.repo} stash" in shown.words
     assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
 

@@ -120,7 +120,7 @@ class TestIntoMine:
         (tree.repo / "mine.txt").write_text("changed\n")
         with pytest.raises(RefusedError) as refused:
             self.taken(tree)
-        assert "has 1 changed file(s) that are not committed; nothing was merged" in refused.value.message
+        assert "has 1 uncommitted change; nothing was merged" in refused.value.message
         assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
         type_all(of_hint(refused.value.hint))
         assert (tree.repo / "a.txt").exists()
@@ -190,7 +190,7 @@ class TestDropOfATree:
         merges.merge(tree.service, [A], actor="ann")
         with pytest.raises(RefusedError) as refused:
             drops.drop(tree.service, ROOT, actor="ann", force=False)
-        assert f"2 branch(es) of {ROOT} have commits that are merged nowhere" in refused.value.message
+        assert f"dropping {ROOT} loses unmerged commits on 2 branches: " in refused.value.message
         assert refused.value.hint.split("\n     ") == [
             f"service job merge {ROOT} --into-mine",
             f"service job branches {ROOT}",
@@ -206,7 +206,7 @@ class TestDropOfATree:
         merges.merge(tree.service, [ROOT], actor="ann", into_mine=True, without=["b"])
         with pytest.raises(RefusedError) as refused:
             drops.drop(tree.service, ROOT, actor="ann", force=False)
-        assert f"nowhere; dropping loses them: service/{B}-b" in refused.value.message
+        assert f"loses unmerged commits on 1 branch: service/{B}-b" in refused.value.message
         assert refused.value.hint.split("\n     ") == [
             f"service job branches {ROOT}",
             f"service job drop {ROOT} --force",

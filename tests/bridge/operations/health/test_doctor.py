@@ -144,7 +144,7 @@ def test_a_host_that_its_fleet_would_refuse_is_told_before_a_start(home: Home, t
     assert "the host name web-1 is in use" in found(home)["fleet"].says
     host_rows.stop(service.store, "web-1", started_at=1.0)
     host_rows.see(service.store, "web-2", slots=1, started_at=1.0)
-    assert found(home)["fleet"].says == "1 of 2 hosts work now: web-2"
+    assert found(home)["fleet"].says == "1 of 2 hosts at work: web-2"
 
 
 @pytest.mark.ruling("Q1")

@@ -42,9 +42,7 @@ def test_hosts_and_trees_that_lag_behind_are_named(service: Service, monkeypatch
     assert (lags.level, lags.says.startswith("two runs release 0.2.0")) == (Level.WARNING, True)
     assert "on two: pip install -U delegation-service==0.3.0" in lags.fix
     assert leads.level is Level.OK
-    assert leads.says.endswith(
-        "4 trees made their last step on another, and move with their next: job-1, job-2, job-3 and more"
-    )
+    assert leads.says.endswith("on another until their next step: 4 trees (job-1, job-2, job-3 and more)")
 
 
 def test_a_release_that_no_host_has_any_more_is_wrong(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

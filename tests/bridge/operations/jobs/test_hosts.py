@@ -189,7 +189,7 @@ def test_a_host_that_something_depends_on_is_not_forgotten(service: Service) -> 
     assert refused() == "the host web-1 works"
     saw(service, 70)
     assert registry.get(service, "web-1").open_jobs == (ROOT, f"{ROOT}.1")
-    assert refused() == f"2 open jobs belong to web-1: {ROOT}, {ROOT}.1"
+    assert refused() == f"web-1 has 2 open jobs: {ROOT}, {ROOT}.1"
     ended = [job(each, state=JobState.FAILED, ended_at=5.0, revision=2) for each in (ROOT, f"{ROOT}.1")]
     write(service, *ended)
     assert refused() == "only web-1 has a checkout of acme/shop"
