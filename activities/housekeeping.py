@@ -36,17 +36,21 @@ TIDY_SECONDS = 3600.0
 CHECK_SECONDS = 15.0
 """Interval of looking for workflows that were ended from outside, and for lost hosts."""
 CHECK_MOST_SECONDS = 600.0
-"""Time after which such a look is given up, and begun anew."""
+"""Time limit of such a look; then the next one begins."""
 SEEN_SECONDS = 10.0
-"""Interval of a worker's records that it is alive."""
+"""Interval at which a worker records that it is alive."""
 LET_GO_SECONDS = 600.0
-"""The time without the store after which a worker ends where jobs never move by themselves."""
+"""If jobs don't move to other hosts by themselves, the seconds without the store after which a worker ends."""
 STUCK_SECONDS = 10.0
-"""Interval of looking for workflows that this worker can't evict. Two looks in a row decide: the SDK tries again."""
+"""Interval of looking for workflows that this worker can't evict. The worker ends only after two looks in a row,
+because the SDK retries an eviction.
+"""
 
 
 async def end_orphans(context: Context) -> int:
-    """Report, then end, this home's orphaned processes. A run without an outcome stays: it is attached to again."""
+    """Report, then end, this home's orphaned processes. A run without a recorded outcome keeps running: its attempt
+    attaches to it again.
+    """
     wanted = await asyncio.to_thread(attempt_rows.all_open, context.store)
     processes = await asyncio.to_thread(orphans.find_orphans, context.home.runs, set(wanted))
     await orphans.end(processes, context.home.orphans, context.settings.worker.stop_grace)
@@ -54,7 +58,9 @@ async def end_orphans(context: Context) -> int:
 
 
 async def keep_tidy(context: Context) -> None:
-    """Remove old output now and every hour, while the worker lives; a full or faulty disk does not end this."""
+    """Remove old output now and every hour, while the worker lives; errors of a full or faulty disk are logged, and the
+    next hour tries again.
+    """
     while True:
         try:
             gone = await asyncio.to_thread(tidy, context)
@@ -92,7 +98,7 @@ async def _again_and_again(watch: OutsideWatch | HostWatch, what: str) -> None:
 
 
 async def keep_stepping(trees: Worker) -> None:
-    """End this worker if it can't evict a workflow, because that workflow's tree would stall."""
+    """End this worker if it can't evict a workflow from its cache, because that workflow's tree would stall."""
     stuck = 0
     while True:
         await asyncio.sleep(STUCK_SECONDS)
@@ -102,7 +108,9 @@ async def keep_stepping(trees: Worker) -> None:
 
 
 async def keep_in_touch(client: Client, context: Context) -> None:
-    """Start nothing while Temporal does not answer this host, so that no job is placed here; until the worker ends."""
+    """Hold new runs back while Temporal doesn't answer, so that no job is placed on this host; until the worker
+    ends.
+    """
     while True:
         try:
             await client.service_client.check_health(timeout=RPC_TIMEOUT)
@@ -113,7 +121,7 @@ async def keep_in_touch(client: Client, context: Context) -> None:
 
 
 async def keep_room(context: Context) -> None:
-    """Let nothing begin while the disk is full, and end runs that fill it, while the worker lives."""
+    """While the worker lives, hold new runs back if the disk is full, and end runs that fill it."""
     root, settings, known = context.home.root, context.settings.worker, ""
     while True:
         try:
@@ -127,8 +135,8 @@ async def keep_room(context: Context) -> None:
 
 
 def tidy(context: Context) -> int:
-    """Remove the output of runs recorded longer ago than `[worker].keep_runs`, and the sessions of trees that are over
-    for as long; empty the trash.
+    """Remove the output of runs recorded longer ago than `[worker].keep_runs`, and the sessions of trees that ended
+    longer ago than that; empty the trash.
     """
 
     before, gone = time.time() - context.settings.worker.keep_runs, 0
@@ -165,7 +173,7 @@ async def record_presence(context: Context, namespace: str) -> AsyncIterator[Non
 
 
 async def _keep_recording(context: Context, started_at: float) -> None:
-    """Record again and again that the host is alive. A store that is away for a while does not end the worker."""
+    """Record repeatedly that the host is alive. The worker survives a store that is unreachable for a while."""
     recorded, most = time.monotonic(), _patience(context)
     while True:
         await asyncio.sleep(SEEN_SECONDS)
@@ -190,16 +198,16 @@ def _patience(context: Context) -> float | None:
 
 
 def _let_go(why: str) -> None:
-    """End this worker at once. The steps of trees that it has begun would wait with it; other workers take them.
+    """End this worker at once, so that other workers take over the workflow tasks it has begun.
 
-    Its agents keep running, and the next worker attaches to them. Threads that wait for the store, and workflows that
-    can't be evicted, prevent an orderly end.
+    Its agents keep running, and the next worker attaches to them. An orderly end is impossible: threads wait for the
+    store, or workflows can't be evicted.
     """
     log.error("%s: this worker ends, and others take the steps of its trees", why)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _drain_reason(context: Context) -> str:
-    """Return why this host starts nothing, if a person drains it; that outlives a restart (ruling Q8)."""
+    """Return why this host starts no run, if a person has drained it: that outlives a restart (ruling Q8)."""
     host = host_rows.get(context.store, context.host)
     return DRAINED if host is not None and host.draining_at is not None else ""

@@ -27,7 +27,7 @@ PER_PAGE = "100"
 
 
 async def whoami(client: Client) -> Person:
-    """Return the account itself; a GitHub App is the bot of its name."""
+    """Return the service's GitHub account; for a GitHub App, the bot of its name."""
     if client.oauth_token and not client.is_app:
         return _read(Person, await client.get("/user"))
     app = await client.app()
@@ -35,7 +35,7 @@ async def whoami(client: Client) -> Person:
 
 
 async def quota(client: Client) -> RateLimit:
-    """Return the remaining requests of this hour; the question is free."""
+    """Return the remaining requests of this hour. The request costs no quota."""
     return _read(RateLimits, await client.get("/rate_limit")).resources.core
 
 
@@ -44,12 +44,12 @@ async def repository(client: Client, github: str) -> Repository:
 
 
 async def issue(client: Client, github: str, number: int) -> Issue:
-    """Return an issue, or the part of a pull request that is like one."""
+    """Return an issue, or a pull request with the fields that issues have, too."""
     return _read(Issue, await client.get(f"/repos/{github}/issues/{number}"))
 
 
 async def permission(client: Client, github: str, login: str) -> str:
-    """Return somebody's permission there: `admin`, `maintain`, `write`, `triage`, `read` or `none`."""
+    """Return a person's permission on the repository: `admin`, `maintain`, `write`, `triage`, `read` or `none`."""
     try:
         answer = await client.get(f"/repos/{github}/collaborators/{{login}}/permission", login=login)
     except DeclinedError as error:
@@ -60,14 +60,14 @@ async def permission(client: Client, github: str, login: str) -> str:
 
 
 async def comments_since(client: Client, github: str, since: float) -> list[IssueComment]:
-    """Return comments of all issues and pull requests that were written or changed since, oldest change first."""
+    """Return comments written or changed since then on any issue or pull request, oldest change first."""
     when = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     path = f"/repos/{github}/issues/comments?sort=updated&direction=asc&since={when}&per_page={PER_PAGE}"
     return [_read(IssueComment, each) for each in await client.pages(path)]
 
 
 async def comments_of(client: Client, github: str, number: int, since: float) -> list[IssueComment]:
-    """Return comments of one issue or pull request that were written or changed since."""
+    """Return comments written or changed since then on one issue or pull request."""
     when = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     path = f"/repos/{github}/issues/{number}/comments?since={when}&per_page={PER_PAGE}"
     return [_read(IssueComment, each) for each in await client.pages(path)]
@@ -114,7 +114,9 @@ async def open_pulls(client: Client, github: str) -> list[Pull]:
 
 
 async def pulls_of(client: Client, github: str, branch: str) -> list[Pull]:
-    """Return every pull request that was ever opened for a branch of the repository itself, newest first."""
+    """Return every pull request, open or closed, for a branch of the repository itself (not of a fork), newest
+    first.
+    """
     owner = github.partition("/")[0]
     path = f"/repos/{github}/pulls?state=all&per_page={PER_PAGE}&head={{head}}"
     pages = await client.pages(path, most=1, head=f"{owner}:{branch}")

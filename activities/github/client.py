@@ -36,7 +36,7 @@ TOKEN_SPARE = 300.0
 
 
 class GithubError(Exception):
-    """GitHub did not do what it was asked to."""
+    """A request to GitHub failed."""
 
 
 class LimitedError(GithubError):
@@ -48,7 +48,7 @@ class LimitedError(GithubError):
 
 
 class UnknownAccountError(LimitedError):
-    """GitHub refuses the account: a person has to mend that, and the next request waits a while."""
+    """GitHub refuses the account's credentials. A person has to correct them; the next request waits a while."""
 
 
 class AwayError(GithubError):
@@ -57,11 +57,11 @@ class AwayError(GithubError):
     def __init__(self, why: str, status: int | None = None) -> None:
         super().__init__(why)
         self.status = status
-        """The status of GitHub's answer; None if GitHub gave no answer, and answers nothing else either."""
+        """The status of GitHub's answer; None if GitHub didn't answer at all."""
 
 
 class DeclinedError(GithubError):
-    """GitHub refuses, and will again: no such thing, no permission, not possible."""
+    """GitHub refuses, and a retry would fail too: not found, no permission, or impossible."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -163,7 +163,7 @@ class Client(GitHubAPI):
         return await self._as_app(f"/repos/{github}/installation")
 
     async def _as_app(self, path: str) -> dict[str, Any]:
-        """Send a request that needs the App's own key."""
+        """Send a request signed with the App's own key."""
         app = self._credentials.app
         assert app is not None
         try:
@@ -177,12 +177,12 @@ class Client(GitHubAPI):
 
     @property
     def graphql_url(self) -> str:
-        """Return the GraphQL URL beside the REST interface, which on GitHub Enterprise ends in `/v3`."""
+        """Return the server's GraphQL URL, derived from the REST URL, which on GitHub Enterprise ends in `/v3`."""
         return f"{self.base_url.removesuffix('/v3')}/graphql"
 
     @property
     def token(self) -> str:
-        """Return git's password for the server; for a GitHub App, the token of this hour."""
+        """Return the password that git sends; for a GitHub App, its current token."""
         return self.oauth_token or ""
 
     async def _request(
@@ -207,7 +207,7 @@ class Client(GitHubAPI):
             account.note(self._store, **facts)
 
     async def sleep(self, seconds: float) -> None:
-        """Raise NotImplementedError: callers report a wait instead of sleeping."""
+        """Raise NotImplementedError: this client reports a wait to its caller instead of sleeping."""
         raise NotImplementedError
 
 

@@ -1,4 +1,6 @@
-"""The account's credentials, read at the start from the environment or a private file, into this process alone."""
+"""The GitHub account's credentials, read at the start from the environment or a private file. Other processes don't
+have them.
+"""
 
 import stat
 from collections.abc import Mapping

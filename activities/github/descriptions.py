@@ -21,7 +21,8 @@ TEXT_LIMIT = 8_000
 
 
 def describe(binding: BoundWork, store: Engine, artifacts: Artifacts, api_url: str, token: str) -> BoundWork:
-    """Ask GitHub for the title and text. Without an answer the work starts too, and its prompt says so.
+    """Ask GitHub for the title and text. If GitHub doesn't answer, the work starts without them, and its prompt says
+    so.
 
     Every leg of a tree carries the text, so it is stored by digest.
     """

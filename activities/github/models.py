@@ -50,7 +50,7 @@ class IssueComment(GithubAnswer):
 
 
 class Ref(GithubAnswer):
-    """A branch: its name, commit and repository (None if that was deleted)."""
+    """A branch: its name, commit and repository (None if the repository was deleted)."""
 
     ref: str
     sha: str

@@ -1,1 +1,1 @@
-"""The work of one host: state that its activities share, and each attempt, run once from begin to end."""
+"""One host's part: the state that its activities share, and attempts, each run exactly once."""

@@ -1,7 +1,7 @@
 """Admission of a host to its fleet: a foreign seal key, or a name in use, is refused before anything is polled (Q1).
 
-The first worker of a store writes what all hosts must have in common. A home with a database of its own is one host:
-that row only follows its settings, because nothing else depends on it.
+The first worker of a store writes what all hosts must have in common. A home with its own database is the only host:
+its row just follows its settings, because no other host depends on it.
 """
 
 import shlex
@@ -22,7 +22,9 @@ from workflows.policy.host_availability import UNSEEN_SECONDS, lacks_worker
 
 
 class NotAdmittedError(ServiceError):
-    """This host may not work for its store: it has another seal key or namespace, or the name of another host."""
+    """This host may not join the fleet of its store: its seal key or namespace differs, or another host has its
+    name.
+    """
 
     code = "not_admitted"
 
@@ -60,7 +62,7 @@ def admit(context: Context, namespace: str, *, started_at: float) -> None:
 
 
 def check(host: JoiningHost) -> None:
-    """Raise the reason why this host would not be admitted; change nothing."""
+    """Raise NotAdmittedError with the reason if the host would not be admitted; change nothing."""
     check_key(host)
     check_name(host)
 
@@ -94,7 +96,9 @@ def _name_in_use(host: JoiningHost, ago: float) -> NotAdmittedError:
 
 
 def _copy(host: JoiningHost, known: Cluster) -> str:
-    """Return the command that fetches the key from the host with it that was seen last, or else makes a new one."""
+    """Return the command that copies the key from the host that has it and was seen last; without such a host, the
+    command that makes a new key.
+    """
     having = [row for row in host_rows.every(host.store) if row.key == known.key and row.name != host.settings.host]
     if not having:
         return "service host replace-key --now  (what the lost key has sealed ends)"

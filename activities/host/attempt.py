@@ -1,7 +1,8 @@
-"""The steps that all attempts share, of a job's agent or of a pipeline's command: from the offer to the recorded end.
+"""The steps shared by all attempts, of a job's agent or a pipeline's command, from the offer to the recorded end.
 
-Each attempt has one call at a time. A recorded end is returned; a running program is attached to; anything else waits
-for its slot, is claimed, prepared or refused, and played. `Attempt` has the parts that differ for jobs and stages.
+One activity call at a time handles an attempt. It returns a recorded end, and attaches to a running program. Otherwise
+it waits for a slot, claims the attempt, prepares or refuses it, and plays it. `Attempt` has the parts that differ
+between jobs and stages.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 class Attempt(Protocol[T]):
-    """One attempt, as its kind goes about it: a job's agent, or a stage's command.
+    """One attempt, with the methods that differ by kind: a job's agent, or a stage's command.
 
     All methods except the properties and the coroutines may block on the disk and the store.
     """
@@ -50,7 +51,7 @@ class Attempt(Protocol[T]):
         ...
 
     def taken_back(self) -> T:
-        """Return the result of an attempt that never began."""
+        """Return the result of an attempt whose offer was taken back before it began."""
         ...
 
     def begin(self, row: AttemptRow, beat: Heartbeat) -> None:
@@ -77,7 +78,7 @@ class Attempt(Protocol[T]):
 
 
 async def run_attempt(context: Context, slots: Slots, attempt: Attempt[T]) -> T:
-    """Start an attempt, or attach to it if it is running; return an end that is recorded already unchanged."""
+    """Start an attempt, or attach to it if it is running, and return its end. Return a recorded end unchanged."""
     beat = Heartbeat()
     async with slots.one_call(attempt.offered.key), beating(beat):
         with permanent_errors.refusing():
@@ -98,7 +99,7 @@ async def _in_a_slot(context: Context, slots: Slots, attempt: Attempt[T], beat: 
 
 
 async def _from_begin_to_end(context: Context, attempt: Attempt[T], beat: Heartbeat, ordered: asyncio.Event) -> T:
-    """Begin the attempt and play it. A stop order that arrives in between waits until there is a program to stop."""
+    """Begin the attempt and play it. A stop order that arrives before the program's start takes effect after it."""
     beginning = asyncio.create_task(in_turn(_begin, context, attempt, beat))
     try:
         over = await asyncio.shield(beginning)
@@ -151,9 +152,9 @@ def _open_row(context: Context, offered: Offered, known: AttemptRow | None) -> A
 
 
 async def to_its_end(attempt: Attempt[T], ordered: asyncio.Event) -> T:
-    """Play the attempt. A stop order ends its program; a call that ends for other reasons leaves the program alone.
+    """Play the attempt. A stop order ends its program; if the call ends for another reason, the program keeps running.
 
-    The order is a cancellation of the call, or the event; with the event, the cancellation comes later or never.
+    The order is a cancellation of the call, or the event `ordered`. After the event, a cancellation may follow, or not.
     """
     playing, stopping = asyncio.create_task(attempt.play()), asyncio.create_task(_stopped_on(ordered, attempt))
     try:
@@ -181,8 +182,8 @@ async def _stopped_on(ordered: asyncio.Event, attempt: Attempt[T]) -> None:
 
 
 async def is_still_wanted() -> bool:
-    """Return whether the call was cancelled only because the worker stops, or because a later call has taken the run
-    over.
+    """Return whether the call was cancelled only because the worker stops, or because a later call has taken over the
+    run.
     """
     why, info = activity.cancellation_details(), activity.info()
     if why is None:
@@ -199,8 +200,8 @@ async def is_still_wanted() -> bool:
 
 
 async def _run_that_calls(workflow_id: str, run_id: str) -> str:
-    """Return this run of a workflow if it is running. Otherwise return the run that a reset made, which calls for the
-    job again; empty without such a run.
+    """Return the id of this workflow run if it is running, else of the run that a reset made, which starts the job
+    again; empty if neither runs.
     """
     while run_id:
         handle = activity.client().get_workflow_handle(workflow_id, run_id=run_id)

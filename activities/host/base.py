@@ -26,15 +26,15 @@ class BoundWork:
     issue: int | None = None
     github: str = ""
     web: str = ""
-    """Web address of that repository's GitHub; empty: github.com."""
+    """Web address of the repository's GitHub server; empty for github.com."""
     about: Text | None = None
-    """Title and text of it, if GitHub was asked."""
+    """Title and text of the pull request or issue, if GitHub was asked."""
     into: str = ""
     """The branch that a pull request goes into, if GitHub was asked."""
     head: str = ""
-    """The head of a pull request, if the work begins from another commit."""
+    """The head commit of a pull request, if the work begins from a different commit."""
     base: str = ""
-    """The commit that the work begins from; UNRESOLVED if only its host can resolve it."""
+    """The commit that the work begins from; UNRESOLVED if only the host of the checkout can resolve it."""
 
     @property
     def fields(self) -> dict[str, int | str | Text | None]:
@@ -50,9 +50,9 @@ def bound(
     token: str | None = None,
     web: str = binding_words.WEB,
 ) -> BoundWork:
-    """Bind work on a repository, seen from the host `here`; refuse if that is impossible.
+    """Check and resolve the pull request or issue of work on a repository, on the host `here`. Refuse invalid ones.
 
-    A token is sent to the GitHub at `web` alone, to fetch the head of a pull request.
+    The token is sent only to the GitHub server at `web`, to fetch the head of a pull request.
     """
     binding_words.check_numbers(pull_request, issue)
     if pull_request is None and issue is None:

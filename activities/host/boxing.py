@@ -24,7 +24,7 @@ _REFUSALS = (
     *("no such file or directory", "not found", "permission denied", "operation not permitted"),
     *("read-only file system", "network is unreachable", "could not resolve", "name resolution", "connection refused"),
 )
-"""Words in errors of programs that lack something, as inside a box."""
+"""Words in error messages that a box may have caused by hiding or forbidding something."""
 
 BASE_URL = "BASE_URL"
 """Suffix of variables by which an operator sends a program to another provider."""
@@ -32,7 +32,7 @@ BASE_URL = "BASE_URL"
 
 @dataclass(frozen=True)
 class Wanted:
-    """A program that is about to be run."""
+    """A program that is about to run in a box."""
 
     runtime: str
     launch: Launch
@@ -42,7 +42,7 @@ class Wanted:
     writes: bool = True
     """True if the program may change its work folder."""
     lent: tuple[Path, ...] = ()
-    """Folders that the work folder needs: objects of the operator's repository."""
+    """Folders with objects of the operator's repository, which the work folder borrows."""
 
 
 def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: Wanted) -> Box | None:
@@ -74,7 +74,7 @@ def box_of(home: Home, settings: Settings, environ: Mapping[str, str], wanted: W
 
 
 def require(network: Network, runtime: str, there: Machine) -> None:
-    """Raise CannotLaunchError unless this machine can make the box, and the program that tries to leave it fails."""
+    """Raise CannotLaunchError unless this machine can make the box, and a test program could not escape from it."""
     if not (fault := there.lacks(network)):
         proof = probes.proof_of(network, there)
         if proof.holds:
@@ -88,7 +88,9 @@ def require(network: Network, runtime: str, there: Machine) -> None:
 
 
 def refusal(settings: Settings, runtime: str) -> CannotLaunchError | None:
-    """Return the reason why agents of a runtime are not run here; None if they get the box of its settings."""
+    """Return why agents of a runtime can't run on this machine; None if it can make the box that the settings
+    require.
+    """
     section = settings.runtime(runtime)
     try:
         if section.box != "none":
@@ -99,7 +101,7 @@ def refusal(settings: Settings, runtime: str) -> CannotLaunchError | None:
 
 
 def prove(settings: Settings) -> None:
-    """Try the boxes of the runtimes before their first jobs, so that these need not wait for the trial."""
+    """Try the runtimes' boxes ahead of their first jobs, so that the jobs need not wait for the trial."""
     for name in (*settings.configured_runtimes, SHELL):
         refusal(settings, name)
 
@@ -107,8 +109,8 @@ def prove(settings: Settings) -> None:
 def network_of(section: RuntimeSection, runtime: str) -> tuple[Network, tuple[str, ...]]:
     """Return the network of a runtime's agents, and the hosts that they reach with `model`.
 
-    The default is the provider for the agents' programs, and for all others the internet without this machine and its
-    neighbours.
+    By default, known agent programs reach their provider; other commands reach the internet, but not this machine and
+    its local network.
     """
     program = program_of(runtime, section.adapter)
     usual = program.hosts if program else () if section.network else (ANY,)
@@ -123,7 +125,7 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
 def hand_over(box: Box, settings: Iterable[Path] = ()) -> None:
     """Give the program's folders to the account of agents, including a work folder that it may only read.
 
-    Let that account read the program's `settings`: its prompt, and copies of the operator's in its folder.
+    Let that account read `settings`: the prompt, and the copies of the operator's settings in the program's folder.
     """
     if box.uid is not None:
         try:
@@ -134,9 +136,9 @@ def hand_over(box: Box, settings: Iterable[Path] = ()) -> None:
 
 
 def take_back(cwd: Path, *, kept: bool) -> None:
-    """Give a work folder back to the service, once no process of the run is alive, whatever box it was in.
+    """Give a work folder back to the service's account, after the run's last process has ended.
 
-    Where it is `kept`, so is all that is in it. Otherwise it is about to be deleted, and is in a folder that only the
+    With `kept`, all its content is given back, too. Otherwise it is about to be deleted, inside a folder that only the
     service may enter.
     """
     if os.geteuid() == 0 and cwd.exists() and cwd.stat().st_uid != 0:
@@ -144,9 +146,7 @@ def take_back(cwd: Path, *, kept: bool) -> None:
 
 
 def _etc(home: Home, places: Iterable[Path]) -> Path | None:
-    """Return the copy of /etc, which serves all boxes but those with more of /etc. A missing home is not made for
-    it.
-    """
+    """Return the shared copy of /etc; None for boxes that show more of /etc, and if the service home is missing."""
     if not home.root.exists() or any(path.is_relative_to("/etc") for path in places):
         return None
     return _etc_copy(home.boxes, system_files.moment())
@@ -194,7 +194,7 @@ def _there(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _providers(env: Mapping[str, str]) -> list[str]:
-    """Return the providers that the operator's own variables name, in the form of entries of the setting `hosts`."""
+    """Return the providers' hosts that the operator's variables name, written like entries of the setting `hosts`."""
     urls = ((name, value) for name, value in env.items() if name.endswith(BASE_URL) and "://" in value)
     return [entry for name, value in urls if (entry := _provider(name, value))]
 
@@ -218,7 +218,7 @@ def _provider(name: str, url: str) -> str:
 
 
 def may_be_why(box: Box | None, runtime: str, message: str) -> str:
-    """Return a note for the message of a failure that the box may have caused; empty if nothing suggests that."""
+    """Return a note to add to a failure's message if the box may have caused the failure; else empty."""
     if box is None or not any(word in message.lower() for word in _REFUSALS):
         return ""
     return (

@@ -1,7 +1,7 @@
 """A trial of the policy under which a runtime's program checks work: can its commands build in their box (ruling P5)?
 
-No model is asked: codex runs the command in its own sandbox. Under the policy of their checks, claude and kimi hold no
-commands back, so for them only the box is tried.
+No model is asked: codex runs the command in its own sandbox. For checks, claude and kimi confine no commands
+themselves, so for them only the box is tried.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Trial:
 
 
 def build_trial(settings: Settings, environ: Mapping[str, str], runtime: str) -> Trial | None:
-    """Build something as a check of this runtime would; return None if no known program drives it."""
+    """Build something as a check of this runtime would; return None if the runtime has no known program."""
     program = program_of(runtime, settings.runtime(runtime).adapter)
     if program is None:
         return None

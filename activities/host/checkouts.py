@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Here(Protocol):
-    """This host: its home, its settings, and the store that it shares."""
+    """This host: its home, its settings, and the store that it shares with other hosts."""
 
     @property
     def home(self) -> "Home": ...
@@ -67,7 +67,7 @@ def every_here(here: Here) -> list[Repo]:
 
 
 def unused_mirrors(here: Here, before: float) -> Iterator[Path]:
-    """Yield the mirrors of repositories that are no longer registered, or not with that remote, unused since then."""
+    """Yield mirrors unused since `before` whose repository isn't registered, or is registered with another remote."""
     known = [_mirror(here, repo).path for repo in repo_rows.every(here.store)]
     return mirrors.unused_mirrors(here.home.mirrors, known, before)
 
@@ -96,7 +96,7 @@ def newest(here: Here, repo: Repo) -> str:
 def hub_of(here: Here, repo: Repo) -> Hub | None:
     """Return the hub through which hosts exchange the repository's commits; None without a remote.
 
-    In a hub of one's own, each repository has a namespace.
+    In a hub that is not the remote, each repository has a namespace.
     """
     if not repo.remote:
         return None
@@ -126,7 +126,8 @@ def reach(here: Here, repo: Repo) -> None:
 
 
 def share(here: Here, repo: Repo, commit: str) -> None:
-    """Push a tree's start commit, unless the remote or the hub has it: other hosts may have to begin there.
+    """Push a tree's start commit to the hub, unless the remote or the hub has it: jobs on other hosts may begin from
+    it.
 
     Without a remote, nothing is pushed.
     """

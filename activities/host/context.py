@@ -19,7 +19,7 @@ from activities.store.shared_artifacts import artifacts_of
 
 @dataclass(frozen=True)
 class Context:
-    """One host's side of the service."""
+    """The home, settings and store of one host, and what its activities have in common."""
 
     home: Home
     settings: Settings

@@ -1,4 +1,4 @@
-"""Disk space of the service home: below a floor nothing starts, and a run that writes too much is ended (N3)."""
+"""Disk space of the service home: with too little free, no run starts; a run that writes too much is ended (N3)."""
 
 import asyncio
 import contextlib
@@ -22,10 +22,14 @@ TIGHT = 8
 """Multiple of the floor: with less free space, checks are more frequent."""
 
 WALK_SECONDS, MEASURE_SECONDS = 3.0, 10.0
-"""Time limits of measuring a run: files not seen within the first are not counted, the second ends it."""
+"""Time limits of measuring a run: files not reached within the first don't count; at the second the measurement is
+killed.
+"""
 
 STEPS = 16
-"""A run is measured again when the disk's growth would fill its limit, or this part of the limit."""
+"""A run is measured again after the disk's use has grown by the rest of the run's limit, but by at least one such part
+of the limit.
+"""
 
 FIX = "service gc --dry-run; df -h; [worker].free_disk in config.toml"
 
@@ -61,19 +65,19 @@ class DiskRoom:
 
     writers: set[DiskWriter] = field(default_factory=set)
     held: str = ""
-    """The reason why nothing may start now."""
+    """The reason why no run may start now; empty if runs may start."""
     heeded_by: list[Callable[[str], None]] = field(default_factory=list)
     _reasons: dict[str, str] = field(default_factory=dict)
-    """The reason of each who may hold runs back."""
+    """Reasons to hold runs back, by who gave them."""
     seconds: float = LOOK_SECONDS
     """Interval until the next check."""
     _line: int | None = None
-    """Free space below which the next run is ended; it falls from half the floor each time one is."""
+    """Free space below which the next run is ended: half the floor at first, lower after each ended run."""
 
     async def follow(
         self, run_dir: Path, claim: Claim, cwd: Path, on_progress: Callable[[Progress], None] | None
     ) -> RunEnd:
-        """Wait for the end of a run like `supervised_run.follow`. The end of a run that wrote too much says so."""
+        """Wait for a run's end, like `supervised_run.follow`. If it wrote too much, its end has that reason."""
         loop, ending = asyncio.get_running_loop(), list[asyncio.Task[RunEnd]]()
 
         def stop() -> None:
@@ -92,14 +96,14 @@ class DiskRoom:
         return replace(end, error=writer.reason) if writer.reason and end.kind is EndKind.CANCELLED else end
 
     def hold(self, why: str, by: str = "disk") -> None:
-        """Keep new runs from starting for this reason; without any reason left, waiting runs start."""
+        """Set or clear (empty) the reason of `by` to hold new runs back. Once no reason is left, waiting runs start."""
         self._reasons[by] = why
         self.held = next(filter(None, self._reasons.values()), "")
         for heed in self.heeded_by:
             heed(self.held)
 
     def look(self, place: Path, settings: WorkerSection) -> str:
-        """End runs that write too much. Return why nothing may start now; empty if runs may."""
+        """End runs that write too much. Return why no run may start now; empty if runs may start."""
         free, used = disk(place)
         if settings.job_disk:
             self._bound(settings.job_disk * GIB, used)

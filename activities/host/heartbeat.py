@@ -1,5 +1,5 @@
-"""Heartbeats of activities to Temporal, by which a dead host is missed. They carry no orders: those come sooner, by the
-server's commands or by the store (`stop_orders`), so beats are rare. In a large fleet they cost more than the jobs.
+"""Heartbeats of activities, by which Temporal notices a dead host. Stop orders come faster by other ways: the server's
+commands or the store (`stop_orders`). So heartbeats are rare; in a large fleet they would cost more than the jobs.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from activities.redaction.redact import redact_text
 from activities.runs.supervised_run import Progress
 
 BEAT = timedelta(seconds=10)
-"""Interval of heartbeats; shorter for an activity that is missed sooner than after three of them."""
+"""Interval of heartbeats; shorter if the activity's heartbeat timeout is less than three intervals."""
 
 
 @dataclass
@@ -39,7 +39,9 @@ class Heartbeat:
 
 @asynccontextmanager
 async def beating(beat: Heartbeat) -> AsyncIterator[None]:
-    """Send heartbeats while the context lasts. The first one waits: taking the activity has just been reported."""
+    """Send heartbeats while the context lasts. The first one is sent after an interval, since Temporal has just seen
+    the activity start.
+    """
     missed_after = activity.info().heartbeat_timeout
     interval = min(BEAT, missed_after / 3) if missed_after else BEAT
 

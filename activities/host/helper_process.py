@@ -1,11 +1,11 @@
 """Separate processes for work on agents' files: they keep the worker's threads free, and can be killed at a deadline
 (N3).
 
-No library: the pools of `concurrent.futures` and `multiprocessing` break, or wait for ever, once one of their processes
-is killed, which is how a deadline ends one here. Those of pebble (LGPL) survive that, but share one locked channel,
-ask with SIGTERM from a thread of the worker first, and know no stopped process. A program of its own loads a module
-once, in the control group of the agents, and forks helpers. A helper handles one call after another, and ends when it
-is idle; the kernel ends it with the worker, at its deadline, and before others when memory runs out.
+No library: here a deadline kills a process, after which the pools of `concurrent.futures` and `multiprocessing` break
+or wait for ever. Pebble's pools (LGPL) survive that, but share one locked channel, first send SIGTERM from a thread of
+the worker, and don't notice a stopped process. Here a separate program loads the modules once, in the control group of
+the agents, and forks helpers. A helper handles one call after another, and ends when idle. The kernel kills it at its
+deadline, when the worker ends, and before other processes if memory runs out.
 """
 
 import contextlib
@@ -46,10 +46,10 @@ MEMORY = 4 << 30
 """Memory limit of a helper in bytes, also without control groups."""
 
 SLOW_SECONDS = 2.0
-"""A longer call gives up its turn. A helper that worked as long is not used again, since its memory has grown."""
+"""A call that takes longer gives up its thread's turn. Its helper isn't used again, since its memory has grown."""
 
 FILL_SECONDS = 900.0
-"""Time limit to fill a work folder, or to merge the work of others into it."""
+"""Time limit to fill a work folder, or to merge other jobs' commits into it."""
 
 LOOK_SECONDS = 120.0
 """Time limit to look at a work folder, and to commit its files."""
@@ -58,21 +58,21 @@ REDACT_SECONDS = 60.0
 """Time limit to search a long text for secrets."""
 
 IDLE_SECONDS = 10.0
-"""A helper without a call for this time ends; the fork of another takes 4 ms of processor."""
+"""A helper without a call for this time ends; forking another takes 4 ms of processor time."""
 
 MARGIN_SECONDS = 10.0
 FROZEN_SECONDS = 60.0
-"""Time after which a stopped helper, and a process that does not fork one, is ended."""
+"""Time after which a stopped helper is killed, and a forking process that doesn't answer."""
 
 PROGRAM = "import sys; sys.path.append(sys.argv[1]); from activities.host.helper_process import main; main(sys.argv[2])"
 """The program that forks helpers; its arguments are the path of the service's packages, and the module."""
 
 FIRST_TO_GO = b"900"
-"""Of 1000: the kernel kills a helper rather than the process that forks it, or the worker."""
+"""Out-of-memory score (of 1000) by which the kernel kills a helper before the forking process and the worker."""
 
 
 class TooMuchError(RefusedError):
-    """The call did not end in its time or memory; what it was about is as it left it."""
+    """The call exceeded its time or memory limit. What it was changing may be left half done."""
 
     code = "too_much"
 
@@ -107,7 +107,7 @@ def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.k
 
 
 def worth_keeping(repo: Path, path: Path) -> str:
-    """Call `leftovers.worth_keeping` in a helper. A work folder that takes too much to look at must stay."""
+    """Call `leftovers.worth_keeping` in a helper. A work folder that is too large to inspect must stay."""
     try:
         return apart(LOOK_SECONDS, leftovers.worth_keeping, repo, path)
     except TooMuchError as fault:
@@ -115,7 +115,7 @@ def worth_keeping(repo: Path, path: Path) -> str:
 
 
 def secrets(text: str, known: KnownValues) -> list[tuple[int, int]]:
-    """Search a long text for secrets in a helper: one search of `re` holds all threads of its process (N7)."""
+    """Search a long text for secrets in a helper: one `re` search blocks all threads of its process (N7)."""
     return apart(REDACT_SECONDS, redact.spans, text, known)
 
 
@@ -152,7 +152,7 @@ class _Helper:
     """The helper's pid, known once the helper is forked: its first message."""
 
     def wait_until_forked(self) -> None:
-        """Wait for the helper's pid; kill the forking process if it is frozen.
+        """Wait for the helper's pid; kill the forking process if it doesn't answer.
 
         Its helpers end with it, and the next call starts another forking process.
         """
@@ -203,7 +203,7 @@ class _HelperPool:
             return _Helper(ours, self._process)
 
     def back(self, helper: _Helper, *, kept: bool) -> None:
-        """Return an answered helper to the idle ones, or close it unless it is to be `kept`."""
+        """Add a helper that has answered to the idle ones if `kept`, else close it."""
         if not kept:
             helper.connection.close()
             return
@@ -284,7 +284,9 @@ def _handle_calls(connection: "Connection[Any, Any]") -> None:
 
 
 def _work_through(connection: "Connection[Any, Any]") -> None:
-    """Handle one call. No handler for the timer's signal: it ends this process, whatever it is doing."""
+    """Handle one call. The timer's signal has no handler, so at the deadline it kills this process, whatever it is
+    doing.
+    """
     seconds, function, args, kwargs = connection.recv()
     began = time.process_time()
     signal.setitimer(signal.ITIMER_REAL, seconds)

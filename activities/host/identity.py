@@ -27,7 +27,7 @@ _ANY, _LOOPBACK = ("0.0.0.0", "[::]"), ("127.", "localhost", "[::1]")  # noqa: S
 
 @cache
 def machine(home: Path) -> str:
-    """Identify this home on this machine, for telling two hosts of one name apart.
+    """Return an id of this home on this machine, which distinguishes two hosts of the same name.
 
     Containers of one image share its `machine-id`, so the host name counts too. Only the digest leaves the machine.
     """

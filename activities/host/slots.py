@@ -1,11 +1,11 @@
 """Limits of the runs on this host: in all, per repository and per runtime (ruling C8).
 
-No library: semaphores take one limit after another, and a run that waits for the second would hold the first. A run
-that waits here holds nothing: no slot of the worker, no row, no worktree. So a repository at its limit delays no other
-one. Slots go to the tree that has the fewest, and in a tree to the run that came first.
+No library: with semaphores, a run that waits for one limit would hold a slot of another. Here a waiting run holds
+nothing: no slot of the worker, no row, no worktree. So a repository at its limit doesn't delay others. Slots go to the
+tree that has the fewest, and in a tree to the run that came first.
 
-Threads are limited too (`in_turn`): Python's threads share one interpreter, and many threads spend their time on
-handing it over. Only attempts use these: a wait for a web server, for example, happens elsewhere.
+Threads are limited too (`in_turn`): Python's threads share one interpreter, and many threads waste time switching. Only
+attempts take turns, not waits for a web server, for example.
 """
 
 import asyncio
@@ -55,7 +55,9 @@ class Slots:
         return self._taken["all", ""] + len(self._waiting)
 
     def one_call(self, key: tuple[str, int]) -> asyncio.Lock:
-        """Return the lock of an attempt. A call that lost its server must end before the next call begins."""
+        """Return the lock of an attempt's activity calls: a call that lost contact with the server must end before the
+        next begins.
+        """
         return self._calls.setdefault(key, asyncio.Lock())
 
     def hold(self, why: str) -> None:
@@ -93,7 +95,7 @@ class Slots:
             raise
 
     def _call(self) -> None:
-        """Let every run begin that has free slots, one after another."""
+        """Let waiting runs begin, one after another, for which slots are free."""
         while ready := [run for run in self._waiting if self.free(run.need)]:
             following = min(ready, key=lambda run: self._taken["tree", run.need.tree])
             self._waiting.remove(following)
@@ -121,8 +123,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 AT_ONCE = max(4, os.cpu_count() or 1)
-"""Maximum number of steps of git at once: one per processor, but at least four, so that two slow repositories don't
-stop all others.
+"""Maximum number of threads that work at once, mostly on git: one per processor, but at least four, so that two slow
+repositories don't stop all others.
 """
 
 MOST_THREADS = 512

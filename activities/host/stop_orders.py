@@ -1,8 +1,8 @@
 """Orders to stop attempts that run on this host, read from the store: one statement a second for all of them (Q7).
 
-A tree writes such an order for a reason of `StopReason`, and never to take an offer back. The service's own server
-sends cancellations to the worker at once, as do others that say so; then nothing is read here. All other servers answer
-with them to heartbeats, which are rare.
+A tree writes such an order for a reason of `StopReason`, and never to take an offer back. The service's own server, and
+others that announce it, send cancellations to the worker at once; then the store isn't read. Other servers report a
+cancellation only in answer to a heartbeat, and heartbeats are rare.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Reports of this host to trees about their running jobs: that one has begun, and what it waits for (ruling B5).
+"""Reports from this host to trees about their jobs: that a job has begun, or what it waits for (ruling B5).
 
 Several reports to one tree are sent together. A lost report does no harm: the outcome says when a job began.
 """
@@ -21,8 +21,8 @@ GATHER_SECONDS = 0.2
 """Delay of a report, which batches it with other reports and with the end of its job."""
 
 CROWD, CROWD_SECONDS = 4, 1.0
-"""With more waiting reports than `CROWD`, each waits `CROWD_SECONDS`: most of their jobs have ended by then. A tree
-gets its next report no sooner than that either.
+"""With more than `CROWD` waiting reports, each is delayed by `CROWD_SECONDS`: most of their jobs have ended by then.
+This is also the shortest interval between reports to one tree.
 """
 
 RETRY_SECONDS = 2.0
@@ -36,7 +36,7 @@ class _QueuedReport:
 
 @dataclass
 class TreeReports:
-    """The queue of reports. Without a client and its loop nothing is sent."""
+    """The queue of reports. Without a client and its event loop, reports aren't sent."""
 
     client: Client | None = None
     loop: asyncio.AbstractEventLoop | None = None
@@ -54,13 +54,13 @@ class TreeReports:
         self._add(run.root_job_id, Begun(job_id=run.job_id, offer=run.offer, at=at))
 
     def held_up(self, run: JobRun, reason: str, what_next: str) -> None:
-        """Report that a begun run waits for something, or that it continues (ruling B3). Can be called from
-        any thread.
+        """Report that a begun run waits for something (`reason`), or with an empty reason that it continues (ruling
+        B3). Can be called from any thread.
         """
         self._add(run.root_job_id, HeldUp(job_id=run.job_id, attempt=run.attempt, reason=reason, next=what_next))
 
     def waits_for_host(self, root: str, offered: HeldUp) -> None:
-        """Report why an offered job has no host, or that it has one now (ruling Q4). Can be called from any thread."""
+        """Report why an offered job has no host yet, or that it got one (ruling Q4). Can be called from any thread."""
         self._add(root, offered)
 
     def ended(self, run: JobRun) -> None:

@@ -18,7 +18,7 @@ FIRST, LONGEST = 5.0, 300.0
 def until_hub(tell: Callable[[str, str], None], *, done: bool = False) -> Iterator[None]:
     """Have Temporal call the attempt again later if the hub is away; report the reason, and the command to type.
 
-    An attempt that is `done` also waits for a hub that refuses its work, until a person has corrected that.
+    An attempt that is `done` also waits if the hub refuses its commits, until a person has corrected that.
     """
     try:
         yield

@@ -48,7 +48,9 @@ PROMPT_BEGINNING = 200
 
 
 def redact_for_store(context: Context, result: ServiceResult) -> ServiceResult:
-    """Redact an agent's result for storage (ruling N7); texts that drive the work refer to secrets stored apart."""
+    """Redact an agent's result for storage (ruling N7); in delegations' prompts and the artifact body, references
+    replace them, since later jobs need them.
+    """
 
     def driving(text: str) -> str:
         return context.kept.hide(without_words(text))
@@ -61,7 +63,7 @@ def redact_for_store(context: Context, result: ServiceResult) -> ServiceResult:
 def outcome(
     context: Context, run: JobRun, judgement: Settled, evidence: Evidence, usage: Usage, branch: str | None
 ) -> JobOutcome:
-    """Return the outcome that the tree decides on; all that is large stays in the store."""
+    """Return the outcome from which the tree decides. Large data stays in the store."""
     ended = JobOutcome(
         job_id=run.job_id,
         attempt=run.attempt,
@@ -87,7 +89,7 @@ def outcome(
 
 
 def travelling(outcome: JobOutcome) -> JobOutcome:
-    """Redact an outcome and limit its size, so that any output of a program can be stored (ruling B6)."""
+    """Redact an outcome and limit its size, so that a history can hold it whatever the program printed (ruling B6)."""
     short = {
         "reason": redact_begin(outcome.reason, SUMMARY_LIMIT),
         "conflict": redact_begin(outcome.conflict, SUMMARY_LIMIT),
@@ -128,7 +130,7 @@ def payload(context: Context, judgement: Settled, evidence: Evidence) -> dict[st
 def diagnostics(judgement: Settled, runs: list[Executed], evidence: Evidence) -> dict[str, Any]:
     """Return diagnostics: the box; a failure's reasons with the agent's last output; a reader's discarded changes.
 
-    The faults are those of the last result that was read: a repair that ends badly does not hide the first one's.
+    The faults are those of the last result that was read, so a failed repair doesn't hide the first result's faults.
     """
     details: dict[str, Any] = {"box": runs[-1].box} if runs and runs[-1].box else {}
     if not isinstance(judgement, Accepted):
@@ -227,7 +229,7 @@ SHOWN, MOST = 5, 50
 
 
 def of_attempt(run: JobRun, row: AttemptRow, before: Sequence[Deferral], goes_on: EarlierSession) -> tuple[Notice, ...]:
-    """Return notices from the folders of all tries, whatever the attempt's outcome."""
+    """Return the notices that depend only on the attempt's folders, of all its tries, not on its outcome."""
     tries = (*earlier_dirs(row, before), try_dir(row, before))
     again = any(_has_process(each, AGAIN) for each in tries)
     lost = any(_has_process(each, FRESH) for each in tries)
@@ -260,7 +262,7 @@ def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
 
 
 def of_edits(run: JobRun, judgement: Settled, evidence: Evidence) -> tuple[Notice, ...]:
-    """Return a notice of a result that speaks of changes where none are kept, or where there are none."""
+    """Return a notice if the result reports changes, but there are none, or the job's changes are not kept."""
     if not isinstance(judgement, Accepted) or evidence.touched is None or not evidence.touched.complete:
         return ()
     result, action = judgement.result, run.assignment.action
@@ -298,6 +300,8 @@ def of_output(run: JobRun, executed: Executed | None) -> tuple[Notice, ...]:
 
 
 def _has_process(run_dir: Path, suffix: str) -> bool:
-    """Return whether a run's claim has a process; a folder may be claimed only so that nothing starts there."""
+    """Return whether a run's claim names a process. A claim without one only keeps a program from starting in the
+    folder.
+    """
     claim = Claim.read(run_dir.with_name(run_dir.name + suffix))
     return claim is not None and claim.pid is not None

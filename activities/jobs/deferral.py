@@ -28,11 +28,11 @@ MARGIN_SECONDS = 5.0
 EARLY_SECONDS = 0.25
 
 FINALIZE_SECONDS = 300.0
-"""The longest wait of a finalize: the reason it ends, perhaps a kill, must not keep the tree open for hours."""
+"""The longest wait of a finalize job: a tree that ends, perhaps by a kill, must not stay open for hours."""
 
 
 def due(blocker: Blocker, section: RuntimeSection, before: Sequence[Deferral], now: float) -> float | str:
-    """Return when to try again, or why no retry follows."""
+    """Return when to try again, or the reason for no retry."""
     number = sum(each.kind == blocker.kind for each in before)
     match blocker.kind:
         case BlockerKind.LOGIN | BlockerKind.PROGRAM:
@@ -54,8 +54,8 @@ def due(blocker: Blocker, section: RuntimeSection, before: Sequence[Deferral], n
 
 
 def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Deferral | Blocker:
-    """Defer the run, and report why and until when. If a wait does not help or the retries are used up, return the
-    blocker with that reason in its message.
+    """Defer the run, and report why and until when. If waiting doesn't help, or no retries are left, return the blocker
+    with that reason added to its message.
     """
     before, now = attempt_rows.deferrals_of_run(context.store, run.job_id, run.attempt), time.time()
     runtime = run.assignment.worker.runtime
@@ -110,7 +110,9 @@ def begin(context: Context, run: JobRun, row: AttemptRow) -> tuple[Deferral, ...
 
 
 def error(deferral: Deferral) -> ApplicationError:
-    """Return the error that makes Temporal free the slot and call again after the wait; it is logged as benign."""
+    """Return the error that frees the activity's slot and makes Temporal call it again after the wait. Its category is
+    benign, so it isn't logged as a failure.
+    """
     return ApplicationError(
         _words(deferral),
         type=WAITS,

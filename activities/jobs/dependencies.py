@@ -14,7 +14,7 @@ from workflows.model.jobs import JobRun, Work
 def revisions_to_merge(context: Context, repo: Path, run: JobRun) -> tuple[str, ...]:
     """Return the revisions to merge, in order.
 
-    A missing branch counts by its last commit, unless a person dropped it without merging: then its work is not wanted.
+    A missing branch counts by its last commit, unless a person dropped it without merging it.
     """
     if all(git_branches.tip(repo, branch) for branch in run.branch_deps):
         return run.branch_deps
@@ -30,7 +30,9 @@ def revisions_to_merge(context: Context, repo: Path, run: JobRun) -> tuple[str, 
 
 
 def parts_of(context: Context, repo: Path, run: JobRun, works: Sequence[Work]) -> list[LinePart]:
-    """Return the parts of the line, without dropped work; a branch counts as its job left it, without later changes."""
+    """Return the parts of the line, without dropped branches. A branch counts at its job's last commit, without later
+    ones.
+    """
     tips = {each.branch: git_branches.tip(repo, each.branch) for each in works}
     unwanted = set() if all(tips.values()) else _dropped_branches(context, run)
     return [

@@ -41,7 +41,7 @@ READ_SECONDS = 60.0
 
 STDERR_LIMIT = 4096
 AGAIN, FRESH, REPAIR = ".again", ".fresh", ".repair"
-"""Suffixes of folders for further runs of an attempt: after an unseen end, after a lost session, for a repair."""
+"""Suffixes of an attempt's folders for further runs: after an unseen end, after a lost session, for a repair."""
 
 AGAIN_REASON = "started again: its supervisor died, and nobody saw how its first run ended"
 
@@ -56,14 +56,14 @@ class Executed:
     left_out: int = 0
     """Number of bytes of output that were not read."""
     result: Accepted | Rejected | None = None
-    """The result in the output; None if the program did not end well enough to have one."""
+    """The result in the output; None if the program failed."""
     box: str = ""
-    """The box of the program."""
+    """Name of the box that the program ran in."""
 
 
 @dataclass
 class Execution:
-    """The programs of an attempt, one after another: the first, and its repair or another try.
+    """The programs of an attempt, one after another: the first, then its repair or a further try.
 
     Methods that aren't coroutines block on files.
     """
@@ -71,7 +71,7 @@ class Execution:
     context: Context
     adapter: Adapter
     run: JobRun
-    """The run in the form that its program sees."""
+    """The run as the program sees it, with secrets in its command."""
     cwd: Path
     run_dir: Path
     on_progress: Callable[[Progress], None]
@@ -86,7 +86,7 @@ class Execution:
     _suffix: str = ""
     _call: ProgramCall = field(init=False)
     _claim: Claim | CannotLaunchError = field(init=False)
-    """The claim of the last program, or why it can't be started."""
+    """The claim of the last program, or the reason why it can't be started."""
     _box: Box | None = None
 
     def start(self, prompt: str) -> None:
@@ -98,7 +98,7 @@ class Execution:
         self._begin(REPAIR, prompt, session)
 
     async def to_its_end(self) -> Executed:
-        """Wait for the program's end, and read its output; run it again while it may still succeed."""
+        """Wait for the program's end, and read its output. If a further run may succeed, run it again."""
         while True:
             async with self.snapshots.every_minute():
                 end = await self._end()
@@ -109,8 +109,8 @@ class Execution:
     def _read_or_begin_again(self, end: RunEnd) -> Executed | None:
         """Read the output of an ended program; return None if it was started again.
 
-        A lost session is begun anew: the prompt is complete. If a run's end was not seen, a reader runs once more, and
-        reports that; a writer does not.
+        A lost session is replaced by a new one, since the prompt is complete. If the end of a run was not seen, a job
+        that only reads runs once more, and reports that; a job that writes doesn't.
         """
         executed, prompt = self._read(end), self._call.prompt.decode()
         if self._suffix == "" and isinstance(executed.report.fault, SessionLost):
@@ -132,7 +132,7 @@ class Execution:
         return self.run_dir.with_name(self.run_dir.name + suffix)
 
     def _time_left(self) -> float | None:
-        """Return what the ended runs of this attempt have left of its timeout; waits between them do not count."""
+        """Return the rest of the attempt's timeout after its ended runs. Waits between runs don't count."""
         limit = self.run.assignment.timeout_seconds
         if limit is None:
             return None
@@ -142,9 +142,10 @@ class Execution:
         return max(0.0, limit - sum(took))
 
     def _program_folder(self) -> Path:
-        """Return the folder of the program for this session, by the work folder that programs know a session by.
+        """Return the program's own folder for this session. It is named after the work folder, by which programs know a
+        session.
 
-        Legs that share a work folder do not share this one.
+        Legs that share a work folder don't share this folder.
         """
         run = self.run
         name = f"{run.job_id}-{run.attempt}" if run.shared_worktree else self.cwd.name
@@ -173,7 +174,7 @@ class Execution:
         self._claim = supervised_run.begin(request)
 
     async def _end(self) -> RunEnd:
-        """Wait for the program's end; stop it if it retries its login in vain, which may take minutes."""
+        """Wait for the program's end; stop it if it keeps retrying a rejected login, which may take minutes."""
         call, claim = self._call, self._claim
         if isinstance(claim, CannotLaunchError):
             return RunEnd(EndKind.NOT_STARTED, call.run_dir, error=claim.message)
@@ -242,7 +243,7 @@ class Execution:
         return replace(executed, report=replace(report, usage=self._own_usage(call, report)), box=boxing.name_of(box))
 
     def _in_words(self, fault: Failed) -> str:
-        """Return a failure's message, with what to do about a refused model or a context that is too long."""
+        """Return a failure's message, with advice if the model was refused or the context is too long."""
         asked = self.run.assignment
         runtime = asked.worker.runtime
         match fault:
@@ -266,7 +267,7 @@ class Execution:
                 delete_later.in_background(delete_later.put_away(self.context.home.root / delete_later.FOLDER, path))
 
     def _own_usage(self, call: ProgramCall, report: ProgramReport) -> Usage:
-        """Return the tokens of this run alone, even if its program counts those of the whole session."""
+        """Return the tokens of this run alone, even if its program reports those of the whole session."""
         if not report.cumulative or not report.session or too_long("session", storable(report.session)):
             return report.usage
         fresh = call.session is None

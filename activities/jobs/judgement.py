@@ -22,7 +22,7 @@ class Failure:
     reason: str
     state: JobState = JobState.FAILED
     first: str = ""
-    """Command to type before another attempt can succeed."""
+    """Command that a person has to type before another attempt can succeed."""
 
 
 Settled = Accepted | Rejected | Failure

@@ -13,7 +13,7 @@ from workflows.temporal.messages import HeldUp
 from workflows.temporal.placing import Unplaced
 
 TRIES = 5
-"""The most tries to place an attempt while others are placed on the chosen host; the last one counts anyway."""
+"""The most tries to place an attempt if other attempts take the chosen host first. The last try is valid even then."""
 
 
 class Placer:
@@ -39,7 +39,7 @@ class Placer:
         raise ApplicationError(answer.reason, type=WAITS, category=ApplicationErrorCategory.BENIGN)
 
     def choose(self, attempt: Unplaced) -> Placement:
-        """Choose among a handful of the table as it is now, and note the choice in it."""
+        """Choose among a few suitable hosts of the current table, and record the choice in the table."""
         store, offer = self._context.store, attempt.offer
         seed = f"{offer.job_id} {offer.attempt}"
         need = need_of(attempt, placements.asks(store, attempt.repo, attempt.agent))
@@ -55,7 +55,7 @@ class Placer:
         return answer
 
     def _show(self, attempt: Unplaced, reason: str, what_next: str) -> None:
-        """Show people what the attempt waits for: a job's tree writes it, a shell stage's row is written here."""
+        """Show people what the attempt waits for. A job's tree gets a report; a shell stage's row is written here."""
         context, offer = self._context, attempt.offer
         if attempt.stage:
             words = f"{reason}: {what_next}" if what_next else reason

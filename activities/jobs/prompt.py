@@ -1,4 +1,4 @@
-"""The prompt of an agent: its task or its continuation, with all texts stored by digest in place."""
+"""The prompt of an agent: its task or its continuation, with texts stored by digest filled in."""
 
 from collections.abc import Iterable
 
@@ -26,7 +26,7 @@ from workflows.text.quoted_data import inline
 
 
 def prompt_of(context: Context, run: JobRun, workspace: Workspace, *, cut_short: bool = False) -> str:
-    """Return the whole prompt of a run, with secrets that are stored apart in their places (ruling N7).
+    """Return the whole prompt of a run, with separately stored secrets filled in (ruling N7).
 
     If the run continues the work of an interrupted run, the prompt begins with a note on that.
     """
@@ -43,7 +43,7 @@ _AFTER_AN_EARLIER_TRY = (
 
 
 def _after_a_lost_machine(left_out: Iterable[str]) -> str:
-    """Return a note on the snapshot in the work folder, and what it lacks."""
+    """Return a note that the work folder has a snapshot from a lost host, and which files the snapshot lacks."""
     lacks = "".join(f"- {inline(file)}\n" for file in left_out)
     return (
         "An earlier attempt of this job was cut short: its machine was lost. Its files, as they were at most some "
@@ -77,13 +77,13 @@ def _prompt_of(context: Context, run: JobRun, surroundings: Surroundings) -> str
 
 
 def is_leaf(run: JobRun) -> bool:
-    """Return whether a run can't delegate: its delegations are never run."""
+    """Return whether a run can't delegate."""
     at_the_cap = run.leaf or (run.brief is not None and run.brief.budget.depth >= run.brief.budget.depth_cap)
     return at_the_cap or run.continuation is Continuation.FINALIZE or run.assignment.worker.ephemeral
 
 
 def form_of(run: JobRun) -> Form:
-    """Return the extent to which a run's prompt explains delegating (ruling P4)."""
+    """Return how much a run's prompt explains delegating (ruling P4)."""
     if is_leaf(run):
         return Form.LEAF
     if is_correction(run):
@@ -93,7 +93,7 @@ def form_of(run: JobRun) -> Form:
 
 
 def _ending(context: Context, run: JobRun) -> str:
-    """Return the contract, and for a coordinator the team before it (rulings P1, P4)."""
+    """Return the prompt's ending: for a coordinator the team's description, then the contract (rulings P1, P4)."""
     form, budget = form_of(run), run.brief.budget if run.brief else run.budget
     corrects = form is Form.SHORT and is_correction(run)
     if form is not Form.WHOLE and not corrects:
@@ -128,7 +128,9 @@ def seed_of(context: Context, run: JobRun, what: str = "task") -> str:
 
 
 def _template(context: Context, worker: Worker) -> str | None:
-    """Return the template: an ephemeral worker names a registered agent's; an agent has its own as of the dispatch."""
+    """Return the worker's template: for an ephemeral worker, that of the registered agent it names; for an agent, its
+    own as of the dispatch.
+    """
     if worker.template_digest:
         return context.artifacts.get(worker.template_digest).decode()
     if not worker.ephemeral or not worker.template:
@@ -154,7 +156,7 @@ def _text(context: Context, text: Text | None) -> str:
 
 
 def with_whole_prompts(context: Context, run: JobRun, result: ServiceResult) -> ServiceResult:
-    """Put back the rest of each prompt that a run's own prompt showed shortened (ruling C6)."""
+    """Complete the delegations' prompts that a run's own prompt showed shortened (ruling C6)."""
     if run.brief is None or not is_correction(run):
         return result
     bodies = _texts(context, wanted_digests(run.brief))
@@ -170,7 +172,7 @@ def _write_briefs(context: Context, brief: ContinuationBrief) -> None:
 
 
 def _texts(context: Context, digests: Iterable[str]) -> dict[str, str]:
-    """Return the readable texts; missing ones are reported where they are used."""
+    """Return the readable texts; missing ones are reported by the code that uses them."""
     texts: dict[str, str] = {}
     for digest in digests:
         try:

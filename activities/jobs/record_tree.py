@@ -1,4 +1,4 @@
-"""Activities of trees: writing rows, taking offers back, keeping a closed tree's state, other workflows."""
+"""Activities of trees: write rows, take offers back, keep a closed tree's state, handle other workflows."""
 
 from collections.abc import Callable
 
@@ -35,7 +35,7 @@ async def is_child(workflow_id: str) -> bool:
 
 
 class TreeRecorder:
-    """The idempotent writer of a tree's decisions."""
+    """Writes a tree's decisions to the store, idempotently."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 LEFT_OUT = "left-out"
-"""File with the names that the registered checkout leaves out too (sparse checkout): their absence does not count as a
+"""Name of the list of files that the registered checkout leaves out, too (sparse checkout). Their absence is not a
 deletion.
 """
 
@@ -76,7 +76,7 @@ def as_text(name: bytes) -> str:
 
 
 def left_out(side: Path) -> frozenset[str]:
-    """Read the names of files that were not written."""
+    """Read the names of the files that the checkout leaves out (sparse checkout)."""
     kept = side / LEFT_OUT
     data = kept.read_bytes() if kept.is_file() else b""
     return frozenset(os.fsdecode(name) for name in data.split(b"\0") if name)
@@ -109,7 +109,7 @@ def _left_out(side: Path, tree: "Tree") -> frozenset[str]:
 
 
 def _is_text(name: bytes) -> bool:
-    """Return whether libgit2 can be asked to check out exactly this file."""
+    """Return whether the name is UTF-8 text, so that libgit2 can check out exactly this file."""
     try:
         name.decode()
     except UnicodeDecodeError:
@@ -119,7 +119,7 @@ def _is_text(name: bytes) -> bool:
 
 @contextlib.contextmanager
 def _explain_partial_clone(common: Path) -> Iterator[None]:
-    """Raise RepositoryError if an object is missing in a partial clone: only its own git fetches such objects."""
+    """Raise RepositoryError if a partial clone lacks an object: only git fetches it, in the clone itself."""
     try:
         yield
     except ObjectsError as error:
@@ -177,7 +177,7 @@ def _submodules(common: Path, side: Path, commit: str) -> Iterator[tuple[str, Pa
 
 
 def _submodule_paths(side: Path, data: bytes) -> list[tuple[str, str]]:
-    """Return the names and paths in `.gitmodules`. A file with includes is ignored: none leads to another file."""
+    """Return the names and paths in `.gitmodules`. Ignore a file with includes, which could lead to another file."""
     if _INCLUDE.search(data):
         return []
     copy = side / "gitmodules"

@@ -79,7 +79,7 @@ def _commit_changes(worktree: Worktree, seen: WorktreeState, message: str) -> st
 
 
 def _bring_home(worktree: Worktree, seen: WorktreeState, head: str) -> None:
-    """Move the branch in the registered repository to the head, unless commits would get lost there or in the work
+    """Move the branch in the registered repository to the head, unless commits would be lost there or in the work
     folder.
     """
     if worktree.branch is None:

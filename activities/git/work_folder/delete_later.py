@@ -1,4 +1,4 @@
-"""Work folders that are not needed any more: moved to the trash at once, deleted when there is time.
+"""Unneeded work folders: moved to the trash at once, deleted in the background.
 
 Nothing in the trash has an owner. A kill leaves folders there, which the next worker deletes, or `service repo sweep`.
 """
@@ -23,7 +23,7 @@ MOST = 64
 """Most calls that may wait for deletion. A caller beyond them deletes its folders itself."""
 
 GATHER_SECONDS = 0.5
-"""Folders that are put away within this time are deleted by one `rm`: for most of them its start takes longest."""
+"""Folders put away within this time are deleted by one `rm`, since its start often takes longer than the deletion."""
 
 _waiting: list[tuple[Path, ...]] = []
 _deleting = ThreadPoolExecutor(1, thread_name_prefix="trash")
@@ -47,7 +47,7 @@ def put_away(trash: Path, path: Path) -> Path:
 
 
 def delete(*paths: Path) -> None:
-    """Delete folders by `rm`, so that the interpreter stays free however many files they have."""
+    """Delete folders with `rm`, so that the interpreter's threads stay free."""
     there = [path for path in paths if os.path.lexists(path)]
     if there and subprocess.run(["rm", "-rf", "--", *there], stderr=subprocess.DEVNULL, check=False).returncode:
         for path in filter(os.path.lexists, there):
@@ -68,7 +68,7 @@ def in_background(*paths: Path) -> None:
 
 
 def _delete_and_make_room() -> None:
-    """Delete all waiting folders; no-op if an earlier call has deleted them."""
+    """Delete all folders in the queue; no-op if an earlier call has deleted them."""
     if not _waiting:
         return
     time.sleep(GATHER_SECONDS)

@@ -1,8 +1,7 @@
 """The files of a work folder as a git tree, whatever else is in the folder (rulings I4, N3).
 
-The service reads each file itself, as a regular file and below the folder only. Files that git's rules for ignored
-files and line ends need are copied aside, so libgit2 never looks into the work folder. If nothing is new, libgit2 is
-not used at all.
+The service itself reads each file, only regular files below the folder. Rule files (`.gitignore`, `.gitattributes`) are
+copied aside, so that libgit2 never looks into the work folder. If nothing has changed, libgit2 isn't used.
 """
 
 import hashlib
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 MOST_NEW_FILES = 50_000
 MOST_NEW_BYTES = 2 << 30
-"""Limit of all files that differ from the commit, or may: each is read, compressed and checked."""
+"""Total size limit of files that differ, or may differ, from the commit: each is read, compressed and checked."""
 
 _AT_ONCE = 8 << 20
 _MOST_RULES = 1 << 20
@@ -43,15 +42,15 @@ _RULES = (".gitignore", ".gitattributes")
 
 @dataclass(frozen=True)
 class SnapshotLimits:
-    """The most that one snapshot reads of files that differ from the commit, or may."""
+    """The most that one snapshot reads of files that differ, or may differ, from the commit."""
 
     files: int
     bytes: int
     largest: int
     leaves_out: bool = False
-    """Leave out the files that are too much, in place of a refusal."""
+    """True to leave out files beyond the limits; False to refuse the snapshot."""
     products: bool = True
-    """Take build products that are not ignored, too."""
+    """True to include build products that are not ignored."""
 
 
 WHOLE = SnapshotLimits(MOST_NEW_FILES, MOST_NEW_BYTES, LARGEST_FILE)
@@ -59,20 +58,20 @@ WHOLE = SnapshotLimits(MOST_NEW_FILES, MOST_NEW_BYTES, LARGEST_FILE)
 
 @dataclass
 class FolderSnapshot:
-    """The differences from the index of the service's side."""
+    """The differences of the work folder from the index in the service's git directory."""
 
     changed: dict[str, tuple["Oid", int]] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     same: dict[str, Row] = field(default_factory=dict)
     nested: list[str] = field(default_factory=list)
-    """Repositories inside the work folder, and changed submodules: no commit holds their files."""
+    """Repositories inside the work folder, and changed submodules. A commit can't hold their files."""
     odd: list[Odd] = field(default_factory=list)
     products: list[str] = field(default_factory=list)
-    """Build products that no commit had: they are left out, and no change."""
+    """Build products that were never committed. They are left out, and don't count as changes."""
     kept: set[str] = field(default_factory=set)
-    """Paths that stay as in the commit, with all below: they were not looked at."""
+    """Paths that stay as in the commit, with all below them: the snapshot didn't look at them."""
     read: dict[str, Row] = field(default_factory=dict)
-    """The files that were read, with their stat data: a later snapshot needs not read them again."""
+    """The files that were read, with their stat data, so that a later snapshot needn't read them again."""
 
     @property
     def anything(self) -> bool:
@@ -95,7 +94,8 @@ def snapshot(
 ) -> FolderSnapshot:
     """Take a snapshot of a work folder. Files in `tracked` count even if they are ignored.
 
-    Differences are from the index, with the files of `before` as an earlier snapshot read them; None: it was gone.
+    Differences are from the index, except for files in `before`: those are compared with an earlier snapshot (None: the
+    file was missing then).
     """
     known = {row.path: row for row in rows((side / "index").read_bytes())} if (side / "index").is_file() else {}
     tracked = frozenset(tracked) | known.keys()
@@ -252,7 +252,9 @@ class _FolderReader:
             self._odd(path, f"it cannot be read: {error.strerror or error}")
 
     def _is_too_much(self, path: str, size: int) -> bool:
-        """Return whether a file is left out; refuse the whole folder if nothing may be left out."""
+        """Return whether the file exceeds the limits and is left out. Refuse the whole folder if files may not be left
+        out.
+        """
         most = self._limits
         fits = self._files + 1 <= most.files and self._bytes + size <= most.bytes
         if most.leaves_out and not (fits and size <= most.largest):

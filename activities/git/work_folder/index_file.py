@@ -1,7 +1,7 @@
 """A reader of git's index: the files it lists, and their stat data when it was written.
 
-Ours: pygit2 returns no stat data, and `git status` runs git in submodules, whose configuration an agent may have
-written (ruling N3). `git ls-files --debug` would be a process for every job, with a format for people.
+Why not a library or git: pygit2 returns no stat data; `git status` runs git in submodules, whose configuration an agent
+may have written (ruling N3); `git ls-files --debug` needs a process for every job, and prints for people.
 """
 
 import os
@@ -30,7 +30,7 @@ class Row:
 
 
 def looks(status: os.stat_result) -> tuple[int, int, int, int]:
-    """Return the stat values that `Row.looked` is compared with, of a file as it is now."""
+    """Return a file's current stat values, to compare with `Row.looked`."""
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_ino & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF)
 
 

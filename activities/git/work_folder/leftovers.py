@@ -25,7 +25,7 @@ OURS = "refs/heads/service/"
 LEG_BRANCHES = f"{OURS}job-"
 
 Busy = Callable[[str], bool]
-"""Returns whether a job uses this name of a worktree or branch, or soon may."""
+"""Returns whether a job uses, or may soon use, the worktree or branch of this name."""
 
 
 class LeftoverKind(StrEnum):
@@ -35,12 +35,12 @@ class LeftoverKind(StrEnum):
     BRANCH = "branch"
     LOCK = "lock"
     REFERENCE = "reference"
-    """A name at the hub of the repository, which callers remove there."""
+    """A reference at the repository's hub. The caller removes it there."""
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """A thing without an owner. With a reason in `keep` it is only shown."""
+    """A folder, branch or reference that no job owns. With a reason in `keep` it is listed, but not removed."""
 
     kind: LeftoverKind
     name: str
@@ -50,18 +50,18 @@ class Leftover:
 
 @dataclass(frozen=True)
 class Ground:
-    """The place to sweep: a repository, and the service's work folders of it, which begin with `prefix`."""
+    """What to sweep: a repository, and its work folders, whose names begin with `prefix`."""
 
     repo: Path
     worktrees: Path
     prefix: str
     busy: Busy
     worth_keeping: Callable[[Path, Path], str] = lambda repo, path: worth_keeping(repo, path)
-    """Returns why a work folder of the repository must stay; empty if it need not."""
+    """Returns why a work folder of the repository must stay; empty if it may be removed."""
 
     @property
     def sides(self) -> Path:
-        """Return the folder of the service's sides."""
+        """Return the folder with the service's git directories of work folders."""
         return self.worktrees.parent / FOLDER
 
     @property
@@ -71,13 +71,13 @@ class Ground:
 
 
 def leftovers(ground: Ground) -> list[Leftover]:
-    """List everything that no job owns any more. Changes nothing."""
+    """List everything that no job owns. Change nothing."""
     common = common_directory(ground.repo)
     return [*_worktrees(ground), *_branches(ground), *_locks(ground, common)]
 
 
 def remove(ground: Ground, leftover: Leftover) -> Leftover:
-    """Remove a leftover, unless there is a reason by now to keep it. Return it, with that reason."""
+    """Remove a leftover, unless a reason to keep it has come up. Return it, with that reason."""
     if leftover.keep:
         return leftover
     try:
@@ -194,7 +194,7 @@ def _is_peoples(name: str) -> bool:
 
 
 def _other_checkout(ground: Ground, path: Path | None) -> str:
-    """Return why a checked-out branch must stay. A work folder that is swept first does not hold it."""
+    """Return why a checked-out branch must stay. Ignore the work folder `path`, which is swept first."""
     if path is None or not path.exists():
         return ""
     swept = path.parent.resolve() == ground.worktrees.resolve() and not ground.busy(path.name)

@@ -48,7 +48,7 @@ class FolderRecord:
     tree: str = ""
     """The tree of the base."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """Branches that the agent's repository has beside the registered one's, by name (ruling O4)."""
+    """Branches of the agent's repository besides those of the registered repository, by name (ruling O4)."""
 
 
 @lru_cache(256)
@@ -68,7 +68,7 @@ def lock_of(path: Path) -> Path:
 
 
 def begin(repo: Path, side: Path) -> None:
-    """Make an empty side for a new work folder, in place of one that a kill left."""
+    """Make an empty service's side for a new work folder. Replace one that a kill left incomplete."""
     common = common_directory(repo)
     if side.exists():
         shutil.rmtree(side)
@@ -102,7 +102,7 @@ def new_directory(side: Path, folders: Iterable[str], files: Mapping[str, bytes]
 
 @ask_once
 def says_something(rules: Path) -> bool:
-    """Return whether the file exists and has more than comments, which git writes into every new repository."""
+    """Return whether the file exists and has rules. Git writes one with comments alone into every new repository."""
     lines = rules.read_bytes().splitlines() if rules.is_file() else ()
     return any(line.strip() and not line.startswith(b"#") for line in lines)
 
@@ -113,7 +113,9 @@ def lend(common: Path, side: Path) -> None:
 
 
 def alternates(common: Path) -> bytes:
-    """Return the content of `alternates` that lends the registered repository's objects."""
+    """Return the content of the file `alternates`, by which a git directory borrows the registered repository's
+    objects.
+    """
     return b"".join(os.fsencode(folder) + b"\n" for folder in object_folders(common))
 
 
@@ -127,15 +129,13 @@ def write_record(path: Path, folder_record: FolderRecord) -> None:
 
 
 def read_built_on(path: Path) -> tuple[str, ...] | None:
-    """Return the commits of the registered repository that the job's own are built on; None if they are not known
-    yet.
-    """
+    """Return the commits of the registered repository that the job's commits are built on; None if not recorded yet."""
     kept = side_of(path) / _BUILT_ON
     return tuple(json.loads(kept.read_text())) if kept.exists() else None
 
 
 def keep_built_on(path: Path, commits: Iterable[str] | None) -> None:
-    """Save these commits, since later the job's own commits are in the repository too; None forgets them."""
+    """Record these commits while the job's own commits are not yet in the repository. None removes the record."""
     kept = side_of(path) / _BUILT_ON
     if commits is None:
         kept.unlink(missing_ok=True)
@@ -146,12 +146,12 @@ def keep_built_on(path: Path, commits: Iterable[str] | None) -> None:
 
 
 def find_record(path: Path) -> FolderRecord | None:
-    """Return the record of a complete work folder; None if it has none."""
+    """Return the record of a complete work folder; None if the folder is missing or incomplete."""
     return read_record(side_of(path))
 
 
 def record_of(path: Path) -> FolderRecord:
-    """Return the record of the work folder; raise if it has none."""
+    """Return the record of the work folder; raise if the folder is missing or incomplete."""
     known = find_record(path)
     if known is None:
         where = printable(str(path))

@@ -1,8 +1,8 @@
 """Take over an agent's commits: copy them as data, then fetch them with every object checked (ruling N3).
 
-Only plain object files of the agent's `.git` are read. They are copied into a repository of the service's, which
-borrows from the registered repository only; git then reads them as if a stranger had sent them. `CommitCheck` refuses
-commits that are too large to be written out: a small object can name itself a million times.
+Only plain object files of the agent's `.git` are read. They are copied into a repository of the service that borrows
+only from the registered repository. Git then reads them as if they came from a stranger. `CommitCheck` refuses commits
+that are too large to check out: a small tree can list the same tree a million times.
 """
 
 import os
@@ -52,7 +52,7 @@ _OPTIONS = (
 
 
 def take_over(path: Path, common: Path, commits: Collection[str]) -> None:
-    """Fetch the commits and all their objects into the service's side of the work folder, or refuse."""
+    """Fetch the commits and all their objects into the service's git directory of the work folder, or refuse them."""
     side = side_of(path)
     with _copy_of_objects(path, common) as source:
         try:
@@ -68,7 +68,7 @@ def take_over(path: Path, common: Path, commits: Collection[str]) -> None:
 
 @contextmanager
 def _copy_of_objects(path: Path, common: Path) -> Iterator[Path]:
-    """Copy the agent's objects into a temporary repository with nothing else of the agent's."""
+    """Copy the agent's objects into a temporary repository without anything else from the agent."""
     folder = Path(tempfile.mkdtemp(prefix="taken-", dir=side_of(path)))
     try:
         for name in ("objects/info", "objects/pack", "refs/heads"):
@@ -104,7 +104,7 @@ def _copy_files(folder: int, wanted: re.Pattern[str], target: Path, budget: "_Bu
 
 
 class _Budget:
-    """The size and number of files that may still be copied."""
+    """The bytes and the number of files that may still be copied."""
 
     def __init__(self, path: Path) -> None:
         self._path, self.left, self._files = path, MOST_BYTES, MOST_FILES

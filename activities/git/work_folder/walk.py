@@ -19,7 +19,7 @@ LONGEST_PATH = 4000
 """Longest path below the work folder, in bytes."""
 
 MOST_LEVELS = 400
-"""Most levels of nested folders, here and in commits; the work folder is one."""
+"""Most levels of nested folders, here and in commits; the work folder is the first."""
 
 RULES = (".gitignore", ".gitattributes", ".gitmodules")
 _INVISIBLE = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
@@ -28,7 +28,7 @@ _INVISIBLE = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *ran
 
 @dataclass(frozen=True)
 class Odd:
-    """An entry of a work folder that no commit can hold, or that people should know of."""
+    """An entry of a work folder that a commit can't hold, or that people should know of."""
 
     path: str
     what: str
@@ -98,7 +98,7 @@ class Walk:
 
 
 def kind(status: os.stat_result) -> str:
-    """Name a kind of entry that git does not know; empty for files, links and folders."""
+    """Name the kind of an entry that git can't store, such as a pipe; empty for files, links and folders."""
     for is_one, name in ((stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket")):
         if is_one(status.st_mode):
             return name
@@ -107,7 +107,7 @@ def kind(status: os.stat_result) -> str:
 
 
 def is_gits(name: str) -> bool:
-    """Return whether some file system would take the name for `.git`."""
+    """Return whether some file system treats the name as `.git`."""
     if name.isascii() and name[:1] not in ".gG":
         return False
     plain = name.translate(_INVISIBLE).casefold()
@@ -115,7 +115,7 @@ def is_gits(name: str) -> bool:
 
 
 def clear_the_way(path: Path, written: Collection[str]) -> None:
-    """Remove entries that would block writing files of these names, or that writing would follow.
+    """Remove entries that would block writing files of these names, or that a write would follow elsewhere.
 
     These are pipes and devices anywhere, links where a file or a folder of the names belongs, and files with further
     hard links.

@@ -1,8 +1,8 @@
 """Snapshots of a running job's work folder, as commits of the service (ruling Q6).
 
-A snapshot has every file but ignored ones, uncommitted and untracked files too, and the job's base as its parent. It
-is made in the service's side of the work folder: the agent's index, branch and hooks play no part. Of files that have
-not changed since the snapshot before, only the stat data is read.
+A snapshot has every file but ignored ones, uncommitted and untracked files too, and the job's base as its parent. It is
+made in the service's git directory, without the agent's index, branch and hooks. Of files unchanged since the previous
+snapshot, only the stat data is read.
 """
 
 import contextlib
@@ -32,20 +32,22 @@ if TYPE_CHECKING:
 LIMITS = SnapshotLimits(files=20_000, bytes=256 << 20, largest=32 << 20, leaves_out=True)
 LEFT_OUT, MOST_TOLD = "Left-Out", 50
 LARGEST_SEARCHED = 1 << 20
-"""Size of the largest file that is searched for secrets. Larger ones are data, and stay in the snapshot."""
+"""Size of the largest file that is searched for secrets. Larger files count as data, and are in the snapshot
+unsearched.
+"""
 
 MOST_SEARCHED = 8 << 20
 """Bytes that one snapshot searches for secrets; the files beyond wait for the next snapshot."""
 
 _BINARY_HEAD = 8000
-"""Bytes in which git looks for a NUL to tell binary files from texts."""
+"""Bytes at a file's beginning in which git looks for a NUL, to tell binary files from text."""
 
 _RECORD, _PUSHED = "in-progress.json", "in-progress.pushed"
 
 
 @dataclass(frozen=True)
 class InProgress:
-    """A snapshot. Without a commit nothing differs from the base."""
+    """A snapshot. Without a commit, the work folder doesn't differ from the base."""
 
     commit: str = ""
     left_out: tuple[str, ...] = ()
@@ -53,7 +55,7 @@ class InProgress:
 
 @dataclass(frozen=True)
 class _Last:
-    """The snapshot before, and the files that it read; None for a file that is gone."""
+    """The previous snapshot, and the files that it read; None for a file that was missing."""
 
     base: str
     tree: str = ""
@@ -64,9 +66,10 @@ class _Last:
 
 
 def take(worktree: Worktree, job_id: str, attempt: int, *, to_branches: bool = False) -> InProgress:
-    """Commit the work folder as it is now, unless nothing has changed since the snapshot before; return the latest.
+    """Commit the work folder's current files, unless nothing has changed since the previous snapshot. Return the latest
+    snapshot.
 
-    Files with secrets that the base does not have are left out, and with `to_branches` changed CI files too.
+    Files with new secrets are left out, and with `to_branches` also changed CI files.
     """
     side, last = side_of(worktree.path), _read(worktree)
     with objects_errors(worktree.path):
@@ -105,7 +108,7 @@ def _left_out(odd: list[str], withheld: dict[str, str]) -> tuple[str, ...]:
 def _withhold(
     repository: "Repository", base: "Commit", seen: FolderSnapshot, before: dict[str, str], *, to_branches: bool
 ) -> dict[str, str]:
-    """Take the files that may not be pushed out of the changes; return all such files, with the reason of each.
+    """Remove the files that may not be pushed from the changes. Return all such files, each with its reason.
 
     A file that was not searched yet counts as unread, so the next snapshot searches it.
     """
@@ -156,8 +159,8 @@ def mark_pushed(worktree: Worktree, commit: str) -> None:
 
 
 def lay_out(worktree: Worktree, commit: str) -> tuple[str, ...]:
-    """Write the files of a snapshot into a work folder at the snapshot's base: uncommitted, as they were. Return what
-    the snapshot left out.
+    """Write the files of a snapshot into a work folder at the snapshot's base, uncommitted. Return the files that the
+    snapshot left out.
     """
     pygit2, side = library(), side_of(worktree.path)
     ways = pygit2.enums.CheckoutStrategy

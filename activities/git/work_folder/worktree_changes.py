@@ -47,10 +47,10 @@ class WorktreeState:
     head: str
     """The commit that the files are compared with: the agent's last one, or the service's later commit on top of it."""
     own: str
-    """The agent's commit on the job's branch."""
+    """The agent's latest commit on the job's branch."""
     merging: tuple[str, ...]
     tree: str
-    """Tree of the files."""
+    """Id of the git tree of the files."""
     touched: tuple[str, ...]
     dirty: tuple[str, ...] = ()
     """The files that differ from the head."""
@@ -58,11 +58,12 @@ class WorktreeState:
     products: tuple[str, ...] = ()
     """Build products that were left out."""
     refused: ServiceError | None = None
-    """The reason why the agent's commits are not taken over."""
+    """The reason why the agent's commits were refused; None if they were taken over."""
 
 
 def look(worktree: Worktree, *, products: bool = False) -> WorktreeState:
-    """Look at the files, and take over the agent's commits into the service's side only.
+    """Look at the files, and take over the agent's commits: into the service's git directory, not the registered
+    repository.
 
     Without `products`, build products that nobody has committed are left out, although they are not ignored.
     """
@@ -124,7 +125,7 @@ def capture_diff(worktree: Worktree, limit: int = MAX_BYTES, seen: WorktreeState
 
 
 def _files(repository: "Repository", worktree: Worktree) -> str:
-    """Return the tree of the files alone: the agent may still be at work, and its commits are taken over at the end."""
+    """Return the git tree of the files, without taking over commits: the agent may still be running."""
     tracked = read(worktree.path, None).tracked
     seen = snapshot(worktree.path, side_of(worktree.path), tracked)
     return _tree(repository, worktree.base, worktree.base, seen)
@@ -153,7 +154,7 @@ def _format_file(repository: "Repository", difference: "Diff", number: int, delt
 def _accept_commits(
     repository: "Repository", worktree: Worktree, common: Path, agents: AgentsSide
 ) -> tuple[AgentsSide, ServiceError | None]:
-    """Take over the agent's commits. If that fails, return the reason, and an agent's side without them."""
+    """Take over the agent's commits. If they are refused, return the reason, and an `AgentsSide` without them."""
     wanted = {each for each in (agents.head, agents.branch, *agents.merging) if each}
     new = sorted(each for each in wanted - {worktree.base} if library().Oid(hex=each) not in repository)
     try:

@@ -1,7 +1,7 @@
 """A work folder per job (rulings I1, I2, N3). Making and removing are idempotent, whatever was killed in between.
 
-A folder is a repository of its own for the agent (`agent_git_dir`), and the service has a side of it that no agent
-writes (`service_git_dir`). The registered repository gets the job's branch, and nothing else.
+For the agent, a folder is a separate repository (`agent_git_dir`). The service's own git directory of it
+(`service_git_dir`) is out of the agent's reach. The registered repository gets only the job's branch.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class Worktree:
     base: str
     branch: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
-    """Branches that the job's repository has beside those of the registered one (ruling O4)."""
+    """Branches of the job's repository besides those of the registered repository, by name (ruling O4)."""
 
 
 def worktree_path(worktrees: Path, name: str) -> Path:
@@ -97,7 +97,8 @@ def add_detached(repo: Path, path: Path, base: str, names: Mapping[str, str] = N
 
 
 def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str, later: bool = False) -> str:
-    """Remove the work folder, unless `unless` returns a reason; return the reason. Branches stay: they hold the work.
+    """Remove the work folder, unless `unless` returns a reason; return the reason. Branches stay, with the job's
+    commits.
 
     Its files are deleted at once, or in the background if `later`.
     """
@@ -114,9 +115,10 @@ def dispose(repo: Path, path: Path, *, unless: Callable[[], str] = str, later: b
 
 
 def repair(repo: Path, path: Path) -> bool:
-    """Borrow objects from the repository's current path. Return whether it had moved.
+    """Point the work folder to the repository's current path, whose objects it borrows. Return whether the repository
+    had moved.
 
-    The agent's `.git` stays as it is: its commits may be nowhere else.
+    The agent's `.git` is not made again: its commits may exist nowhere else.
     """
     known = find_record(path)
     if known is None or (known.common / "objects").is_dir() or known.common == (common := common_directory(repo)):
@@ -135,7 +137,7 @@ def find(path: Path) -> Worktree | None:
 def mark_base(path: Path, names: Mapping[str, str] = NONE) -> Worktree:
     """Start the next job in this folder from the branch's tip. Call this before a run starts.
 
-    Refuse if the agent before left commits that were not taken over, so that they are not lost.
+    Refuse if the previous agent left commits that were not taken over: they would be lost.
     """
     known = service_git_dir.record_of(path)
     start = (git_branches.tip(known.repo, known.branch) if known.branch else None) or known.base
@@ -147,7 +149,7 @@ def mark_base(path: Path, names: Mapping[str, str] = NONE) -> Worktree:
 
 
 def _only_there(repo: Path, path: Path, branch: str | None) -> str:
-    """Return a commit that the agent's `.git` names and the repository lacks, or an empty text."""
+    """Return a commit that exists only in the agent's `.git`, not in the repository; empty if there is none."""
     agents = agent_git_dir.read(path, branch)
     named = (each for each in (agents.head, agents.branch) if each)
     return next((each for each in named if git_branches.commit(repo, each) is None), "")
@@ -167,7 +169,7 @@ def start_from(repo: Path, worktree: Worktree, commit: str) -> Worktree:
 
 
 def commit_of(repo: Path, revision: str) -> str:
-    """Return the commit that a revision names; raise with the reason if it names none."""
+    """Return the commit that a revision names; raise with the reason if there is no such commit."""
     if commit := git_branches.commit(repo, revision):
         return commit
     if not git_branches.has_commits(repo):
@@ -238,7 +240,7 @@ def _existing(repo: Path, path: Path, common: Path) -> Worktree | None:
 
 
 def _make(repo: Path, common: Path, worktree: Worktree) -> Worktree:
-    """Write the files, which takes longest."""
+    """Write the work folder's files."""
     worktree.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     worktree.path.mkdir(mode=0o700)
     fill_all(common, worktree.path, side_of(worktree.path), worktree.base)
