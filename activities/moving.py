@@ -1,8 +1,9 @@
-"""Moving: the jobs of a lost, drained or full host go to other hosts, and what it made of them meanwhile is kept (Q5).
+"""Moving: the jobs of a lost, drained or full host go to other hosts; the commits and files it made meanwhile are kept
+(Q5).
 
-One host of the fleet, the leader, looks at all hosts, notifies people once of one without a sign of life, and orders
-attempts to move. Each host keeps the work of attempts that moved away from it: their agents are ended, and the work is
-pushed to refs of its own at the hub. Every step may be repeated; work that can't be pushed stays in its work folder.
+One host of the fleet, the leader, checks all hosts, notifies people once of a host without a sign of life, and orders
+attempts to move. Each host keeps the work of attempts that moved away from it: it ends their agents, and pushes the
+work to separate refs at the hub. Every step may be repeated. Work that can't be pushed stays in its work folder.
 """
 
 import asyncio
@@ -51,7 +52,9 @@ from workflows.text.digests import digest
 log = logging.getLogger(__name__)
 
 _OF_ONE_WORKFLOW = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.FAILED_PRECONDITION)
-"""Refusals of a signal to one workflow, such as one with too many signals; other errors are of all calls."""
+"""Errors that concern only the workflow that was signalled, such as too many signals. Other errors concern all
+calls.
+"""
 
 GAP_SECONDS = 45.0
 """A longer time between two looks, which are 15 s apart, means that this process did not reach the store."""
@@ -73,9 +76,11 @@ class HostWatch:
     """The end of the last check that reached the store."""
     reached_since: float = field(default_factory=time.monotonic)
     not_kept: dict[Key, str] = field(default_factory=dict)
-    """Why the work of attempts that moved away from this host is not kept yet, as it was logged."""
+    """The logged reason why work of an attempt that moved away from this host is not pushed yet, by attempt."""
     idle: frozenset[str] = frozenset()
-    """The hosts that had free slots at the last check. A newly started host does not report its queue yet."""
+    """The hosts that had free slots at the last check. A host must be idle twice, since a newly started one doesn't
+    report its queue yet.
+    """
 
     async def check(self) -> None:
         """Keep the work of attempts that this host has lost; if it is the leader, check all hosts."""
@@ -106,7 +111,7 @@ class HostWatch:
             await move(self.client, queued, move_off_drained_host(host.name))
 
     async def _use_free_slots(self, every: Sequence[HostRow]) -> None:
-        """Offer what waits at full hosts elsewhere, as far as other hosts have free slots for the second time."""
+        """Move jobs that wait at full hosts to hosts that had free slots at two checks in a row."""
         store, before = self.context.store, self.idle
         full = [host for host in every if host.taken > host.slots and not lacks_worker(host.seen)]
         fleet = await asyncio.to_thread(placements.every, store) if full else []
@@ -123,7 +128,7 @@ class HostWatch:
         return time.monotonic() - self.reached_since >= UNSEEN_SECONDS
 
     async def _notify(self, host: HostSeen) -> None:
-        """Notify people once for each time that a host goes away: the id names its last sign of life."""
+        """Notify people once each time a host disappears: the notification's id has the host's last sign of life."""
         notification = f"host-{digest(host.name)[:12]}-{host.seen_at or 0:.0f}"
         if notification in self.notified:
             return
@@ -147,7 +152,7 @@ class HostWatch:
 async def move(client: Client, held: Sequence[HostAttempt], order: Move) -> list[HostAttempt]:
     """Send an order about each of these attempts to the workflow that waits for it. Return those that can move.
 
-    A workflow that takes no more signals holds back no other.
+    A workflow that takes no more signals doesn't hold up the others.
     """
     going = [each for each in held if each.moves]
     for attempt in going:
@@ -164,7 +169,8 @@ async def move(client: Client, held: Sequence[HostAttempt], order: Move) -> list
 
 
 async def keep_work(context: Context, logged: Mapping[Key, str] | None = None) -> dict[Key, str]:
-    """End the agents of all attempts that moved away from this host, and push their work; the rest waits for later.
+    """End the agents of all attempts that moved away from this host, and push their work. What can't be pushed now is
+    tried again later.
 
     Return why work is not kept yet, by attempt; a fault that was `logged` the last time is not logged again.
     """

@@ -124,7 +124,9 @@ class JobAttempt:
                 return after
 
     def _after(self, executed: Executed) -> JobOutcome | Deferral | None:
-        """Return the end of the attempt; None after starting the repair of a faulty result (ruling A5)."""
+        """Return the end of the attempt after a program ended; None if the repair of a faulty result was started
+        (ruling A5).
+        """
         self._programs.append(executed)
         first, *repair = self._programs
         judgement = judge(executed, self.run.assignment.timeout_seconds, on_order=self._stopping)
@@ -140,7 +142,7 @@ class JobAttempt:
         return self._defer(judgement) if isinstance(judgement, Blocker) else self._finish(judgement)
 
     async def stop(self) -> None:
-        """Stop the program; `play` continues by recording its work."""
+        """Stop the program; `play` then records its work."""
         self._stopping = True
         await self._execution.stop()
 
@@ -195,7 +197,9 @@ class JobAttempt:
         return outcome
 
     def _outcome_elsewhere(self) -> JobOutcome | None:
-        """Return the outcome of an attempt that was taken from this host; its work is kept elsewhere (ruling Q5)."""
+        """Return the outcome of an attempt that moved to another host; None if it didn't. `moving` keeps its commits
+        (ruling Q5).
+        """
         can_move = self._execution.snapshots.through is not None
         row = attempt_rows.get(self.context.store, *self._row.key) if can_move else None
         recorded = row.known_outcome if row is not None else None

@@ -1,4 +1,4 @@
-"""The session that a coordinator's continuation resumes (ruling K3): the one of its chain's last job."""
+"""The session that a coordinator's continuation resumes (ruling K3): that of the last job in its chain."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,9 @@ class EarlierSession:
 
 
 def earlier_session(context: Context, run: JobRun, row: AttemptRow) -> EarlierSession:
-    """Return the session to resume, in its folder, by which programs know it. Repeated calls for a run agree."""
+    """Return the session to resume, with the folder by which programs know it. Repeated calls for a run return the
+    same.
+    """
     if (
         run.assignment.worker.session is not SessionScope.TREE
         or run.continuation is Continuation.NONE

@@ -34,7 +34,7 @@ def name_of(job_id: str, attempt: int) -> str:
 
 
 def latest(repo: Path, through: Hub, job_id: str, attempt: int = 1) -> str | None:
-    """Fetch the last snapshot of a job's work, of this attempt or one before it; return its commit, or None."""
+    """Fetch a job's latest snapshot, of this attempt or an earlier one. Return its commit; None if there is none."""
     for number in range(attempt, 0, -1):
         with contextlib.suppress(NotFoundError):
             return hub.fetch_one(repo, through, name_of(job_id, number))
@@ -42,10 +42,11 @@ def latest(repo: Path, through: Hub, job_id: str, attempt: int = 1) -> str | Non
 
 
 def adopt(repo: Path, through: Hub, run: JobRun, branch: str) -> tuple[str, str] | None:
-    """Return the snapshot from which a moved job continues, and its base. From now on the snapshot belongs to this
-    attempt (Q6).
+    """Return the snapshot from which a moved job continues, and its base. The snapshot then belongs to this attempt
+    (Q6).
 
-    The branch moves to the snapshot's base, unless it has other commits than that: then the job begins afresh.
+    The branch moves to the snapshot's base. If the branch has commits that the base lacks, return None: the job begins
+    afresh.
     """
     with out_of_turn():
         commit = latest(repo, through, run.job_id, run.moved_from)
@@ -62,14 +63,14 @@ def adopt(repo: Path, through: Hub, run: JobRun, branch: str) -> tuple[str, str]
 
 
 def take(worktree: Worktree, job_id: str, attempt: int, through: Hub | None) -> InProgress:
-    """Commit a work folder as it is now, without what may not be pushed to this hub."""
+    """Commit a work folder's current files, without those that may not be pushed to this hub."""
     to_branches = through is not None and through.has_branches
     return apart(LOOK_SECONDS, work_in_progress.take, worktree, job_id, attempt, to_branches=to_branches)
 
 
 @dataclass
 class Snapshots:
-    """The snapshots of one attempt; none without a remote, or of a job that may not write."""
+    """The snapshots of one attempt. Without a remote, or for a job that may not write, it makes none."""
 
     worktree: Worktree
     job_id: str
@@ -105,7 +106,7 @@ class Snapshots:
             keeping.cancel()
 
     async def save(self) -> None:
-        """Push the work folder as it is now, if it has changed; log the reason if that fails."""
+        """Push a snapshot of the work folder if it has changed; log the reason if that fails."""
         if self.through is not None:
             await in_turn(self._save)
 
@@ -122,7 +123,9 @@ class Snapshots:
             log.warning("%s: its work in progress is not pushed: %s", self.job_id, fault)
 
     def push(self, commit: str) -> None:
-        """Push a snapshot. It is recorded before, too: one that may be at the hub is removed at the end."""
+        """Push a snapshot. Record it before the push, so that a snapshot that may have reached the hub is removed at
+        the end.
+        """
         if self.through is not None:
             side = side_of(self.worktree.path)
             before = work_in_progress.pushed_snapshot(self.worktree)
@@ -131,7 +134,9 @@ class Snapshots:
             work_in_progress.mark_pushed(self.worktree, commit)
 
     def remove(self, repo: Path) -> None:
-        """Remove the snapshots of this job at the hub, if this attempt has pushed one; errors leave them to a sweep."""
+        """Remove this job's snapshots at the hub if this attempt has pushed one. After an error, a sweep removes them
+        later.
+        """
         if self.through is not None and work_in_progress.pushed_snapshot(self.worktree):
             with contextlib.suppress(ServiceError, OSError), out_of_turn():
                 names = [name_of(self.job_id, number) for number in range(1, self.attempt + 1)]

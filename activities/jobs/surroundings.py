@@ -65,7 +65,7 @@ def _target(workspace: Workspace, run: JobRun) -> str:
 
 
 def _reference(left: LeftOutBranch, own: str | None) -> str:
-    """Return the reference with which `git merge` merges left-out work, or the line."""
+    """Return the name that `git merge` takes for a left-out branch, or for the line."""
     if left.leg:
         return leg_reference(left.leg)
     return LINE if left.branch == own else left.branch
@@ -104,7 +104,7 @@ def may_commit(settings: Settings, worker: Worker) -> bool:
 
 
 def _is_script(settings: Settings, worker: Worker) -> bool:
-    """Return whether the program is a script, which only its box confines, and may write."""
+    """Return whether the program may write and is a script, which only its box confines."""
     program = program_of(worker.runtime, settings.runtime(worker.runtime).adapter)
     return program is None and worker.autonomy_policy is not AutonomyPolicy.READ_ONLY
 

@@ -18,7 +18,7 @@ NO_REASON = "no reason was given"
 
 @activity.defn(name="how_it_closed")
 async def how_it_closed(closed: Closed) -> str:
-    """Return to a tree who ended the workflow of one of its legs, and why."""
+    """Tell a tree who ended the workflow of one of its legs, and why."""
     handle = activity.client().get_workflow_handle(closed.workflow_id, run_id=closed.run_id)
     described = await handle.describe(rpc_timeout=RPC_TIMEOUT)
     return await why_closed(activity.client(), closed.workflow_id, closed.run_id, described.status)

@@ -1,4 +1,4 @@
-"""Workspaces of jobs: on a branch of their own if they may write, else in a throwaway one (rulings I1 to I3, N3)."""
+"""Workspaces of jobs: on a branch if they may write, else in a throwaway worktree (rulings I1 to I3, N3)."""
 
 import contextlib
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ MOST_PRODUCTS = 10
 
 @dataclass(frozen=True)
 class Workspace:
-    """A recorded worktree; every run has one."""
+    """The worktree of a run, as recorded."""
 
     repo: Path
     worktree: Worktree
@@ -55,9 +55,11 @@ class Workspace:
     line: TaskLine | None = None
     """The line from which the job begins; None once its agent has begun."""
     merging: tuple[LeftOutBranch, ...] = ()
-    """The work whose merge is begun in the work folder (ruling O6)."""
+    """The branches whose merge was begun in the work folder (ruling O6)."""
     snapshot: tuple[str, ...] | None = None
-    """Remarks on files that the laid-out snapshot lacks; None without a snapshot (ruling Q6)."""
+    """Remarks on files that are missing in the snapshot from which the work folder was filled; None without a snapshot
+    (ruling Q6).
+    """
     products: bool = False
     """True if build products are committed like other files (`[git].build_products`)."""
     through: hub.Hub | None = None
@@ -74,7 +76,7 @@ class Evidence:
     observation: Observation | None = None
     head_sha: str | None = None
     odd: tuple[str, ...] = ()
-    """Entries of the work folder that were left out, and remarks for people."""
+    """Sentences for people about entries of the work folder that were left out, and other remarks."""
     joined: tuple[str, ...] = ()
     """Commits of the repository that the job merged or built on, except those it began from (ruling O1)."""
     lines: tuple[str, ...] = ()
@@ -85,7 +87,8 @@ class Evidence:
 
 @keep_open()
 def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folder: Path | None = None) -> Workspace:
-    """Return the run's worktree, recording it before it is created. Repair it after a crash until its agent has begun.
+    """Return the run's worktree; make it if it is missing, after recording it. Until the agent begins, repair what a
+    crash left.
 
     A run that resumes a session gets the session's `folder`.
     """
@@ -145,8 +148,8 @@ def _make(
 
 
 def _begin_merge(run: JobRun, worktree: Worktree, line: TaskLine, *, fill: bool) -> tuple[LeftOutBranch, ...]:
-    """Write the conflicted merge that the job is to resolve, and return its branches; raise if a leg left no branch to
-    merge (ruling O6).
+    """Write the conflicting merge for the job to resolve into its work folder, and return the merged branches; raise if
+    a leg left no branch to merge (ruling O6).
     """
     if not run.merges:
         return ()
@@ -162,9 +165,7 @@ def _begin_merge(run: JobRun, worktree: Worktree, line: TaskLine, *, fill: bool)
 
 
 def _fetch(context: Context, run: JobRun, repo: Repo) -> None:
-    """Fetch from the hub what the job may begin from: the work of its tree, and of trees that it builds on (ruling
-    Q3).
-    """
+    """Fetch the commits that the job may begin from: those of its tree, and of trees that it builds on (ruling Q3)."""
     if not repo.remote:
         return
     works = (*run.line, *run.deps)
@@ -181,7 +182,9 @@ def _record(context: Context, run: JobRun, row: AttemptRow, path: Path, base: st
 
 
 def _onto(worktree: Worktree, line: TaskLine) -> tuple[Worktree, TaskLine]:
-    """Merge the line into a branch with earlier work; on a conflict, the job begins from the branch."""
+    """Merge the line into a branch that has earlier commits of the job; on a conflict, the job begins from the branch
+    alone.
+    """
     try:
         return apart(FILL_SECONDS, merge, worktree, [line.commit]), line
     except MergeConflict as conflict:
@@ -198,7 +201,7 @@ def _add(repo: Path, path: Path, branch: str | None, base: str, names: dict[str,
 def branch_name(run: JobRun) -> str | None:
     """Return `service/<job id>-<leg id>` (ruling I1); later attempts get branches of their own.
 
-    A job that continues its chain's earlier work has the branch of that (ruling O5).
+    A job that continues earlier work of its chain uses that work's branch (ruling O5).
     """
     if run.shared_worktree:
         # `a` and `a/b` are two worktrees, but git does not allow a branch below another.
@@ -220,9 +223,9 @@ def task_branch(run: JobRun) -> str:
 
 
 def collect(workspace: Workspace, run: JobRun, result: ServiceResult | None, model: str | None = None) -> Evidence:
-    """Observe, then commit the agent's work (ruling I4); if that takes too long, leave it where it is.
+    """Observe, then commit the agent's work (ruling I4). If that takes too long, keep the worktree.
 
-    The commit names the model that the program reported, else the one that was asked for.
+    The commit names the model that the program reported, else the model that the job asked for.
     """
     try:
         return apart(LOOK_SECONDS, collect_here, workspace, run, result, model)
@@ -231,7 +234,9 @@ def collect(workspace: Workspace, run: JobRun, result: ServiceResult | None, mod
 
 
 def _unread(run: JobRun, result: ServiceResult | None, fault: ServiceError | OSError) -> Evidence:
-    """Return the evidence of an unreadable work folder. A reader's folder is deleted nevertheless, with a remark."""
+    """Return the evidence of an unreadable work folder. The folder of a job that may not write is deleted nevertheless,
+    with a remark.
+    """
     problem = f"the worktree cannot be read: {in_words(fault)}"
     observed = observe(result.changes_made, None) if result else None
     odd = () if run.assignment.action is Action.IMPLEMENT else (problem,)
@@ -283,9 +288,9 @@ def collect_here(workspace: Workspace, run: JobRun, result: ServiceResult | None
 def _unfinished_merge(
     workspace: Workspace, run: JobRun, result: ServiceResult | None, evidence: Evidence, left: tuple[str, ...]
 ) -> Evidence:
-    """Return the evidence of a job that left its merge unfinished, of which nothing is committed (ruling O6).
+    """Return the evidence of a job that left its merge unfinished: nothing is committed (ruling O6).
 
-    One that says so itself ends as it says; the next attempt begins the merge anew.
+    A job that reports this itself ends with its own result. The next attempt begins the merge again.
     """
     why = f"the merge is not finished: {'; '.join(left)}"
     if result and state_of(result.decision) is JobState.SUCCEEDED:
@@ -295,9 +300,10 @@ def _unfinished_merge(
 
 
 def publish(context: Context, run: JobRun, workspace: Workspace, evidence: Evidence) -> Evidence:
-    """Push the job's work to the hub before its end is recorded (ruling Q3), so that every host has what it builds on.
+    """Push the job's commits to the hub before its end is recorded (ruling Q3), so that jobs on any host can build on
+    them.
 
-    A job without work of its own pushes the line that it began from, if that is nowhere else.
+    A job without commits of its own pushes the line that it began from, if no other host has that.
     """
     through, branch = workspace.through, workspace.worktree.branch
     if through is None:
@@ -331,7 +337,9 @@ def dispose(workspace: Workspace, run: JobRun, evidence: Evidence) -> None:
 
 
 def rest(workspace: Workspace) -> None:
-    """Remove the worktree of a deferred reader, whose changes would be discarded anyway; keep a writer's."""
+    """Remove the worktree of a deferred job that may not write: its changes would be discarded anyway. Keep that of a
+    job that may write.
+    """
     if workspace.worktree.branch is None:
         worktrees.dispose(workspace.repo, workspace.worktree.path, later=True)
 
@@ -347,7 +355,9 @@ def abandon(context: Context, run: JobRun, row: AttemptRow) -> None:
 
 
 def settle(context: Context, run: JobRun, row: AttemptRow) -> None:
-    """Remove the worktree of a recorded run that was killed before it could; never work that exists nowhere else."""
+    """Remove the worktree of a run that was killed after recording its end. Never remove work that exists nowhere
+    else.
+    """
     if row.worktree is None or run.shared_worktree or not Path(row.worktree).exists():
         return
     path = Path(row.worktree)
@@ -394,9 +404,10 @@ def _resolved_base(context: Context, run: JobRun) -> str:
 
 
 def _start(context: Context, run: JobRun, merged: str) -> str:
-    """Return the first part of the line: people's work on the task's branch from before the job's generation.
+    """Return the commit that the line begins with: people's commits on the task branch from before the job's
+    generation.
 
-    A leg begins where its coordinator's job began; a re-run, also from work merged meanwhile (I5).
+    A leg begins where its coordinator's job began. A re-run also includes what was merged meanwhile (I5).
     """
     if run.attempt == 1:
         return next(iter(_parents_base(context, run)), merged)
@@ -404,14 +415,14 @@ def _start(context: Context, run: JobRun, merged: str) -> str:
 
 
 def _parents_base(context: Context, run: JobRun) -> list[str]:
-    """Return the commit that the job of a leg's coordinator began from, if it has begun."""
+    """Return the commit that the job of a leg's coordinator began from; empty if it has not begun."""
     if not run.delegation_id or not run.parent_job_id:
         return []
     return [each.base_sha for each in attempt_rows.of_job(context.store, run.parent_job_id)[-1:] if each.base_sha]
 
 
 def _drop_settled_conflicts(repo: Path, line: TaskLine, given: list[str]) -> TaskLine:
-    """Remove the conflicts of branches that one of the job's dependencies has merged already."""
+    """Remove left-out branches that one of the job's dependencies has merged already."""
 
     def is_merged(part: LeftOutBranch) -> bool:
         return bool(part.files) and any(git_branches.contains(repo, end, part.commit) for end in given)

@@ -52,8 +52,8 @@ class LogFile:
         self._path = path
 
     def deliver(self, notification: Notification) -> None:
-        """Append the notification, unless it is in the log already: a crash may have come between the line and its
-        record.
+        """Append the notification, unless the log has it already: a crash may have come after the line was written and
+        before its delivery was recorded.
         """
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ class Webhook:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A handler that follows no redirection: a notification is for one address."""
+    """A handler that refuses redirections: a notification goes only to the address in the settings."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -153,7 +153,7 @@ for _handler in (
 
 
 def _short(notification: Notification) -> Iterator[tuple[str, str]]:
-    """Yield short values for the environment, which has no room for questions and reasons."""
+    """Yield the notification's short values for environment variables. Questions and reasons are too long for them."""
     for key, value in asdict(notification).items():
         if key not in {"message", "text"} and isinstance(value, str | int | float):
             yield key, one_line(str(value))

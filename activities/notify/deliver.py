@@ -1,5 +1,5 @@
-"""Delivery of one notification: the call that starts its workflow, and the activity that sends it on each channel that
-has not got it yet.
+"""Delivery of one notification: the call that starts its workflow, and the activity that sends it on each channel where
+it has not been delivered.
 """
 
 import asyncio

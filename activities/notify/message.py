@@ -23,7 +23,7 @@ _BADLY = frozenset({JobState.FAILED, JobState.BLOCKED})
 
 
 def complete(store: Engine, notification: Notification, dashboard: str = "") -> Notification:
-    """Add to the notification all that a person needs who sees nothing else, as of now."""
+    """Add all current facts that a person needs who sees only this notification."""
     task = job_rows.task_of(store, notification.root_job_id)
     if task is None:
         typed = (way_to_move(notification.job_id),) if notification.kind == HOST_UNSEEN else ()
@@ -90,6 +90,6 @@ def _failures(failing: list[JobRecord]) -> Iterator[str]:
 
 
 def _fail(job: JobRecord) -> dict[str, object]:
-    """Describe a failed job as a round does."""
+    """Describe a failed job in the form that rounds use."""
     leg = job.delegation_id or ""
     return {"leg": leg, "job_id": job.job_id, "attempt": job.attempt, "state": job.state.value, "reason": job.reason}

@@ -25,9 +25,10 @@ from workflows.text.durations import parse_duration
 
 
 class NotRunnableError(RefusedError):
-    """The pipeline may not run: it is disabled, bound to no repository, or a gate of its stages says no.
+    """The pipeline may not run: it is disabled, has no repository, or a gate of its stages refuses.
 
-    Not 409: that one says that a run is active, and that asking again later helps (spec: bridge statuses).
+    Its HTTP status is not 409, which means that a run is active and a later request can succeed (spec: bridge
+    statuses).
     """
 
     code = "pipeline_not_runnable"
@@ -53,8 +54,8 @@ def plan(
 ) -> RunInput:
     """Plan a run from the pipeline, its agents and the heads of its pull requests as they are now.
 
-    A timeout goes before those of the file. A token is sent to GitHub alone, to fetch those heads; `describe` adds the
-    title and text of each. `here` returns the repository as this host has it, fetched.
+    A given timeout overrides those of the file. The token is sent only to GitHub, to fetch those heads. `describe` adds
+    the title and text of each. `here` returns the repository with its path on this host, fetched.
     """
     pipeline = get(store, name)
     definition = read(pipeline.definition, pipeline.format)
@@ -108,7 +109,7 @@ def _bindings(
 
 
 def _bind(stage: PlannedShell | PlannedAgent, own: BoundWork, runs: BoundWork) -> PlannedShell | PlannedAgent:
-    """Bind an agent's stage to what its file says, else to the run's pull request or issue (ruling L1)."""
+    """Bind an agent's stage to the pull request or issue in its file, else to the run's (ruling L1)."""
     if isinstance(stage, PlannedShell):
         return stage
     what = runs if own == BoundWork() else own
@@ -141,7 +142,7 @@ def _repo(store: Engine, pipeline: Pipeline) -> Repo:
 def _with_base(run: BoundWork, repo: Repo, here: str, ref: str | None) -> BoundWork:
     """Resolve one base commit for all stages, so that later commits don't matter (ruling O1).
 
-    Without a `ref` the stages report what is wrong with the checkout.
+    Without a `ref`, a fault of the checkout doesn't prevent the run: its stages report it.
     """
     try:
         return resolve_base(run, repo, here, ref)
@@ -183,7 +184,7 @@ def _common_fields(stage: ShellStage | AgentStage) -> dict[str, Any]:
 
 
 def _worker(store: Engine, settings: Settings, definition: Definition, stage: AgentStage) -> Worker:
-    """Return a stage's worker after the checks of `service agent ask`; any fault prevents the run (as in ruling C6)."""
+    """Return a stage's worker. Make the checks of `service agent ask`; a fault prevents the run (as in ruling C6)."""
     where = f"stage {stage.id} of {definition.name}"
     if stage.ephemeral is not None:
         template = stage.ephemeral.template

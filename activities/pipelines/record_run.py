@@ -49,7 +49,7 @@ class RunRecorder:
                 self._supersede(records.run, stage)
 
     def _supersede(self, run: RunRecord, stage: StageRecord) -> None:
-        """Dismiss the blocked tree of a stage's previous attempt, which the new attempt's tree replaces."""
+        """Dismiss the blocked tree of a stage's previous attempt, because the new attempt's tree replaces it."""
         if stage.kind is not StageKind.AGENT or stage.state is not StageState.RUNNING or stage.attempt < 2:
             return
         earlier = ids.tree_id(run.run_id, run.started_at, stage.number, stage.attempt - 1)
@@ -79,7 +79,7 @@ class RunRecorder:
         return PlannedRun(start=start)
 
     def _first_of_its_id(self, start: RunInput) -> None:
-        """Refuse a second run with the same id: the caller has repeated its request just after the first run ended."""
+        """Refuse a second run with the same id: a caller may repeat its request just after the first run ended."""
         known = run_rows.get(self._context.store, start.run_id)
         if known is None or known.record.state in OPEN_RUNS or known.record.started_at == start.created_at:
             return

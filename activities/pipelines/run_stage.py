@@ -78,7 +78,9 @@ class StageAttempt:
         return StageOutcome(state=StageState.CANCELLED, reason="stopped before it began")
 
     def begin(self, row: AttemptRow, beat: Heartbeat) -> None:
-        """Make a worktree at the run's commit, recorded first, with the work it needs; start the command."""
+        """Record and make a worktree at the run's commit, merge the branches that the stage needs, and start the
+        command.
+        """
         context, run, self._row, self._on_progress = self.context, self.run, row, beat.see
         run_rows.stage_begins(context.store, run.row)
         known = repo_rows.must_get(context.store, run.repo)

@@ -1,1 +1,3 @@
-"""Redaction of all that is stored or shown: secrets are removed; those that work needs are stored apart (ruling N7)."""
+"""Redaction of all that is stored or shown: secrets are removed; those that jobs need are stored separately (ruling
+N7).
+"""

@@ -1,4 +1,4 @@
-"""Secrets that work needs: stored and sent texts hold a placeholder, and the secrets are in files of the home.
+"""Secrets that jobs need: stored and sent texts have a placeholder; the secrets are in files of the service home.
 
 Equal secrets have equal placeholders, so texts can still be compared. A placeholder reveals nothing: it is an HMAC with
 a key derived from the one in the service home.
@@ -25,22 +25,22 @@ PURPOSE = "kept secrets"
 
 _LONG = 16_384
 _HIDDEN: deque[bytes] = deque(maxlen=64)
-"""Digests of long texts without secrets: a text passes several borders, and a long one takes time."""
+"""Digests of long texts without secrets, so that a text that is checked at several places is searched once."""
 
 
 class SecretRecord(Protocol):
     """The record of which host keeps which secret, where several hosts share a store."""
 
     def add(self, names: Iterable[str]) -> None:
-        """Record that this host keeps these."""
+        """Record that this host keeps the secrets with these placeholders' names."""
 
     def refuse(self, name: str) -> None:
-        """Raise ServiceError if another host keeps this one."""
+        """Raise ServiceError if another host keeps this secret."""
 
 
 @dataclass(frozen=True)
 class KeptSecrets:
-    """The folder of one service home."""
+    """The kept secrets of one service home, in a folder."""
 
     home: Path
     hosts: SecretRecord | None = None
@@ -98,7 +98,7 @@ def without_words(text: str) -> str:
     """Remove placeholders from text of agents, strangers and callers of the bridge, so that no secret is put back for
     them.
 
-    Lists and comments show placeholders, so a reader of one could otherwise have its secret given to an agent.
+    Lists and comments show placeholders: otherwise anybody who copies one could have its secret given to an agent.
     """
     return _WORD.sub(_MARK, text) if "redacted-" in text else text
 

@@ -23,7 +23,7 @@ _NAME = re.compile(
 _ORDINARY = re.compile(
     r"(?i:[a-z]{1,23}|[a-z][a-z._-]{1,22}[a-z]|[0-9]{1,11}|[0-9.]{1,15}|(?:~|\.{1,2})?/\S*|[a-z]:\\\S*|[a-z+]{2,12}://[^@\s]*)"
 )
-"""A word or two, a number, a path, a URL without a password: these occur everywhere."""
+"""Values that occur in ordinary text: a word or two, a number, a path, a URL without a password."""
 
 
 _Looks = tuple[int, ...]
@@ -49,7 +49,7 @@ class KnownValues:
         self._files |= dict.fromkeys((file for file in files if file not in self._files), ())
 
     def look(self) -> bool:
-        """Read the watched files again, and learn their content if it is new; return whether there was any."""
+        """Read the watched files again, and add new content to the search; return whether any was new."""
         new = [self._read(path, seen) for path, seen in tuple(self._files.items())]
         return any(new)
 
@@ -75,23 +75,25 @@ class KnownValues:
 
 
 def is_telling(value: str) -> bool:
-    """Return whether a value is long enough, and does not occur in ordinary text."""
+    """Return whether a value can be searched for: it is long enough, and doesn't occur in ordinary text."""
     return len(value) >= SHORTEST and not _ORDINARY.fullmatch(value)
 
 
 def of_environment(environ: Mapping[str, str]) -> list[str]:
-    """Return the values of variables with names of secrets."""
+    """Return the values of variables whose names suggest a secret."""
     return [value.strip() for name, value in environ.items() if _NAME.search(name)]
 
 
 @cache
 def process() -> KnownValues:
-    """Return the values that this process knows: first those of its environment."""
+    """Return the secret values that this process knows, at first those of its environment."""
     return KnownValues(of_environment(os.environ))
 
 
 def _forms(value: str) -> Iterator[str]:
-    """Yield the value, its lines, its URL quoting, and its base64 at any offset."""
+    """Yield the forms in which a value may occur: itself, each of its lines, URL-quoted, and in base64 at any
+    offset.
+    """
     yield value
     yield from (line.strip() for line in value.splitlines()[1:-1] if is_telling(line.strip()))
     raw = value.encode()

@@ -17,7 +17,9 @@ _LONG = 4096
 
 
 class Hiding(temporalio.client.Interceptor):
-    """A client interceptor that moves secrets to the home: agents get them, histories do not."""
+    """A client interceptor that replaces secrets by placeholders and stores them in the service home, so that agents
+    get them and histories don't.
+    """
 
     def __init__(self, kept: KeptSecrets) -> None:
         self._kept = kept

@@ -21,10 +21,10 @@ _MARGIN = 1024
 """Characters read beyond a cut, so that a secret at the cut is recognised; half of them are left out."""
 
 _SHORTEST = known_values.SHORTEST - 2
-"""Shorter texts have no room for a secret."""
+"""Shorter texts can't contain a secret."""
 
 LONG = 65_536
-"""Characters; a worker has longer texts searched in a helper process, and no event loop's thread searches them."""
+"""Characters. A worker has longer texts searched in a helper process, never in the event loop's thread."""
 
 LEFT_OUT = "[left out: {} characters could not be searched for secrets: {}]"
 
@@ -52,7 +52,7 @@ def redact_end(text: str, limit: int) -> str:
 
 
 def redact_between(before: str, text: str, after: str) -> str:
-    """Return the text without secrets, also without those parts of secrets that begin before it or end after it."""
+    """Return the text without secrets, and without the parts of secrets that begin in `before` or end in `after`."""
     from workflows.secrets.redact import MARK
     from workflows.secrets.spans import replace_spans
 
@@ -121,7 +121,7 @@ def _map(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _members(value: dict[Any, Any], change: Callable[[str], str]) -> Iterator[tuple[Any, Any]]:
-    """Yield changed items of a mapping. A text under a secret's name is removed whole."""
+    """Yield changed items of a mapping. A text whose key is a secret's name is removed whole."""
     from workflows.secrets.names import is_secret
 
     for name, item in value.items():
@@ -141,9 +141,7 @@ class _Shape(Enum):
 
 @cache
 def _shape(kind: type) -> tuple[_Shape, tuple[str, ...]]:
-    """Return how values of a type hold texts, with a record's fields. Cached, since finding out takes longer than
-    using it.
-    """
+    """Return how values of a type hold texts, with a record's fields. Cached, since inspecting a type is slow."""
     if issubclass(kind, BaseModel):
         return _Shape.RECORD, tuple(kind.model_fields)
     if is_dataclass(kind):
@@ -178,7 +176,9 @@ def _redact_short(text: str) -> str:
 
 
 def without_secrets(text: str, by: Callable[[str], str] | None = None) -> str:
-    """Replace each secret, by `[redacted]` if `by` is left out; a text that takes too long is left out whole (N7)."""
+    """Replace each secret by the result of `by`, or by `[redacted]`. A text that takes too long to search is replaced
+    whole (N7).
+    """
     from workflows.secrets.redact import redact
 
     try:
@@ -188,13 +188,13 @@ def without_secrets(text: str, by: Callable[[str], str] | None = None) -> str:
 
 
 def _spans(text: str) -> "list[Span]":
-    """Return the spans of secrets, of a long text from another process. Raise RefusedError at its deadline."""
+    """Return the spans of secrets. A long text is searched in another process; raise RefusedError at its deadline."""
     known = known_values.process()
     return spans(text, known) if len(text) <= LONG or _apart is None else _apart(text, known)
 
 
 def spans(text: str, known: known_values.KnownValues) -> "list[Span]":
-    """Return the spans of secrets: a function of its arguments alone, which a helper process can call."""
+    """Return the spans of secrets. It depends only on its arguments, so a helper process can call it."""
     from workflows.secrets.redact import secrets_in
 
     return secrets_in(text, known.find)
@@ -210,6 +210,6 @@ _apart: Search | None = None
 
 
 def search_apart(search: Search) -> None:
-    """Let another process search the long texts of this one."""
+    """Have long texts of this process searched by `search`, in another process."""
     global _apart
     _apart = search

@@ -1,3 +1,3 @@
-"""Supervised programs that outlive the worker that asked for them: started once, found again, ended, and watched by
-their output. And the processes of the service itself: their logs and their exit.
+"""Supervised programs that outlive the worker that started them: started once, found again, watched and ended. Also the
+processes of the service itself: their logs and their exit.
 """

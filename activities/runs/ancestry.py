@@ -1,8 +1,8 @@
 """Detection of agents' processes: every process below a supervisor is one, whatever its environment says (ruling N5).
 
-A supervisor adopts orphans, so neither a double fork nor a new session leads out from below it. Supervisors are known
-by facts that their children cannot change: their command line, and the log that is their standard error. The sealed
-claim, with the supervisor's pid and start time, says which job it is.
+A supervisor adopts orphans, so a double fork or a new session stays below it. Supervisors are known by facts that their
+children cannot change: their command line, and the log that is their standard error. The sealed claim, with the
+supervisor's pid and start time, names the job.
 
 Linux only. Without /proc an agent is known by the mark in its environment, unless it has removed the mark.
 """
@@ -21,7 +21,7 @@ PROGRAMS = ("/activities/runs/supervisor.py", "/activities/runs/fork_server.py")
 ISOLATED = b"-I"
 LOG = "supervisor.log"
 TRIES = 100
-"""How often to look again at a process whose parents keep ending; then it counts as a hidden one."""
+"""How often to retry a process whose ancestors keep ending. After that it counts as hidden."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class AgentProcess:
 
 
 class UntoldError(Exception):
-    """The process may be an agent's: nothing shows what it is below."""
+    """It is unknown whether the process is an agent's: its ancestors can't be determined."""
 
 
 class GoneError(UntoldError):
@@ -139,9 +139,7 @@ def _of_line(line: tuple[int, ...]) -> AgentProcess | None:
 
 
 def _agent_above(supervisor: int) -> AgentProcess | None:
-    """Return the agent that the supervisor's own run belongs to; None without a run, or without a trusted record
-    of it.
-    """
+    """Return the agent that a supervisor runs; None if it has no run, or no trusted record of one."""
     try:
         log = Path(os.readlink(f"/proc/{supervisor}/fd/2"))
     except OSError:

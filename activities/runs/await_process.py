@@ -8,7 +8,7 @@ POLL_SECONDS = 0.1
 
 
 async def wait_until_gone(pid: int, alive: Callable[[], bool], seconds: float) -> bool:
-    """Return whether the process ends within that time. `alive` tells it from another process with a reused pid."""
+    """Return whether the process ends within that time. `alive` distinguishes it from a process with a reused pid."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:

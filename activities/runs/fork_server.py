@@ -1,9 +1,9 @@
-"""Start supervisors in a few milliseconds: a process that has loaded their program, and forks it for each run.
+"""Start supervisors in a few milliseconds: this process has loaded their program, and forks for each run.
 
-No library, nor `multiprocessing.forkserver`: that one keeps a descriptor for each child and starts its children as
-parts of one program; here each must outlive the server and the worker. A program of its own, standard library only:
-`python -I -S fork_server.py`, with its end of a socket pair as standard input. It ends with the worker. A request is
-one packet: the run's key and folder, with two descriptors, for the supervisor's standard output and its log.
+No library, nor `multiprocessing.forkserver`, which keeps a descriptor for each child and ties its children to one
+program; here each must outlive the server and the worker. A separate program, standard library only: `python -I -S
+fork_server.py`, with its end of a socket pair as standard input. It ends with the worker. A request is one packet: the
+run's key and folder, with two descriptors, for the supervisor's standard output and its log.
 
 Processes of a killed supervisor become children of the fork server, which reports and ends them at once: a process
 without a supervisor must not be taken for a person's.
@@ -29,7 +29,9 @@ from activities.runs import supervisor
 from activities.runs.os_processes import LEFT_OVER_FILE, children, descendants, kill_all, report_left_over
 
 TAKEN = b"1"
-"""First output of a supervisor: from then on the supervisor is responsible for the run, and not the fork server."""
+"""First output of a supervisor: it tells the worker that the supervisor, not the fork server, is now responsible for
+the run.
+"""
 
 LONGEST_REQUEST = 8192
 KEY_BYTES = 32
@@ -54,7 +56,7 @@ class _Run:
 
 
 class _Supervisors:
-    """The living supervisors that were forked here. Any other child was left by a dead one."""
+    """The living supervisors that this server forked. Any other child was left by a dead supervisor."""
 
     def __init__(self, channel: socket.socket, group: Group) -> None:
         self._channel = channel
@@ -81,7 +83,9 @@ class _Supervisors:
         return self._take() if self._channel.fileno() in ready else True
 
     def _take(self) -> bool:
-        """Fork the supervisor of a request. If the fork fails, the worker sees that by the closed descriptors."""
+        """Fork the supervisor that a request asks for. If the fork fails, the worker notices by the closed
+        descriptors.
+        """
         request, descriptors, *_ = socket.recv_fds(self._channel, LONGEST_REQUEST, 2)
         if not request:
             return False
@@ -95,8 +99,8 @@ class _Supervisors:
         return True
 
     def _end_what_is_left(self) -> None:
-        """Collect zombies, and kill what killed supervisors left running; a supervisor that ends by itself leaves
-        nothing.
+        """Collect zombies, and kill processes that killed supervisors left. A supervisor that ends by itself leaves
+        none.
         """
         odd = self._reap()
         if odd and (strays := self._strays()):
@@ -128,7 +132,7 @@ def _run_of(request: bytes) -> Path:
 
 
 def _be_supervisor(channel: socket.socket, request: bytes, group: JobGroup, settled: int, log: int) -> None:
-    """Become the supervisor of a run, with nothing of the fork server's but the program in memory."""
+    """Become the supervisor of a run. Keep nothing of the fork server except the program in memory."""
     status = 1
     try:
         signal.set_wakeup_fd(-1)

@@ -37,7 +37,8 @@ class Orphan:
 
 
 def find_orphans(runs: Path, wanted: Collection[Key]) -> tuple[Orphan, ...]:
-    """Find this home's runs that live but are not wanted, or have no supervisor. Changes nothing.
+    """Find this home's runs that are alive although no workflow wants them, or whose supervisor is dead. Change
+    nothing.
 
     `wanted` are the runs that a workflow will attach to again.
     """
@@ -87,7 +88,7 @@ def report(orphans: Collection[Orphan], path: Path) -> None:
 
 
 def recent(path: Path, seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the reports of the last `seconds`. Skip lines that a crash has cut off."""
+    """Yield the reports of the last `seconds`. Skip incomplete lines that a crash left."""
     lines = path.read_text(errors="replace").splitlines() if path.exists() else []
     for line in lines:
         with contextlib.suppress(ValueError):

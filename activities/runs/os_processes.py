@@ -1,7 +1,7 @@
 """Find, report and end processes: by identity, descent, and the mark in their environment. Standard library only.
 
-No library: the supervisor runs isolated and can import none. Linux first: without /proc, `identity` asks `ps`, and
-descent and marks find nothing.
+No library: the supervisor runs isolated and can't import one. Without /proc, `identity` asks `ps`, and searches by
+descent and mark return nothing.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ MARK = "SERVICE_RUN_MARK"
 
 KILL_SECONDS = 10.0
 EXECUTES_SECONDS = 0.02
-"""Time for a process to begin the program that it executes."""
+"""Seconds within which a process finishes `exec`."""
 
 READ_BYTES = 65_536
 
@@ -46,8 +46,8 @@ def identity(pid: int) -> str | None:
 
 @cache
 def _boot() -> str:
-    """Return the id of this boot. Start times count from the boot: after another one, a process may have equal pid
-    and time.
+    """Return the id of this boot. Start times count from the boot, so after another boot a process may have the same
+    pid and start time.
     """
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -62,7 +62,7 @@ def _stat(pid: int) -> tuple[str, int, str]:
 
 
 def _read(path: str) -> bytes:
-    """Read a small file in a third of the time of `Path`: these are read by the hundreds."""
+    """Read a small file in a third of the time that `Path` takes, because hundreds are read."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = []
@@ -79,7 +79,7 @@ def _identity_without_proc(pid: int) -> str | None:
 
 
 def _of_ps(columns: str, pid: int) -> str:
-    """Return columns of `ps` about a process; nothing on systems with /proc."""
+    """Return columns of `ps` about a process; empty on systems with /proc."""
     if Path("/proc/self/stat").exists():
         return ""
     import subprocess  # not at the top: it loads `threading`, which slows each fork of a supervisor
@@ -202,9 +202,10 @@ def marks() -> Iterator[tuple[int, str]]:
 
 
 def kill_all(find: Callable[[], set[int]]) -> int:
-    """Freeze, then kill, until nothing is found: frozen processes can't fork. Return how many could not be killed.
+    """Freeze, then kill the processes that `find` returns, until it returns none: frozen processes can't fork. Return
+    how many could not be killed.
 
-    After a kill it looks twice: while a process executes a program, its environment, by which it is found, is empty.
+    Look twice after a kill: while a process is in `exec`, its environment, by which `find` recognises it, is empty.
     """
     give_up, sure = time.monotonic() + KILL_SECONDS, True
     frozen: set[int] = set()

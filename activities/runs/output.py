@@ -8,7 +8,7 @@ from activities.redaction.redact import redact_text
 from activities.runs.regular_files import NotRegularError, open_to_read
 
 LAST_WORDS_WINDOW = 16_384
-"""Long enough to see a private key from its beginning: each of its lines alone looks harmless."""
+"""Characters searched for secrets: enough to contain a whole private key, whose single lines look harmless."""
 
 LAST_WORDS_LIMIT = 200
 LONGEST_SECRET = 4096
@@ -51,7 +51,9 @@ def read_bounded(path: Path, head: int, tail: int) -> Excerpt:
 
 
 def last_lines(path: Path, limit: int) -> str:
-    """Return the last lines, at most `limit` characters, without secrets, even if a secret began before them."""
+    """Return the last lines, at most `limit` characters. Secrets are removed, even one that begins before these
+    lines.
+    """
     end = _end(path, 2 * limit + LONGEST_SECRET)
     text = redact_text(end.tail.decode("utf-8", "replace"))
     if end.omitted:

@@ -1,7 +1,7 @@
 """The sealed records of a run: a line, and below it a seal (HMAC) that only a holder of the run's key can make.
 
 Standard library only: supervisors use it too. A record is valid for one kind and one run only. Files are private to
-their owner; the seal keeps out programs of the same account that lack the key.
+their owner; the seal also stops forgeries by programs of the same account, which lack the key.
 """
 
 import hmac
@@ -25,7 +25,7 @@ class RecordKind(StrEnum):
 
 
 class UnbelievedError(Exception):
-    """The record is not one of the service's for this run."""
+    """The record's seal is invalid: the service did not write it for this run."""
 
 
 def with_seal(key: bytes, run_dir: Path, kind: RecordKind, content: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Safe opening of files that others may have replaced: only a regular file of this account, or an error.
 
-A link is not followed, a pipe does not block. Standard library only: supervisors use it too.
+Links are not followed, and pipes don't block. Standard library only: supervisors use it too.
 """
 
 import errno

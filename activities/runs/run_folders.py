@@ -57,8 +57,8 @@ def run_key(run_dir: Path) -> bytes | None:
 
 
 def made_run_key(run_dir: Path) -> bytes:
-    """Return the key that seals this run's records: the one of its first record, else derived from the home's present
-    one, which is made if it is missing.
+    """Return the key that seals this run's records: the key of its first record, else one derived from the home's
+    current key, which is made if it is missing.
     """
     home = run_dir.absolute().parent.parent
     seal_key.ensure(home)

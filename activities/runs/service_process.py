@@ -22,7 +22,9 @@ T = TypeVar("T")
 
 
 class OneLine(logging.Formatter):
-    """A formatter that puts a traceback on its event's line too: foreign text can't begin a line of the log."""
+    """A formatter that writes an event and its traceback on one line, so that foreign text can't begin a line of the
+    log.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -32,7 +34,7 @@ class OneLine(logging.Formatter):
 
 
 class StoreOutage(logging.Filter):
-    """A filter that lets one line about a store that is away into the log, until the store is reached again."""
+    """A filter that logs only one line for each outage of the store."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,14 +54,14 @@ class StoreOutage(logging.Filter):
         return True
 
     def is_over(self) -> None:
-        """Log the end of an outage that was told; called for each new connection to the store."""
+        """Log the end of an outage whose beginning was logged. Called for each new connection to the store."""
         if self.is_told:
             self.is_told = False
             log.info("the store is reached again")
 
 
 def _outage(record: logging.LogRecord) -> BaseException | None:
-    """Return the error of a store that is away, if the record is about one."""
+    """Return the error if the record is about an unreachable store."""
     library = sys.modules.get("sqlalchemy.exc")  # without it there is no such error
     arguments = record.args if isinstance(record.args, tuple) else ()
     causes = [each for each in arguments if isinstance(each, BaseException)]
@@ -92,8 +94,8 @@ def to_stderr(form: str) -> None:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Turn the garbage collector off while a process imports its modules: it would take a sixth of the time and find
-    next to nothing. What was loaded is spared from its traversals, and stays shared in forks.
+    """Turn the garbage collector off while a process imports its modules: it would take a sixth of the time and free
+    almost nothing. Loaded objects are frozen: it doesn't traverse them, and forks share their memory.
     """
     gc.disable()
     try:

@@ -1,21 +1,21 @@
-"""Judge whether a process is frozen: alive, and without a sign of life."""
+"""Judge whether a process is frozen: it exists, but makes no progress."""
 
 from dataclasses import dataclass, field
 
 from activities.runs import os_processes
 
 LOOKS = 6
-"""Looks without a sign of life after which a process is frozen. Looks are counted, not seconds: the observer may have
-been suspended with the process.
+"""Checks without a sign of life after which a process counts as frozen. Checks are counted, not seconds: the observer
+may have been suspended together with the process.
 """
 
 ENOUGH_SECONDS = 10.0
-"""Processor time in which any process gives a sign of life, however few of its threads get a turn."""
+"""Processor time within which any living process gives a sign of life, even if few of its threads run."""
 
 
 @dataclass
 class SignsOfLife:
-    """The looks at one process. A process that lacks processor time or waits for a disk is slow, not frozen."""
+    """Repeated checks of one process. A process that lacks processor time or waits for a disk is slow, not frozen."""
 
     pid: int
     last: object = field(default_factory=object)
@@ -24,7 +24,9 @@ class SignsOfLife:
     """Processor time at the last sign."""
 
     def are_missing(self, sign: object) -> bool:
-        """Look once: return whether the process is frozen. A sign that differs from the last one is a sign of life."""
+        """Check once, and return whether the process is frozen. A `sign` that differs from the last one shows that it
+        lives.
+        """
         used, waits = os_processes.effort(self.pid) or (0.0, False)
         if sign != self.last:
             self.last, self.missed, self.used = sign, 0, used

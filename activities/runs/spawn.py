@@ -1,6 +1,6 @@
 """Start the supervisor of a run: by the fork server, or directly if this process has no fork server.
 
-Asking again is safe, whatever happens to the fork server: a run is claimed once, and a second supervisor ends.
+A repeated call is safe, whatever happens to the fork server: a run is claimed once, and a second supervisor ends.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 ISOLATED = ("-I", "-S", "-X", "utf8")
 TRIES = 2
 TAKEN_SECONDS = 20.0
-"""A fork server that takes longer is given up."""
+"""Timeout of a fork. A fork server that takes longer is not used again."""
 
 
 def spawn(run_dir: Path, key: bytes) -> None:
@@ -45,7 +45,7 @@ class ForkServer:
         with theirs:
             self._process = _start_isolated(Path(fork_server.__file__), stdin=theirs.fileno())
         self._outside = list(_groups)
-        """The control groups that the fork server may not have entered yet."""
+        """Control groups that the fork server may be outside of."""
 
     @property
     def pid(self) -> int:
@@ -57,8 +57,8 @@ class ForkServer:
         return self._process.poll() is not None
 
     def fork(self, run_dir: Path, key: bytes, log: int) -> bool:
-        """Fork a supervisor, and wait until its claim is settled or it is dead. Return False if no supervisor took the
-        run.
+        """Fork a supervisor, and wait until its claim is settled or it is dead. Return False if no supervisor took over
+        the run.
         """
         read, write = os.pipe()
         with open(read, "rb", buffering=0) as settled:
@@ -145,7 +145,7 @@ def _fork(run_dir: Path, key: bytes, log: int) -> bool:
 
 
 def directly(run_dir: Path, key: bytes, log: int) -> None:
-    """Start a supervisor like `spawn`, but in a new interpreter: some eight times the work."""
+    """Start a supervisor like `spawn`, but in a new interpreter, which takes about eight times the processor time."""
     process = _start_isolated(
         Path(supervisor.__file__), str(run_dir), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
     )
@@ -174,7 +174,9 @@ def _start_isolated(
 
 
 def _within(seconds: float, descriptor: int) -> bool:
-    """Return whether the descriptor becomes readable, or ends, in that time. `select` could not take high numbers."""
+    """Return whether the descriptor becomes readable, or ends, in that time. `select` doesn't support high descriptor
+    numbers.
+    """
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(seconds * 1000))

@@ -1,7 +1,7 @@
-"""One supervised run of a program. Asking for it is idempotent: it starts once, and every caller gets its one end.
+"""One supervised run of a program. `run` is idempotent: the program starts once, and every caller gets the same end.
 
-No library: those that start processes know them as children, and lose them with the worker. Here the process belongs to
-a supervisor in its own session, so it outlives the worker; a later call attaches to it.
+No library: process libraries manage their own children, which they lose when the worker ends. Here the process belongs
+to a supervisor in its own session, so it outlives the worker; a later call attaches to it.
 """
 
 import asyncio
@@ -44,19 +44,19 @@ class RunRequest:
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str] = field(default_factory=dict)
-    """The whole environment: the run inherits nothing of the worker's."""
+    """The whole environment: the run doesn't inherit the worker's."""
     prompt: bytes | None = None
     timeout_seconds: float | None = None
     grace_seconds: float = 10.0
     box: Box | None = None
     """The box of the program; None runs it without one."""
     most_bytes: int = 0
-    """Size limit of each file that it writes, its output too; 0: no limit."""
+    """Size limit of each file that the run writes, including its output; 0: no limit."""
 
 
 @dataclass(frozen=True)
 class RunEnd:
-    """The end of a run. Unless `survivors` says otherwise, none of its processes is alive."""
+    """The end of a run. None of its processes is alive, except those counted in `survivors`."""
 
     kind: EndKind
     run_dir: Path
@@ -94,8 +94,8 @@ class Progress:
 
 @dataclass(frozen=True)
 class Claim:
-    """A supervisor's claim on a run. Without a pid the run was cancelled before its start, or can't start for a
-    problem.
+    """A supervisor's claim on a run. Without a pid, the run was cancelled before its start, or can't start because of
+    `problem`.
     """
 
     at: float
@@ -103,13 +103,13 @@ class Claim:
     start: str | None = None
     mark: str | None = None
     problem: str = ""
-    """The reason why the run's fate cannot be known: it is never started again, and never counts as a success."""
+    """The reason why the run's end can't be known. Such a run is never started again, and never counts as a success."""
 
     @classmethod
     def read(cls, run_dir: Path, key: bytes | None = None) -> "Claim | None":
         """Read the claim; None if the run has none. In a copied home, the original's supervisors count as dead.
 
-        With the run's `key`, the claim can be read even if the home's key is unusable by now.
+        With the run's `key`, the claim can be read even if the home's key has become unusable.
         """
         try:
             content = _read(run_dir, RecordKind.CLAIM, key)
@@ -135,7 +135,7 @@ def mark_of(run_dir: Path) -> str:
 
 @lru_cache(16)
 def home_mark(runs: Path) -> str:
-    """Return a digest of the home's path, which tells its runs from those of another home or a copy."""
+    """Return a digest of the home's path, which distinguishes its runs from those of another home or of a copy."""
     return hashlib.sha256(os.fsencode(runs.resolve())).hexdigest()[:12]
 
 
@@ -270,7 +270,9 @@ def _look(stdout: Path, pid: int, known: Progress | None) -> Progress:
 
 
 def _unknown(run_dir: Path, claim: Claim, key: bytes) -> RunEnd:
-    """Kill the remaining processes of a dead supervisor that left no trusted record, and return the end as unknown."""
+    """Kill the remaining processes of a dead supervisor that left no trusted record, and return an end of kind
+    `unknown`.
+    """
     survivors = kill_all(lambda: with_mark(mark_of(run_dir)))
     problem = claim.problem or _forged_end(run_dir, key)
     error = problem or f"the supervisor {claim.pid} died without recording an end. {_last_words(run_dir)}".strip()

@@ -1,7 +1,7 @@
 """Run one command to its end, whatever happens to the caller.
 
-No library: process managers restart what ends; this must start a command once, ever, and leave no process behind. A
-program of its own, standard library only: `python -I -S supervisor.py <run_dir>`.
+No library: process managers restart commands; this must start a command only once, ever, and leave no process behind. A
+separate program, standard library only: `python -I -S supervisor.py <run_dir>`.
 
 The run directory is the whole interface: `spec.json` and `prompt` go in; `claim`, `stdout.log`, `stderr.log` and
 `exit.json` come out. The claim is made once, before the command starts, and never taken back: so no command ever starts
@@ -62,11 +62,10 @@ class EndKind(StrEnum):
 
 
 def claim(run_dir: Path, key: bytes, content: dict[str, Any], *, kept: bool = True) -> bool:
-    """Take the run, once and for all: a caller that gets False must start nothing. The claim appears with all its
-    content.
+    """Claim the run atomically; a claim is never taken back. A caller that gets False must start nothing.
 
-    The claim's existence survives a power loss. Its content does only if it is to be `kept`; a claim that lost its
-    content is not trusted, and nothing is started because of it.
+    The claim's existence survives a power loss. Its content survives only with `kept`. A claim that lost its content is
+    not trusted, and the run is not started.
     """
     draft = run_dir / f"claim.{os.getpid()}.{time.monotonic_ns()}"
     _write(create(draft), records.with_seal(key, run_dir, RecordKind.CLAIM, json.dumps(content).encode()), kept=kept)
@@ -81,7 +80,7 @@ def claim(run_dir: Path, key: bytes, content: dict[str, Any], *, kept: bool = Tr
 
 
 def reserve(run_dir: Path) -> Path:
-    """Reserve the disk space of the exit record: a full disk must not lose the outcome."""
+    """Reserve the disk space of the exit record: the outcome must be recorded even on a full disk."""
     path = run_dir / f"exit.{os.getpid()}.{time.monotonic_ns()}"
     descriptor = create(path)
     try:
@@ -192,8 +191,8 @@ class RunningCommand:
         return survivors
 
     def _await_box(self, signals: Signals) -> None:
-        """Wait for the box to end: bubblewrap ends a moment before the box's first process, which takes all others
-        with it.
+        """Wait for the box to end: bubblewrap ends a moment before the box's first process, with which all others
+        end.
         """
         give_up = time.monotonic() + BOX_SECONDS
         if self.proxy is not None:
@@ -203,7 +202,7 @@ class RunningCommand:
             self.reap()
 
     def send(self, number: int) -> None:
-        """Signal the command's process group. Wake a stopped group, or it would not receive the signal."""
+        """Signal the command's process group. Continue a stopped group, which otherwise would not handle the signal."""
         leaders = (children(self.pid) if self.in_bwrap else None) or {self.pid}
         for signal_number in (number, signal.SIGCONT):
             for leader in leaders:
@@ -329,7 +328,7 @@ def _short(error: Exception) -> str:
 
 
 def _stop_grace(run_dir: Path, key: bytes, default: float) -> float:
-    """Return the grace of the stop request, from the file `stop`."""
+    """Return the grace period in seconds of the stop request, from the file `stop`."""
     try:
         return float(records.read(key, run_dir, RecordKind.STOP))
     except (OSError, ValueError, UnbelievedError):
@@ -337,7 +336,7 @@ def _stop_grace(run_dir: Path, key: bytes, default: float) -> float:
 
 
 def become_subreaper() -> None:
-    """Adopt orphaned grandchildren, on Linux; elsewhere the process group has to do."""
+    """Adopt orphaned grandchildren, on Linux; elsewhere only the process group is signalled."""
     with contextlib.suppress(AttributeError, OSError):
         kernel.libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

@@ -13,7 +13,7 @@ from workflows.contract.models import AutonomyPolicy, Runtime
 
 SHELL = "shell"
 SCRIPT = "script"
-"""Value of the setting `adapter` for a runtime that a command with the shell's protocol replaces."""
+"""Value of the setting `adapter` for a runtime whose program is replaced by a command with the shell's protocol."""
 
 CODEX = Program(
     name="codex",
@@ -113,7 +113,7 @@ class RuntimeRow:
 
     name: str
     program: Program | None
-    """Its program unless the settings name another; None: the command each agent is registered with."""
+    """The runtime's program unless the settings name another. None: each agent has its own registered command."""
 
     @property
     def sessions(self) -> bool:
@@ -143,9 +143,9 @@ def program_of(runtime: str, adapter: str = "") -> Program | None:
 
 
 def runtime_of(program: str, adapters: Mapping[str, str] = MappingProxyType({})) -> str | None:
-    """Return the runtime that a program of this name drives, given the adapters that the settings name.
+    """Return the runtime whose program has this name, given the adapters in the settings.
 
-    A script that replaces a runtime's program also takes its name.
+    A script that replaces a runtime's program goes by that program's name.
     """
     driving = {name: adapters.get(name, "") for name in DRIVEN}
     names = {name: DRIVEN[name].name if adapter in ("", SCRIPT) else adapter for name, adapter in driving.items()}

@@ -25,7 +25,7 @@ _OWN_WAY = re.compile(
     r"""|["'](?:apiKeyHelper|ANTHROPIC_\w+|CLAUDE_CODE_\w+|primaryApiKey)["']\s*:""",
     re.MULTILINE,
 )
-"""Signs in a program's own settings that the user chose a provider, a key or a place for the login."""
+"""Keys in a program's own settings by which a user chooses a provider, a key or where the login is stored."""
 _ITS_SETTINGS = ("config.toml", "settings.json", ".claude.json", "../.claude.json")
 _OWN_ARGUMENT = re.compile(r"provider|profile|--oss|-p\Z|--settings|--bare|base_url")
 
@@ -52,7 +52,7 @@ class Renewal:
     expires: tuple[str, ...]
     """Keys that lead to the moment in the login's file: a number, or a JSON Web Token that has it."""
     arguments: tuple[str, ...]
-    """The call that renews a login in its last minutes."""
+    """Arguments of a call in which the program renews a login that expires within minutes."""
     text: str = ""
     """Content of `RENEWAL_FILE` in the call's folder, which is also its standard input."""
     asks: bool = False
@@ -85,20 +85,24 @@ class Program:
     lost_session: re.Pattern[str]
     """Pattern of the program's error that the session to continue is missing, or is of another folder."""
     in_vain: re.Pattern[str] | None = None
-    """Pattern of a line that says it tries again after it was refused the login."""
+    """Pattern of a line by which the program says that it retries although its login was refused."""
     counts: UsageScope = UsageScope.RUN
     model_option: str = "--model"
     """Its option for the name of a model."""
     builds_with: AutonomyPolicy = AutonomyPolicy.DANGER_FULL_ACCESS
-    """The least policy that lets it run a build and tests: below it claude and kimi refuse commands that write."""
+    """The strictest policy under which the program can run a build and tests: under stricter ones claude and kimi
+    refuse commands that write.
+    """
     hosts: tuple[str, ...] = ()
-    """Its hosts: the model's, and the login's. In a box it reaches no others unless the settings say so."""
+    """Its hosts: the model's, and the login's. In a box it reaches only these, unless the settings add others."""
     instructions: tuple[str, ...] = ()
     """Files and folders in that folder that a person wrote for its agents. Jobs get copies."""
     writes: tuple[str, ...] = ()
     """Folders and files in that folder with its sessions."""
     settings_used: tuple[str, ...] = ()
-    """Patterns of the keys of its settings file that jobs get: the model and its provider, no other programs."""
+    """Patterns of the keys of its settings file that jobs get: the model and its provider, but none that start other
+    programs.
+    """
     login_used: tuple[str, ...] = ()
     """Keys of the login's file that jobs get; empty: all."""
     renews: tuple[tuple[str, str | int], ...] = ()
@@ -106,7 +110,7 @@ class Program:
     renewal: Renewal | None = None
     """None: the service never renews its login."""
     settings: tuple[str, ...] = ()
-    """Further variables of the program's own, passed on if the service has them."""
+    """Further environment variables of the program, passed on if the service has them."""
 
     @property
     def passes(self) -> tuple[str, ...]:
@@ -115,7 +119,9 @@ class Program:
 
     @property
     def way_in(self) -> str:
-        """Return the commands that log in to the program; a variable has to be set when the daemon starts."""
+        """Return the commands that log in to the program, including the variable that can be set before the daemon
+        starts.
+        """
         return (
             f"{self.login}, or set {self.keys[0]} and start the daemon anew: service daemon stop; service daemon start"
         )
@@ -131,9 +137,7 @@ class Program:
         return f"{command}@latest{note}{more}"
 
     def home(self, environ: Mapping[str, str] = os.environ) -> Path:
-        """Return the folder with the program's login, which is the user's own, so that a login by hand is
-        valid here.
-        """
+        """Return the folder with the program's login: the user's own folder, so that a login by hand counts."""
         moved = environ.get(self.home_variable)
         return Path(moved) if moved else Path(environ.get("HOME") or Path.home()) / self.home_folder
 
@@ -168,7 +172,7 @@ def is_logged_in(
     """Return whether somebody has logged in, from files and variables; None if they can't tell.
 
     They can't if the settings grant variables (of a provider of the user's own), or if a key chain keeps the login. Nor
-    can they if `started_as`, the settings' command and arguments, may bring a login along.
+    can they if `started_as`, the command and arguments in the settings, may supply a login.
     """
     if any(environ.get(name) for name in program.keys):
         return True
@@ -181,9 +185,9 @@ def is_logged_in(
 
 
 def login_expires(program: Program, environ: Mapping[str, str] = os.environ) -> float | None:
-    """Return when the login expires unless the program renews it, in seconds since the epoch; of several, the last.
+    """Return when the login expires unless it is renewed, in seconds since the epoch; the latest if there are several.
 
-    None: a key replaces the login, or no file has both a moment and what renews the login.
+    None if a key replaces the login, or if no file has both an expiry time and a refresh token.
     """
     if program.renewal is None or any(environ.get(name) for name in program.keys):
         return None
@@ -211,7 +215,7 @@ def _moment(value: float | str) -> float:
 
 
 def _has_its_own_way(program: Program, started_as: Sequence[str]) -> bool:
-    """Return whether the settings start another program in its place, or pass arguments that choose a provider."""
+    """Return whether the settings replace the program, or pass it arguments that choose a provider."""
     another = bool(started_as) and Path(started_as[0]).name != program.name
     return another or any(_OWN_ARGUMENT.search(word) for word in started_as[1:])
 

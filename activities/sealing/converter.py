@@ -1,7 +1,7 @@
 """The data converter of every client and worker: pydantic's, with a seal on all payloads, checked when read.
 
-It seals where values become payloads, not in a codec. A codec is called for every payload of every step in a separate
-pass, outside the workflow. It can't tell a message, which may be unsealed, from a start, which may not.
+It seals where values become payloads, not in a codec: Temporal calls a codec for every payload in a separate pass
+outside the workflow, where a message, which may be unsealed, looks like a start, which may not.
 """
 
 import re
@@ -34,8 +34,8 @@ PLACES = 1000
 """Size of the cache of places; fewer are in use at once."""
 
 _FIRED = re.compile(rf"({ids.FIRING}.+)-\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-"""A schedule's workflows have its given id plus the time. Their input was sealed for the id alone, which no workflow
-has: so only such workflows can read it, and they can read nothing else.
+"""The id of a workflow that a schedule started: the schedule's workflow id plus a time. Its input was sealed for the id
+without the time, which no workflow has. So only workflows of that schedule can read it, and no other input.
 """
 
 
@@ -56,7 +56,7 @@ def _sealed_id(workflow_id: str) -> str:
 
 
 class SealedPayloadConverter(PayloadConverter, WithSerializationContext):
-    """A converter for one place. `seals` are the home's."""
+    """A payload converter that seals for one place, with the home's `seals`."""
 
     seals: ClassVar[PayloadSeals]
     _values: ClassVar = PydanticPayloadConverter()
@@ -84,7 +84,7 @@ class SealedPayloadConverter(PayloadConverter, WithSerializationContext):
 
 
 class SealedFailureConverter(DefaultFailureConverter):
-    """A failure converter that seals a failure passed on to another place anew, with all its causes."""
+    """A failure converter. It seals a failure that is passed on to another place again, with all its causes."""
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
         super().to_failure(exception, payload_converter, failure)
@@ -92,7 +92,7 @@ class SealedFailureConverter(DefaultFailureConverter):
             payload.CopyFrom(payload_converter.to_payloads([RawValue(payload)])[0])
 
     def from_failure(self, failure: Failure, payload_converter: PayloadConverter) -> BaseException:
-        """Read a failure. The server adds its own unsealed words to a cancellation; they are dropped."""
+        """Read a failure. Drop the unsealed details that the server itself adds to a cancellation."""
         try:
             payload_converter.from_payloads(failure.canceled_failure_info.details.payloads)
         except UnsealedError:

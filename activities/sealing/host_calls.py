@@ -1,8 +1,8 @@
 """The header that authenticates a call from one host to another host's bridge: an HMAC under the seal key, which all
 hosts on a store share.
 
-It counts for one address on one host, and for a short time on the store's clock, so a copy of it is useless (ruling
-Q3).
+It is valid for one path on one host, and for a short time by the store's clock, so a stolen copy is of little use
+(ruling Q3).
 """
 
 import hmac

@@ -1,7 +1,7 @@
 """Seals of payloads for Temporal: a seal proves that the service wrote a payload, for this place.
 
-A seal is in the payload's metadata; the data stays as it is, and the web UI shows it. With encryption the payload is
-encrypted instead, with a key derived from the home's. Payloads of both kinds can be read, whichever is written now.
+A seal is in the payload's metadata; the data is unchanged, so Temporal's web UI shows it. With encryption the payload
+is encrypted instead, with a key derived from the home's. Payloads of both kinds can be read, whichever is written now.
 
 The metadata also names the key, by the beginning of its fingerprint: a home may have several (ruling Q10).
 """
@@ -34,7 +34,7 @@ def library() -> tuple[type[Any], type[Exception]]:
 
 
 def encrypt(key: bytes, data: bytes, label: bytes) -> bytes:
-    """Encrypt data. Without the key, neither it nor its label can be read or changed."""
+    """Encrypt data with a label. Without the key, the data can't be read, and neither data nor label can be changed."""
     cipher, _ = library()
     nonce = secrets.token_bytes(NONCE)
     return nonce + bytes(cipher(key).encrypt(nonce, data, label))
@@ -55,7 +55,9 @@ SEAL, BYTES = "seal", 16
 KEY, KEY_BYTES = "key", 4
 ENCRYPTED = b"binary/encrypted"
 BOUND = "bound"
-"""Metadata with the place of an encrypted payload: a reader that only decrypts, for people, can't know it."""
+"""Name of the metadata with an encrypted payload's place, needed to decrypt payloads for people, where the place is
+unknown.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ class Binding:
     """The place that a payload is sealed for; it is invalid anywhere else."""
 
     kind: Literal["workflow", "activity", "text"]
-    """`text` is shown to people and never read back: summaries, for which the SDK names no workflow."""
+    """`text` is for summaries, which people see and the service never reads back: the SDK names no workflow for
+    them.
+    """
     workflow_id: str = ""
     activity: str = ""
     """The activity's type."""
@@ -89,7 +93,7 @@ class Key:
 
 
 class PayloadSeals:
-    """Seals and their checks, with the keys of one service home, the one that seals first."""
+    """Seals payloads and checks seals, with the keys of one service home. The first key seals."""
 
     def __init__(self, keys: Sequence[bytes], *, encrypt: bool) -> None:
         if encrypt:
@@ -120,7 +124,7 @@ class PayloadSeals:
         return Payload(metadata={"encoding": ENCRYPTED, BOUND: label, KEY: key.name}, data=hidden)
 
     def unseal(self, payload: Payload, binding: Binding) -> Payload:
-        """Check a payload's seal, or decrypt it. Raise `UnsealedError` if it is not this home's, or for another
+        """Check a payload's seal, or decrypt it. Raise `UnsealedError` if the seal isn't this home's, or is for another
         place.
         """
         if is_encrypted(payload):
@@ -135,7 +139,7 @@ class PayloadSeals:
         return payload
 
     def decrypt(self, payload: Payload) -> Payload:
-        """Decrypt a payload for people, whatever its place; one that is not encrypted stays as it is."""
+        """Decrypt a payload to show it to people, whatever its place. Return an unencrypted payload unchanged."""
         if not is_encrypted(payload):
             return payload
         for key in self._of(payload):
@@ -144,7 +148,7 @@ class PayloadSeals:
         raise UnsealedError("it was not encrypted with the key of this service home")
 
     def _of(self, payload: Payload) -> Sequence[Key]:
-        """Return the keys of the name that a payload bears."""
+        """Return the keys whose name is in the payload's metadata."""
         return [key for key in self._keys if key.name == payload.metadata.get(KEY)]
 
     def _bare(self, payload: Payload) -> Payload:

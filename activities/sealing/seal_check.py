@@ -1,10 +1,10 @@
 """The gate of every workflow: it checks the seals of its start, and of results of activities and children.
 
 Without it, a payload with a bad seal would fail the workflow's task again and again. Here a start without a valid seal
-ends the workflow at once, and a result without one fails that activity or child alone. Messages pass: their handlers
-read them, and report what is wrong with them.
+ends the workflow at once, and a result without one fails only that activity or child. Messages pass the gate: their
+handlers check them, and report faults.
 
-A replay finds the same, so workflows stay deterministic.
+A replay has the same result, so workflows stay deterministic.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from workflows.temporal.seals import UNSEALED, UnsealedError
 log = logging.getLogger(__name__)
 
 Refused = Callable[[Info, str], None]
-"""Called for a workflow in the middle of its course, which cannot end itself."""
+"""Called about a running workflow with an invalid seal, which can't end itself."""
 
 NO_START = (
     "{kind} {id} is not run: its input has no valid seal ({why}). It was started by somebody else, by a "
@@ -107,8 +107,8 @@ class _Gate(WorkflowInstance):
         return self._fault(start.arguments, binding_of(self._inner.get_serialization_context(None)))
 
     def _end_at_start(self, act: WorkflowActivation, why: str) -> WorkflowActivationCompletion:
-        """End the workflow in its first step. A workflow under way would only fail this step for ever, so it is ended
-        from outside.
+        """End the workflow in its first step. A running workflow would only repeat this failing step for ever, so it is
+        terminated from outside.
         """
         message = NO_START.format(kind=self._info.workflow_type, id=short_line(self._info.workflow_id), why=why)
         log.warning("%s", message)
@@ -131,7 +131,7 @@ class _Gate(WorkflowInstance):
         return completion
 
     def _look_at_message(self, job: WorkflowActivationJob) -> None:
-        """Empty the values of a message that has several: handlers take one value, and report the number."""
+        """If a message has several values, empty them: handlers take one value, and report the number."""
         message = job.signal_workflow if job.HasField("signal_workflow") else job.do_update
         if (count := len(message.input)) > 1:
             nothing = self._seals.seal(_NOTHING, binding_of(self._inner.get_serialization_context(None)))
@@ -189,9 +189,7 @@ def _failure(message: str) -> Failure:
 
 
 def leave_alone(info: Info, why: str) -> None:
-    """Let a workflow with an invalid seal continue untouched, because another host of the store may have the
-    right key.
-    """
+    """Do nothing about a workflow with an invalid seal, because another host of the store may have the right key."""
     log.error("%s is left to other hosts: %s", info.workflow_id, why)
 
 

@@ -1,7 +1,7 @@
 """The keys in the service home that prove data to be the service's own, private to their owner.
 
-The home seals with the key in `seal.key`, and opens also what a key in `seal.key.d` has sealed, where 0.2.0 kept former
-ones (ruling Q10). A key itself seals nothing: each purpose has its own derived key. Programs of the owner's account can
+The home seals with the key in `seal.key`. It also accepts seals of keys in `seal.key.d`, where 0.2.0 kept former keys
+(ruling Q10). These keys aren't used directly: each purpose has its own derived key. Programs of the owner's account can
 read the files, unless they run in a box that hides the home.
 """
 
@@ -49,7 +49,7 @@ def read(home: Path) -> bytes | None:
 
 
 def every(home: Path) -> tuple[bytes, ...]:
-    """Return all keys of a home, the one that seals first; none if that is missing."""
+    """Return all keys of a home, first the key that seals; empty if that is missing."""
     key = read(home)
     return () if key is None else (key, *(other for path in files(home) if (other := _read(path)) is not None))
 
@@ -69,7 +69,7 @@ def add(home: Path, key: bytes) -> None:
 
 
 def take(home: Path, key: bytes, others: Sequence[bytes]) -> None:
-    """Store the keys of a fleet in a home that has none yet: the one that seals, and those that only open."""
+    """Store the keys of a fleet in a home that has none yet: the key that seals, and those that only open."""
     _make(home / FILE, key)
     for other in others:
         add(home, other)
@@ -155,7 +155,7 @@ def _make(path: Path, key: bytes) -> None:
 
 @contextlib.contextmanager
 def _draft(path: Path, key: bytes) -> Iterator[Path]:
-    """Write the key to a file beside its place, which is removed afterwards unless it was moved there."""
+    """Write the key to a temporary file beside `path`. Remove it afterwards, unless it was moved to `path`."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(key)
