@@ -16,15 +16,17 @@ from activities.temporal import RPC_TIMEOUT
 from workflows.policy.stalls import STALL_SECONDS, STEP_ATTEMPTS, Stall, StallKind
 
 FAILING = "ExecutionStatus = 'Running' AND TaskQueue = '{}' AND TemporalReportedProblems IS NOT NULL"
-"""The server keeps this search attribute for a workflow whose step failed or timed out several times in a row; so
-nothing is asked about those that are well. A server before 1.30 does not know it.
+"""The server keeps this search attribute for a workflow whose step failed or timed out several times in a row; so the
+query returns only failing workflows. A server before 1.30 does not know it.
 """
 MOST = 100
 
 
 @dataclass
 class StallWatch:
-    """A periodic check. Each host looks at the ends of its own programs; the leader looks at the steps of workflows."""
+    """A periodic check for stalls. Each host checks the ends of its own programs; the leader checks the steps of
+    workflows.
+    """
 
     client: Client
     context: Context
@@ -49,7 +51,7 @@ class StallWatch:
             self.stored[kind] = lasting
 
     async def _failing(self) -> dict[str, int]:
-        """Return the attempt of each step beyond the usual ones, by workflow."""
+        """Return the attempt number of workflow steps that were retried more often than usual, by workflow."""
         query = FAILING.format(self.context.settings.temporal.task_queue)
         attempts = dict[str, int]()
         try:
@@ -65,6 +67,6 @@ class StallWatch:
 
 
 def _unrecorded_ends(context: Context) -> dict[str, int]:
-    """Return the attempts of this host whose program has ended, and whose end is not recorded in its job's row."""
+    """Return this host's attempts whose program has ended, but whose end is not in the job's row."""
     late = attempt_rows.unrecorded_on(context.store, context.host)
     return {run.job_id: run.attempt for run in late if run.ended_at or status.has_ended(Path(run.run_dir))}

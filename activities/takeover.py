@@ -1,11 +1,11 @@
 """Take over the activities of a dead worker of this host when the next one starts, before the server times them out.
 
-The server knows the process of each activity. Activities of a dead process of this host are failed on its behalf, and
-so offered again at once; a run is found again by its claim, so nothing runs twice. Sticky task queues are reset, so
-that later steps of workflows are not kept for the dead process first.
+The server knows the process of each activity. Activities of this host's dead processes are failed on their behalf, so
+the server offers them again at once. A run is found again by its claim, so nothing runs twice. Sticky task queues are
+reset, so that the server doesn't hold later steps of workflows for the dead process.
 
-Orders come first: a kill that was accepted while no worker lived is read before anything is offered again. So a worker
-polls for steps of trees while it takes over, and for jobs afterwards.
+Orders come first: workflows read a kill that was accepted while no worker lived before their activities are offered
+again. So a worker polls for steps of trees during the takeover, and for jobs after it.
 
 Not covered: a workflow task that the dead process had begun. `calls.TASK_TIMEOUT` limits that.
 """
@@ -31,12 +31,12 @@ from workflows.temporal.writes import ORDER
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
-"""Longest delay of a worker's start: the rest is taken over while the worker polls already. A step that died with
-its worker is given out again within this time (`calls.TASK_TIMEOUT`), and one of its sticky queue sooner.
+"""Longest delay of a worker's start; the rest is taken over while the worker polls. Within this time the server gives
+out a step again that died with its worker (`calls.TASK_TIMEOUT`), and a step in the dead worker's sticky queue sooner.
 """
 
 AGAIN_SECONDS = 0.1
-"""Interval of looking at a workflow that has not read its orders."""
+"""Interval of checks whether a workflow has read its orders."""
 
 TOGETHER = 16
 MOST = 2000
@@ -47,7 +47,9 @@ LOST = "WorkerLost"
 """The error type of an activity whose worker died."""
 
 _RUNNING = "ExecutionStatus = 'Running' AND TaskQueue = '{}' AND (SvcState IS NULL OR SvcState = 'running')"
-"""Without pauses and blocked trees: they have nothing that runs, and there may be very many."""
+"""Selects running workflows, except trees that are paused or blocked: those have no running activities, and there may
+be very many.
+"""
 
 
 async def begin(client: Client, host: str, task_queue: str, kind: str = "") -> "asyncio.Task[int]":
@@ -60,7 +62,7 @@ async def begin(client: Client, host: str, task_queue: str, kind: str = "") -> "
 async def take_over(client: Client, host: str, task_queue: str, kind: str = "") -> int:
     """Have activities of dead processes of this host offered again. Return how many.
 
-    With a kind of workflow, only those are looked at, and nobody has to poll for their steps meanwhile.
+    With a `kind`, only workflows of that kind are looked at, and no worker has to poll for their steps meanwhile.
     """
     query = _RUNNING.format(task_queue) + (f" AND WorkflowType = '{kind}'" if kind else "")
     given = _TakeOver(client, host, orders_first=not kind)
@@ -118,8 +120,8 @@ class _TakeOver:
         return (await handle.describe(rpc_timeout=RPC_TIMEOUT)).raw_description
 
     async def _free(self, execution: WorkflowExecution) -> None:
-        """Reset the sticky queue: the next step goes to any poller, which costs a living worker one replay of the
-        history.
+        """Reset the sticky queue: the next step then goes to any poller. A living worker loses its cached workflow, and
+        has to replay the history once.
         """
         request = ResetStickyTaskQueueRequest(namespace=self._client.namespace)
         request.execution.workflow_id, request.execution.run_id = execution.id, execution.run_id
@@ -168,7 +170,7 @@ def worker_identity(host: str) -> str:
 
 
 def is_dead(name: str, host: str) -> bool:
-    """Return whether a name is that of a dead process of this host; False for a name without a start time."""
+    """Return whether a worker's name is of a dead process of this host; False for a name without a start time."""
     who, _, began = name.partition(_SINCE)
     pid, _, where = who.partition("@")
     return where == host and pid.isdecimal() and bool(began) and identity(int(pid)) != began

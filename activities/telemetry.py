@@ -1,7 +1,7 @@
 """Monitoring of this process: the metrics of Temporal's SDK, and traces (ruling Q9).
 
-A tree is one trace, on whatever hosts it runs: its id is derived from the tree's. Steps of workflows are points in it,
-and activities are its only spans with a duration, so that none is open across a pause.
+A tree is one trace, on whatever hosts it runs: its id is derived from the tree's. Steps of workflows are spans without
+a duration. Only activities have one, so no span is open across a pause.
 """
 
 import atexit
@@ -38,7 +38,9 @@ def offer_metrics(settings: Settings) -> None:
 
 
 def begin_traces(host: str) -> list[Interceptor]:
-    """Send traces of this process from now on, where the environment names a collector; return what makes them."""
+    """Send traces of this process from now on if the environment names a collector. Return the interceptors that make
+    them.
+    """
     if not os.environ.get(ENDPOINT):
         return []
     try:
@@ -64,7 +66,7 @@ def trace_of(workflow_id: str, run_id: str = "") -> str:
 
 
 def tracing(provider: Any) -> Interceptor:
-    """Return the interceptor that makes the spans. Its library is an extra."""
+    """Return the interceptor that makes the spans. Its library is an optional dependency (an extra)."""
     from temporalio.contrib.opentelemetry import TracingInterceptor, TracingWorkflowInboundInterceptor
 
     class Steps(TracingWorkflowInboundInterceptor):

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 RPC_TIMEOUT = timedelta(seconds=5)
 CONNECT_SECONDS = 20.0
-"""Timeout of a first answer: the SDK itself waits for minutes where nothing answers what was connected to."""
+"""Timeout of the server's first answer. The SDK itself waits for minutes if a server accepts the connection but doesn't
+answer.
+"""
 
 FRESH_SECONDS = 1.0
-"""Time for which a reached server is not checked again: a later call shows if it is gone."""
+"""Seconds for which a server that answered is not checked again; if it has gone since, the next call fails."""
 
 _KEPT: "dict[str, _Reached]" = {}
 """The last client that reached its server; it serves any thread and any event loop."""
@@ -34,8 +36,8 @@ _MESSAGE = re.compile(r'message: "([^"]+)"')
 
 
 def external_config(settings: Settings) -> dict[str, Any] | None:
-    """Return the connection of a foreign server: from the settings, then Temporal's standard environment and
-    profile.
+    """Return the connection arguments of a foreign server, from the settings, else from Temporal's standard variables
+    and profile; None if the service runs its own.
     """
     from temporalio.envconfig import ClientConfig
 
@@ -143,7 +145,7 @@ def _reaching(settings: Settings, address: str) -> Iterator[None]:
 
 
 def way_to_server(settings: Settings, address: str) -> str:
-    """Return the command that starts the service's own server, or asks a foreign one how it is."""
+    """Return the command that starts the service's own server, or checks a foreign one."""
     if external_config(settings) is None:
         return "service daemon start"
     origin = "where the address is from: service config show --origin"

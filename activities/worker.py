@@ -59,15 +59,15 @@ from workflows.temporal.calls import agents_queue
 from workflows.temporal.runner import WORKFLOWS, runner
 
 STICKY_TIMEOUT = timedelta(seconds=2)
-"""Timeout after which another worker takes a dead one's task, unless `takeover` was sooner."""
+"""Timeout after which another worker takes a task from a dead worker's sticky queue, unless `takeover` was faster."""
 
 SHUTDOWN = timedelta(seconds=5)
 TREE_STEPS = 24
-"""The least number of tree steps taken at once."""
+"""The least limit of tree steps that run at once."""
 
 ASKING = PollerBehaviorAutoscaling(minimum=4, initial=TREE_STEPS // 2, maximum=TREE_STEPS)
-"""Pollers for steps of trees. The server writes a step that no poller waits for into its database first: with the
-SDK's default of five that was every second one.
+"""Pollers for steps of trees. If no poller waits, the server first writes a step into its database: with the SDK's
+default of five pollers, it wrote half of all steps.
 """
 
 CACHED_TREES = 10
@@ -78,7 +78,7 @@ server's timeout.
 """
 
 STEPPING = 4
-"""Threads for the steps of trees. They share one interpreter, and many threads spend their time on handing it over.
+"""Threads for the steps of trees. They share one interpreter, and many threads waste time switching.
 
 A step's limit includes its wait for a thread: two long steps must not delay all others.
 """
@@ -96,7 +96,9 @@ def tree_worker(
     traced: Sequence[Interceptor] = (),
     release: WorkerDeploymentConfig | None = None,
 ) -> Worker:
-    """Return the worker that takes the steps of all trees and runs, of a release if hosts may have several."""
+    """Return the worker that runs the workflow steps of all trees and runs, as one of several releases if hosts may
+    have several.
+    """
     recorder, books = TreeRecorder(context), RunRecorder(context)
     writing = WRITING_FAR if context.settings.store.url else WRITING
     refused = seal_check.leave_alone if context.settings.store.url else seal_check.ender(client)
@@ -222,9 +224,7 @@ async def serve(home: Home) -> None:
 
 
 def main() -> NoReturn:
-    """Run `python -m activities` on libuv's event loop, which leaves more of the interpreter to the steps of
-    jobs.
-    """
+    """Run `python -m activities` on libuv's event loop, which leaves more of the interpreter's time to jobs."""
     run(lambda: uvloop.run(serve(Home.locate())))
 
 

@@ -2,10 +2,9 @@
 
 All trees' steps go to one current release, so a tree is never stepped by an older release than before. A release
 becomes current when two hosts run it, or all that run do: the death of the first upgraded host stops no tree. A tree
-moves to the current release with its next step (`AUTO_UPGRADE`), also one that is in a pause. It is not pinned to the
-release it began with: machines are upgraded in place, so the last worker of a release ends with the upgrade of the last
-machine, and a tree pinned to that release would stall. A release can take up all earlier trees anyway: the golden
-histories replay.
+moves to the current release with its next step (`AUTO_UPGRADE`), also one that is in a pause. Trees are not pinned to
+the release they began with: machines are upgraded in place, so a release's last worker ends with the last upgrade, and
+a pinned tree would stall. A release can continue all earlier trees: the golden histories replay.
 
 A single host has no deployment: its next worker takes up everything, whatever its release.
 """

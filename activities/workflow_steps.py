@@ -1,6 +1,6 @@
-"""The steps of workflows in a worker: how long one may take, and which workflows the worker can't evict any more.
+"""The steps of workflows in a worker: how long one may take, and which workflows the worker can't evict from its cache.
 
-Temporal's SDK has an option for neither, so this reads and writes its own attributes.
+Temporal's SDK has no option for either, so this module uses private attributes of the SDK.
 """
 
 from temporalio.worker import Worker
@@ -15,13 +15,15 @@ lose a wake-up of the step's event loop. The workflow then can't be evicted, and
 
 
 def patient(worker: Worker) -> Worker:
-    """Give the worker's steps `STEP_LIMIT`."""
+    """Set the time limit of the worker's steps to `STEP_LIMIT`."""
     _steps(worker)._deadlock_timeout_seconds = STEP_LIMIT
     return worker
 
 
 def unevictable(worker: Worker) -> int:
-    """Return how many workflows the worker tries to evict again and again. Each of them stalls in a slot."""
+    """Return the number of workflows that the worker repeatedly fails to evict. Each of them stalls, and holds a
+    slot.
+    """
     return _steps(worker)._could_not_evict_count
 
 

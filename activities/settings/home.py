@@ -13,7 +13,7 @@ from workflows.model.errors import RefusedError, ServiceError
 
 
 class HomeError(ServiceError):
-    """There can be no home in that place: below a file, on a disk that is full or read-only."""
+    """The service home can't be there: the path is below a file, or the disk is full or read-only."""
 
     code = "no_home"
 
@@ -107,12 +107,12 @@ class Home:
 
     @property
     def orphans(self) -> Path:
-        """Return the file of orphans that workers found at their start, in lines of JSON."""
+        """Return the report of orphaned processes that workers found at their start, in lines of JSON."""
         return self.logs / "orphans.jsonl"
 
     @property
     def programs(self) -> Path:
-        """Return the folder with the own folders of agents' programs, by tree: their sessions (ruling N2)."""
+        """Return the folder with the program folders of agents, by tree: logins, settings and sessions (ruling N2)."""
         return self.root / "programs"
 
     @property
@@ -126,7 +126,7 @@ class Home:
 
     @property
     def boxes(self) -> Path:
-        """Return the folder that all boxes share."""
+        """Return the folder with files that all boxes share, such as copies of /etc."""
         return self.root / secure_home.FOR_AGENTS
 
     @property
@@ -140,12 +140,14 @@ class Home:
 
     @property
     def seal_key_open(self) -> Path:
-        """Return the file that exists from when others could have read the seal key until the key is replaced."""
+        """Return the file that exists while the seal key must be replaced because others could have read it."""
         return self.root / secure_home.KEY_OPEN
 
     @property
     def seal_key_new(self) -> Path:
-        """Return the file that exists from the seal key's replacement until all stored data is sealed anew."""
+        """Return the file that exists after the seal key's replacement until all stored data is sealed with the new
+        key.
+        """
         return self.root / "seal.key.new"
 
     @property
@@ -178,22 +180,22 @@ class Home:
 
     @property
     def bridge_tokens(self) -> Path:
-        """Return the file with digests of the tokens with a name and a scope; private to its owner."""
+        """Return the file with the digests of people's tokens, which have a name and a scope; private to its owner."""
         return self.root / secure_home.NAMED
 
     @property
     def bridge_ready(self) -> Path:
-        """Return the file in which the bridge, when it listens, writes its pid and address."""
+        """Return the file in which the bridge writes its pid and address once it listens."""
         return self.root / "bridge.ready"
 
     @property
     def github_ready(self) -> Path:
-        """Return the file in which the GitHub process, when it works, writes its pid."""
+        """Return the file in which the GitHub process writes its pid once it works."""
         return self.root / "github.ready"
 
     @property
     def commands_socket(self) -> Path:
-        """Return the socket on which the warm process accepts commands that were typed with this home."""
+        """Return the socket on which a waiting process with loaded modules accepts commands typed for this home."""
         return self.root / "commands.sock"
 
     @property
@@ -215,12 +217,12 @@ class Home:
 
     @property
     def strangers(self) -> Path:
-        """Return the log of all other calls of the bridge; above a rate per minute they are only counted."""
+        """Return the log of unauthorised calls of the bridge; above a rate per minute they are only counted."""
         return self.root / "audit" / "strangers.jsonl"
 
     @property
     def worker_ready(self) -> Path:
-        """Return the file in which the worker, when it polls, writes its pid."""
+        """Return the file in which the worker writes its pid once it polls."""
         return self.root / "worker.ready"
 
 

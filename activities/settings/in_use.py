@@ -1,4 +1,4 @@
-"""The settings that a process has read, so that other processes can show what it does not know yet (ruling K4)."""
+"""The settings that a process has read, so that other processes can show which later changes it lacks (ruling K4)."""
 
 import hashlib
 import time
@@ -61,7 +61,7 @@ class SettingsInUse(BaseModel):
 
 
 class Change(BaseModel):
-    """A setting that a process still has with another value; None where it is not set."""
+    """A setting of which a running process has an older value; None where it is not set."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,4 +1,4 @@
-"""Reading `config.toml` and the environment into `Settings`, with all faults reported at once (ruling K4).
+"""Read `config.toml` and the environment into `Settings`, and report all faults at once (ruling K4).
 
 No library: pydantic-settings reports neither the source of a value nor a fault in the file's own words.
 """
@@ -113,7 +113,7 @@ def _edit(home: Home) -> str:
 
 
 def _neutral(values: dict[str, Any], edit: str) -> dict[str, Any]:
-    """Rename the sections of runtimes that are named after their program, as `[runtimes.codex]`."""
+    """Rename sections named after a program, such as `[runtimes.codex]`, to the runtime's name."""
     sections = values.get("runtimes")
     if not isinstance(sections, dict):
         return values
@@ -135,7 +135,7 @@ def _from_environment(name: str, text: str, section: str, key: str) -> object:
 
 
 def _variable(fault: ErrorDetails, environ: Mapping[str, str]) -> str:
-    """Return the environment variable that set the value at fault, if one did."""
+    """Return the environment variable that set the invalid value; empty if none did."""
     return next((name for name, where in ENVIRONMENT.items() if name in environ and where == fault["loc"]), "")
 
 

@@ -30,7 +30,7 @@ from workflows.model.settings import Bounds, RuntimeDefaults, Timeouts, TreeSett
 from workflows.policy.prices import TIER
 
 _BOUNDS, _TREE = Bounds(), TreeSettings()
-"""A tree's defaults, defined once beside the rules."""
+"""A tree's defaults, as its rules define them."""
 
 
 class Section(BaseModel):
@@ -280,7 +280,7 @@ class Github(Section):
     @field_validator("token_env", "webhook_secret_env")
     @classmethod
     def _is_no_token(cls, name: str) -> str:
-        """Refuse a token without showing it: the message appears in terminals and logs."""
+        """Refuse a token in place of a variable's name. Don't show it: the message appears in terminals and logs."""
         if name.startswith(TOKENS):
             raise ValueError("it is a token, not the name of the variable that holds one; revoke it and make another")
         return name
@@ -387,13 +387,13 @@ class Settings(Section):
     def configured_runtimes(self) -> tuple[str, ...]:
         """Return the runtimes for ephemeral workers and recipes: those set up here, and those whose program is found.
 
-        A section that names a runtime's program counts even if that is missing: its jobs then report it.
+        A section that names a runtime's program counts even if the program is missing: its jobs then report that.
         """
         set_up = {name for name, section in self.runtimes.items() if section.adapter or section.command}
         return tuple(name for name, program in DRIVEN.items() if name in set_up or programs.find(program))
 
     def runtime_by_name(self, name: str) -> str:
-        """Return the runtime that a person named, by its own name or by that of the program that drives it."""
+        """Return the runtime that a person named, by the runtime's name or by its program's name."""
         return runtime_of(name, {runtime: section.adapter for runtime, section in self.runtimes.items()}) or name
 
     def program_name(self, runtime: str) -> str:
@@ -404,7 +404,7 @@ class Settings(Section):
 
     @property
     def reach_the_server(self) -> tuple[str, ...]:
-        """Return the runtimes whose agents can reach Temporal: their identity is not checked there (ruling N2)."""
+        """Return the runtimes whose agents can reach Temporal, which doesn't check who connects (ruling N2)."""
         return tuple(
             name for name, section in self.runtimes.items() if section.network == "full" or section.box == "none"
         )
@@ -416,7 +416,7 @@ class Settings(Section):
         return not self.reach_the_server if named == "auto" else named
 
     def snapshot(self) -> TreeSettings:
-        """Return the settings that a tree takes along from its start (ruling K4)."""
+        """Return the settings that a tree keeps from its start on (ruling K4)."""
         o = self.orchestrate
         return TreeSettings(
             bounds=Bounds(
@@ -455,7 +455,9 @@ class Settings(Section):
         return dict(known) | {tier.value: model for tier, model in section.tiers.items()}
 
     def builds_with(self, name: str) -> AutonomyPolicy:
-        """Return the least policy with which a runtime runs builds and tests; a script only has to write."""
+        """Return the strictest policy under which a runtime can run builds and tests; for a script, the one that lets
+        it write.
+        """
         program = program_of(name, self.runtime(name).adapter)
         return program.builds_with if program else AutonomyPolicy.WORKSPACE_WRITE
 

@@ -20,7 +20,7 @@ _HERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104
 
 
 class Ready(BaseModel):
-    """A process that works, or did."""
+    """A process that works, or has worked, as it recorded itself."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -45,9 +45,9 @@ def say(path: Path, settings: SettingsInUse, address: str | None = None) -> None
 
 
 async def keep_beating(path: Path) -> None:
-    """Touch the file again and again, while this process's event loop turns: the daemon ends a process that does not.
+    """Touch the file periodically while this process's event loop runs: the daemon ends a process that stops doing so.
 
-    It needs the loop, the interpreter's lock and the home, whose absence freezes a process.
+    A beat needs the event loop, the interpreter's lock and the home: a process without one of them is frozen.
     """
     import asyncio  # commands only read these files
 

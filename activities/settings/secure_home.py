@@ -1,8 +1,8 @@
-"""Closing a home that other accounts could open: files become private, secrets are replaced (rulings N1, N8).
+"""Close a home that other accounts could open: make its files private, and replace its secrets (rulings N1, N8).
 
-The bridge's token is replaced at once. The seal key cannot be: running work was sealed with it, and every reader of the
-key can forge seals. So an exposed key is never trusted beside a new one; all keys are replaced when the daemon starts
-and nothing is running (`bridge.daemon.replace_seal_key`), and `service doctor` reports it until then.
+The bridge's token is replaced at once. The seal key can't be replaced while work runs that was sealed with it.
+Everybody who has read the key can forge seals, so it is never trusted beside a new one: all keys are replaced when the
+daemon starts and nothing is running (`bridge.daemon.replace_seal_key`). Until then `service doctor` reports it.
 """
 
 import json
@@ -22,7 +22,7 @@ log = logging.getLogger("service.home")
 STORE, TOKEN, NAMED, KEY = "store.db", "bridge.token", "bridge.tokens", "seal.key"
 KEYS, KEY_OPEN, RECORD = "seal.key.d", "seal.key.open", "opened.jsonl"
 FOR_AGENTS = "boxes"
-"""Copies of public files of /etc, which the account of agents reads when it makes its box."""
+"""Folder that stays open, with copies of public files of /etc: the account of agents reads them for its box."""
 
 TOKEN_BYTES = 32
 OTHERS, WRITERS = 0o077, 0o022

@@ -1,7 +1,7 @@
 """Settings as lines of TOML that `tomllib` reads back: tables, quoted strings, lists, durations as text.
 
-No library: settings are texts, numbers, booleans and lists of them, and writing those takes less than a page. Those of
-the agents' programs have inline tables too.
+No library: settings are texts, numbers, booleans and lists of them, and writing those takes less than a page. The
+settings of agents' programs also have inline tables.
 """
 
 import json

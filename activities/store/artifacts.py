@@ -1,9 +1,9 @@
 """The artifact store: content that is too large for a history or a row, stored by digest.
 
-No library: a file in a folder, written atomically under its digest, is all that one host needs. Artifacts are
-shared, so the clean-up goes by their age: using one makes it young again. Writers and the clean-up share a lock, so
-that no artifact is removed while somebody is about to use it. Where several hosts share a store, the folder is a cache
-of `shared_artifacts` (ruling Q2).
+No library: a file in a folder, written atomically under its digest, is all that one host needs. Artifacts are shared,
+so the clean-up removes them by the time of their last use. Writers and the clean-up share a lock, so that no artifact
+is removed just before it is used. Where several hosts share a store, the folder is a cache of `shared_artifacts`
+(ruling Q2).
 """
 
 import contextlib
@@ -53,7 +53,7 @@ def refresh(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class OldArtifact:
-    """An artifact that is not needed any more."""
+    """An artifact that is not needed, and can be removed."""
 
     name: str
     bytes: int
@@ -117,7 +117,7 @@ class Artifacts:
         return KeptSecrets(self.root.parent, self.secret_hosts)
 
     def put(self, content: bytes) -> str:
-        """Store content and return its digest. Secrets in it are stored apart and replaced by a placeholder (ruling
+        """Store content and return its digest. Secrets in it are stored separately and replaced by placeholders (ruling
         N7).
         """
         with contextlib.suppress(UnicodeDecodeError):
@@ -143,7 +143,9 @@ class Artifacts:
         return content
 
     def old(self, before: float, cached_before: float) -> Iterator[OldArtifact]:
-        """Yield the artifacts last used before a time; of a cache also the files last used before another."""
+        """Yield the artifacts last used before `before`; if the folder is a cache, also its files last used before
+        `cached_before`.
+        """
         if self.shared:
             yield from self.shared.old(before)
         if self.shared and not self._handed_over.exists():
@@ -153,7 +155,7 @@ class Artifacts:
             yield OldArtifact(str(path), path.lstat().st_size, partial(discard, self.root, path, limit))
 
     def hand_over(self) -> None:
-        """Copy this home's artifacts into the store that the hosts share; once."""
+        """Copy this home's artifacts into the store that the hosts share, once per home."""
         if not self.shared or self._handed_over.exists():
             return
         for path in sorted((self.root / "sha256").glob("*/*")):
@@ -242,7 +244,7 @@ def _matches(digest: str, content: bytes) -> bool:
 
 
 def _verify(digest: str, parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the parts of content; raise NotFoundError after the last one if they don't have this digest."""
+    """Yield the parts of content. After the last part, raise NotFoundError if the content doesn't have this digest."""
     actual = hashlib.sha256()
     for part in parts:
         actual.update(part)

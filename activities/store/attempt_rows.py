@@ -1,8 +1,8 @@
 """Attempts of jobs and stages, by (job, attempt): their claims, rows, and deferred tries.
 
-An offered attempt belongs to its host, which begins it, or to its tree, which takes it back. That is decided once
-(ruling B5). An activity that is called again reads the attempt. What its host records at its end is sealed with the
-key of the home that opened the store; without a valid seal it is not read, and the record counts as missing (N4).
+Either the host begins an offered attempt, or the tree takes it back: the first decides (ruling B5). An activity that is
+called again reads the attempt. The host seals the recorded end with the key of the home that opened the store; an end
+without a valid seal counts as missing (N4).
 """
 
 import logging
@@ -118,7 +118,7 @@ def dependencies(engine: Engine, job_ids: Collection[str]) -> dict[tuple[str, st
 
 @dataclass(frozen=True)
 class Given:
-    """The commits that the last attempt of a job was given, and its delegations."""
+    """The commits that a job's last attempt was given, and the delegations it returned."""
 
     base_sha: str | None
     given: tuple[str, ...] | None
@@ -138,13 +138,15 @@ def given_in(engine: Engine, root_job_id: str) -> dict[str, Given]:
 
 
 def all_open(engine: Engine) -> list[tuple[str, int]]:
-    """Return job and attempt of every run without an outcome: a workflow will attach to it again."""
+    """Return job and attempt of every run without an outcome: a workflow will attach to them again."""
     query = select(schema.attempts.c.job_id, schema.attempts.c.attempt).where(schema.attempts.c.ended_at.is_(None))
     return [(row.job_id, row.attempt) for row in rows(engine, query)]
 
 
 def abandoned_on(engine: Engine, host: str, seconds: float) -> list[AttemptRow]:
-    """Return a host's attempts without an outcome whose job ended so long ago, in that attempt or a later one."""
+    """Return a host's attempts without an outcome whose job ended, in this or a later attempt, at least `seconds`
+    ago.
+    """
     run, job = schema.attempts.c, schema.jobs.c
     query = select(schema.attempts).join(schema.jobs, job.job_id == run.job_id)
     query = query.where(
@@ -171,14 +173,14 @@ def record_worktree(
 ) -> None:
     """Record the run's worktree before it starts: no run is ever outside a recorded worktree.
 
-    A run that is `alone` is given no commits beside its base.
+    A run that is `alone` is given no commits besides its base.
     """
     given: dict[str, Any] = {"given": []} if alone else {}
     _update(engine, row, worktree=worktree, branch=branch, base_sha=base_sha, **given)
 
 
 def give(engine: Engine, row: AttemptRow, commits: Collection[str]) -> None:
-    """Record the commits given to the run beside its base, before it starts: a reader's verdict holds for those."""
+    """Record, before the run starts, the commits given to it besides its base: a reviewer's verdict is about those."""
     _update(engine, row, given=list(commits))
 
 
@@ -206,7 +208,9 @@ def close(
 
 
 def seal_again(engine: Engine, former: Sequence[bytes]) -> None:
-    """Seal with the home's key what these former ones have sealed: they are about to be forgotten."""
+    """Seal the ends sealed with these former keys again, with the home's key: the former keys are about to be
+    deleted.
+    """
     table = schema.attempts
     columns = (table.c.job_id, table.c.attempt, table.c.seals, *(table.c[part] for part in attempt_seals.PARTS))
     with engine.begin() as connection:
@@ -278,7 +282,7 @@ def order_stop(connection: Connection, offered: Offered, why: StopReason) -> Non
 
 
 def ordered_to_stop(engine: Engine, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:
-    """Return those of these attempts, by job and number, that their trees have ordered to stop."""
+    """Return which of these attempts, by job and number, their trees have ordered to stop."""
     table = schema.claims.c
     query = select(table.job_id, table.attempt).where(
         table.stop_at.is_not(None), table.job_id.in_({job_id for job_id, _ in keys})
@@ -315,7 +319,7 @@ def is_of(table: Table, offered: Offered) -> ColumnElement[bool]:
 
 @dataclass(frozen=True)
 class Deferral:
-    """A try that met a limit or had no network, and the time of the next one."""
+    """A try that met a rate limit or had no network, and the time of the next try."""
 
     job_id: str
     attempt: int

@@ -18,7 +18,7 @@ LEAST = 4
 
 
 class Member(StrEnum):
-    """A process with a store."""
+    """A process that connects to the store."""
 
     WORKER = "worker"
     BRIDGE = "bridge"

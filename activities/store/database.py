@@ -51,13 +51,13 @@ class StoreNewerError(ServiceError):
 
 
 class StoreTooOldError(ServiceError):
-    """The store was written before release 0.2.0, and no migration leads from there to this one."""
+    """The store was written before release 0.2.0; this release can't migrate it."""
 
     code = "store_too_old"
 
 
 class StoreOlderError(ServiceError):
-    """The store was written by an older release, and this caller only looks."""
+    """The store was written by an older release, and this caller may not migrate it."""
 
     code = "store_older"
 
@@ -118,9 +118,10 @@ def _refuse_other(version: str | None) -> None:
 
 
 def _refuse_foreign(home: Home, engine: Engine, version: str) -> None:
-    """Raise if no migration of this release leads on from a schema, and say which program made it.
+    """Raise if this release can't migrate a schema, and say which release or program made it.
 
-    Numbers alone don't tell: those from before 0.1.0 were other ones. The tables of 0.2.0 do.
+    The version number alone is not enough, since releases before 0.1.0 used the same numbers for other schemas. The
+    tables of 0.2.0 decide.
     """
     if "placements" not in inspect(engine).get_table_names():
         why = f"the store was written before release 0.2.0 (schema {version}): it cannot be brought to this one"
@@ -143,7 +144,7 @@ _NO_TABLES = ("permission denied for schema", "no schema has been selected")
 
 
 def _way_to(engine: Engine, error: str) -> str:
-    """Return the command that shows or removes the reason why a database cannot be opened."""
+    """Return the command that shows or corrects why a database can't be opened."""
     if engine.dialect.name == "sqlite":
         return "service config show"
     url = engine.url.set(drivername="postgresql", password=None)
@@ -173,7 +174,7 @@ def _as_admin(place: str, line: str) -> str:
 
 
 def _name(name: str) -> str:
-    """Return a name as SQL has it."""
+    """Quote a name for SQL."""
     return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else '"{}"'.format(name.replace('"', '""'))
 
 
@@ -209,7 +210,7 @@ class Changes:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._own = engine.connect() if engine.dialect.name == "sqlite" else None
-        """SQLite shows a connection only the writes of others, so this one only looks."""
+        """With SQLite, a connection that never writes: its counter shows only the writes of other connections."""
 
     def number(self) -> int:
         """Return the number."""
@@ -286,7 +287,7 @@ def _migrate(home: Home, engine: Engine) -> None:
 
 @contextmanager
 def _one_at_a_time(home: Home, engine: Engine) -> Iterator[Connection]:
-    """Begin a locked transaction: two processes that find an old store at once must not both migrate it."""
+    """Begin a locked transaction: two processes that open an old store at the same time must not both migrate it."""
     if engine.dialect.name == "postgresql":
         with engine.begin() as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(7233)"))

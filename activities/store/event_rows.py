@@ -12,7 +12,7 @@ _NEXT = text("(SELECT coalesce(max(seq), 0) + 1 FROM events AS earlier WHERE roo
 
 
 def tell(store: Database, events: Sequence[EventRecord]) -> None:
-    """Insert new events, each at the next place in its tree's sequence."""
+    """Insert new events, each with the next number in its tree's sequence."""
     if not events:
         return
     root = events[0].root_job_id
@@ -33,7 +33,7 @@ def of_tree(
     after: int = 0,
     limit: int | None = None,
 ) -> list[EventRecord]:
-    """Return a tree's events after a place in its sequence, in order; only one job's or one kind, if given."""
+    """Return a tree's events after a number in its sequence, in order; if given, only those of one job or kind."""
     query = select(schema.events).where(schema.events.c.root_job_id == root_job_id, schema.events.c.seq > after)
     if job_id:
         query = query.where(schema.events.c.job_id == job_id)

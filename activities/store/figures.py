@@ -22,7 +22,7 @@ BOUNDS = (
     EventKind.DELEGATION_BUDGET_EXCEEDED,
     EventKind.VERIFY_REPLAN_EXHAUSTED,
 )
-"""The events of a bound that was reached."""
+"""The kinds of events that report a reached bound."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class OpenJobs:
     """The labels that the agent and the repository require of a host."""
     count: int
     oldest_at: float
-    """Time since which the oldest has been queued."""
+    """Time since which the oldest of these jobs has been queued."""
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,6 @@ def settle(engine: Engine, key: str, answer: dict[str, Any]) -> None:
 
 
 def release(engine: Engine, key: str) -> None:
-    """Delete the key of a refused call, so that the caller may send it again with a corrected call."""
+    """Delete the key of a refused call, so that the caller can use the key again for a corrected call."""
     open_ = (schema.idempotency.c.key == kept_as(key)) & schema.idempotency.c.answer.is_(None)
     write(engine, delete(schema.idempotency).where(open_))

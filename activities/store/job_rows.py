@@ -48,8 +48,8 @@ def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Writte
 
 
 def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None:
-    """End every open row of a tree whose workflow is gone; return None if none is open. Only the first caller
-    records it.
+    """End every open row of a tree whose workflow is gone. Return None if no row is open; of several callers, only the
+    first records the end.
     """
     with engine.begin() as connection:
         task, jobs = task_of(connection, root), tree(connection, root)
@@ -133,7 +133,7 @@ class WorkFilter:
     issue: int | None = None
     limit: int = 50
     before: tuple[float, str] | None = None
-    """The time and id of the last one on the page before."""
+    """The time and id of the last item on the previous page."""
 
     def of_job(self, engine: Engine) -> list[ColumnElement[bool]]:
         """Return the conditions for a job; a tree matches if one of its jobs does."""
@@ -177,7 +177,7 @@ def find(engine: Engine, wanted: JobFilter) -> list[JobRecord]:
 def matches(engine: Engine, text: str) -> ColumnElement[bool]:
     """Match a text in a job's id, agent or leg, or in its task's title, ignoring case.
 
-    SQLite's LIKE ignores case of ASCII letters, and is twice as fast without functions around the columns.
+    SQLite's LIKE itself ignores the case of ASCII letters, and takes twice as long with functions around the columns.
     """
     jobs, tasks = schema.jobs.c, schema.tasks.c
     escaped = text.translate({ord(letter): f"\\{letter}" for letter in "\\%_"})

@@ -1,4 +1,6 @@
-"""The election of the one process among all hosts that does a periodic chore of the whole cluster (ruling Q7)."""
+"""The election of one process, among those of all hosts, that does a periodic chore for the whole cluster (ruling
+Q7).
+"""
 
 from enum import IntEnum
 
@@ -9,16 +11,16 @@ IDLE_SECONDS = 60.0
 """The idle timeout of a leader's session: PostgreSQL ends the session, and another process becomes the leader."""
 
 _LOCKS = 7233
-"""The class of all advisory locks of chores."""
+"""The first number of the advisory locks of all chores."""
 
 _TRY = text(f"SELECT pg_try_advisory_lock({_LOCKS}, :chore)")
 _PING = text("SELECT 1")
 _LIMIT = text("SELECT set_config(name, :limit, false) FROM pg_settings WHERE name = 'idle_session_timeout'")
-"""PostgreSQL has that setting since version 14."""
+"""Sets the session's idle timeout, a setting that PostgreSQL has since version 14."""
 
 
 class Chore(IntEnum):
-    """The chores that need a leader, by the number of their lock."""
+    """The chores that need a leader. Each value is the number of the chore's lock."""
 
     SETTLE_ENDED_WORKFLOWS = 1
     MOVE_JOBS_OF_LOST_HOSTS = 2
@@ -36,8 +38,8 @@ class Leader:
         self._session: Connection | None = None
 
     def leads(self) -> bool:
-        """Return whether this process is the leader now. Call it more often than every `IDLE_SECONDS`; it may raise
-        DBAPIError.
+        """Return whether this process is the leader now. Call it more often than every `IDLE_SECONDS`; Raise DBAPIError
+        if the database is unreachable.
         """
         if self._engine.dialect.name != "postgresql":
             return True

@@ -1,7 +1,8 @@
-"""Attempts that could leave their host, the decision about each, and what a host keeps of those it lost (ruling Q5).
+"""Attempts that could leave their host, the decision about each, and the refs where a host keeps the work of attempts
+that left it (ruling Q5).
 
-Which ones leave is a rule of `policy/moving`. The claim decides once, as between a begin and a take-back (ruling B5). A
-begun attempt that moves is closed as moved; the first record is final, so its host can record nothing more.
+`policy/moving` has the rule which attempts leave. As with a take-back, the claim is decided once (ruling B5). A begun
+attempt that moves is closed as moved; the first record is final, so its host can record nothing more.
 """
 
 from collections.abc import Sequence
@@ -83,7 +84,7 @@ def _moved_outcome(connection: Connection, offered: Offered, move: Move, begun_a
 
 @dataclass(frozen=True)
 class HostAttempt:
-    """An attempt that a host has begun, or that waits there; its workflow has not heard of its end."""
+    """An attempt that a host has begun, or that waits there, and whose end the workflow doesn't know yet."""
 
     job_id: str
     attempt: int
@@ -128,7 +129,9 @@ def queued_on(engine: Engine, host: str) -> list[HostAttempt]:
 
 
 def _of_jobs(table: FromClause, columns: Sequence[ColumnElement[Any]]) -> Select[Any]:
-    """Select attempts in a table that are the last of their job. A leg has a workflow; else it is the tree's."""
+    """Select the last attempt of each job in a table, with the workflow that waits for it: a leg's own, else the
+    tree's.
+    """
     waits = case((_JOB.delegation_id.is_(None), _JOB.root_job_id), else_=_JOB.job_id).label("workflow_id")
     return (
         select(*columns, _JOB.repo, waits)
@@ -162,7 +165,7 @@ def _attempts(engine: Engine, jobs: Select[Any], stages: Select[Any]) -> list[Ho
 
 
 def to_keep(engine: Engine, host: str) -> list[tuple[str, int]]:
-    """Return the attempts that were taken from this absent host and whose work it has not kept, by job and number."""
+    """Return the attempts that moved away from this host and whose work it has not kept yet, by job and number."""
     table = schema.moves.c
     query = select(table.job_id, table.attempt).where(table.host == host, table.kept.is_(None))
     return [(job_id, attempt) for job_id, attempt in rows(engine, query)]

@@ -90,7 +90,7 @@ def record_try(engine: Engine, notification_id: str, channel: str, error: str) -
 
 
 def failing(engine: Engine, ids: Collection[str] | None = None) -> list[tuple[Notification, Delivery]]:
-    """Return notifications with a failed delivery, of these ids or of all: they need attention too."""
+    """Return notifications with a failed delivery, of these ids or of all: people have to look at them."""
     deliveries = schema.deliveries.c
     query = (
         select(schema.notifications, deliveries.channel, deliveries.attempts, deliveries.delivered_at, deliveries.error)

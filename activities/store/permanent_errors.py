@@ -1,6 +1,7 @@
 """Classification of failed writes: those that can never succeed, and those that only have to wait (ruling B6).
 
-A database that is locked, gone or full takes the row later; a value that does not fit its column never does.
+A database that is locked, unreachable or full accepts the row later. A value that doesn't fit its column is never
+accepted.
 """
 
 from collections.abc import Callable, Iterator

@@ -49,7 +49,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Asks:
-    """The labels that a repository and an agent ask for, and where the repository is."""
+    """The labels that a repository and an agent ask for, and the hosts that have the repository."""
 
     remote: bool = False
     require: frozenset[str] = frozenset()
@@ -60,14 +60,14 @@ class Asks:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A handful of hosts, and the labels of all others."""
+    """A few hosts drawn from the fleet, and the labels of all others."""
 
     hosts: Sequence[Listed]
     others: frozenset[str]
 
     @property
     def whole(self) -> bool:
-        """Return whether no other host could run the attempt."""
+        """Return whether the drawn hosts are all hosts that could run the attempt."""
         return len(self.hosts) < HANDFUL
 
 
@@ -86,8 +86,8 @@ def asks(engine: Engine, repo: str, agent: str = "") -> Asks:
 
 
 def draw(engine: Engine, need: Need, seed: str) -> Drawn:
-    """Draw a few hosts at random from the pools that can run the attempt, the best pools first, and add the hosts it
-    names.
+    """Draw a few hosts at random from the pools that can run the attempt, the best pools first, and add the hosts that
+    the attempt names.
     """
     with engine.connect() as connection:
         pools = [Pool.read(key) for key in connection.scalars(_POOLS)]
@@ -120,7 +120,7 @@ def _listed_host(row: Row[Any]) -> Listed:
 
 
 def take(engine: Engine, chosen: Listed, job_id: str, attempt: int, need: Need, *, at_any_rate: bool = False) -> bool:
-    """Record that an attempt is placed on a host. Return False if another one was placed there meanwhile."""
+    """Record that an attempt is placed on a host. Return False if another attempt was placed there meanwhile."""
     table, name = schema.hosts.c, chosen.host.name
     unchanged = (table.name == name) & (table.placed == chosen.placed)
     with engine.begin() as connection:
@@ -135,7 +135,7 @@ def take(engine: Engine, chosen: Listed, job_id: str, attempt: int, need: Need, 
 
 
 def coming(connection: Connection, host: str) -> int:
-    """Count the attempts that were placed on a host just now, and that its load does not have yet."""
+    """Count the attempts placed on a host so recently that its reported load doesn't include them."""
     table = schema.placements.c
     query = select(func.count()).where(table.host == host, table.at > clock() - ON_ITS_WAY)
     return scalar(connection, query) or 0
@@ -176,7 +176,7 @@ def is_unplaced() -> ColumnElement[bool]:
 
 
 def _hosts(hosts: FromClause, repo: str | BindParameter[str]) -> Select[Any]:
-    """Select hosts with what a placement on a repository counts of each."""
+    """Select hosts with the values that a placement on a repository compares."""
     placements, checkouts = schema.placements, schema.checkouts
     here = placements.c.host == hosts.c.name
     coming = select(func.count()).where(here, placements.c.at > hosts.c.seen_at - ON_ITS_WAY).scalar_subquery()
@@ -187,11 +187,11 @@ def _hosts(hosts: FromClause, repo: str | BindParameter[str]) -> Select[Any]:
 
 @cache
 def _drawing(pools: int) -> Select[Any]:
-    """Build the statement that draws hosts from so many pools. A draw begins anywhere, and continues from the
-    beginning.
+    """Build the statement that draws hosts from this number of pools. A draw begins at a random place in a pool, and
+    wraps around.
 
-    Each part reads no more than a handful of the index `hosts_by_pool`, so the size of the fleet does not count.
-    Cached: building it takes much longer than executing it.
+    Each part reads only a few entries of the index `hosts_by_pool`, whatever the size of the fleet. Cached: building it
+    takes much longer than executing it.
     """
     hosts = schema.hosts
     start: BindParameter[float] = bindparam("start", type_=Double())
@@ -216,4 +216,4 @@ _POOLS = text("""
     )
     SELECT pool FROM pools WHERE pool IS NOT NULL
 """)
-"""Skips from each pool to the next in the index: `DISTINCT` would read all hosts."""
+"""Selects the pools by skipping from one to the next in the index: `DISTINCT` would read all hosts."""

@@ -1,4 +1,4 @@
-"""Reading and writing rows: of an engine in a transaction of its own, of a connection in the caller's."""
+"""Read and write rows: given an engine, in a new transaction; given a connection, in the caller's."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence

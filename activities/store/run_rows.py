@@ -1,4 +1,5 @@
-"""Runs of pipelines and their stages, and how far back unfinished work needs data (`over`, for `service gc`).
+"""Runs of pipelines and their stages; and which trees and runs are over, so that their data can be removed (`over`, for
+`service gc`).
 
 Rows are written by revision: late and repeated writes do no harm.
 """
@@ -46,8 +47,8 @@ def write(engine: Engine, records: RunRecords, begun: RunStart | None = None) ->
 
 
 def close_lost(engine: Engine, run_id: str, why: str) -> bool:
-    """End every open row of a run whose workflow is gone; return False if it has ended. Only the first caller
-    records it.
+    """End every open row of a run whose workflow is gone. Return False if the run has ended; of several callers, only
+    the first records the end.
     """
     with engine.begin() as connection:
         row = one(connection, select(runs).where(runs.c.run_id == run_id))
@@ -139,7 +140,7 @@ def find(
     before: tuple[float, str] | None = None,
     limit: int = 50,
 ) -> list[RunRecord]:
-    """Return the newest runs that match, after a place in that order."""
+    """Return the newest runs that match; for a further page, those after the last run of the previous one."""
     query = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
     if pipeline:
         query = query.where(runs.c.pipeline == pipeline)
@@ -161,11 +162,11 @@ class Over:
     """Trees and pipeline runs that ended and cannot be reopened, by the id of their root or run."""
 
     owners: frozenset[str]
-    """Ids of the trees and runs that ended before the given time. An order may reopen a blocked tree, but none of
+    """Ids of the trees and runs that ended before the given time. A person may reopen a blocked tree, but none of
     these.
     """
     since: float | None
-    """Begin of the oldest other tree or run; None if there is no other."""
+    """Begin of the oldest tree or run that is not over; None if all are over."""
     open: int
     """Number of trees that have not ended: running, waiting for people, or blocked."""
 

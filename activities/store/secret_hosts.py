@@ -26,8 +26,8 @@ def kept_secrets(home: Home, settings: Settings) -> KeptSecrets:
 
 @dataclass(frozen=True)
 class SecretHosts:
-    """The hosts of kept secrets, in a store that the hosts share. A secret is new, or missing, rarely: each call opens
-    the store.
+    """The hosts of kept secrets, in a store that the hosts share. Calls are rare, since few secrets are new or missing,
+    so each call opens the store.
     """
 
     home: Home

@@ -14,7 +14,7 @@ _TABLE = schema.stalls
 
 
 def replace(engine: Engine, kind: StallKind, host: str, stalls: Sequence[Stall]) -> None:
-    """Replace the stalls of a kind that this host found before; those that last keep their time."""
+    """Replace the stalls of a kind that this host found before; those that still last keep their time."""
     mine = (_TABLE.c.kind == kind.value) & (_TABLE.c.host == host)
     with engine.begin() as connection:
         since = {row.what: row.since for row in rows(connection, select(_TABLE).where(mine))}
@@ -24,7 +24,7 @@ def replace(engine: Engine, kind: StallKind, host: str, stalls: Sequence[Stall])
 
 
 def lasting() -> Select[Any]:
-    """Select the stalls whose job has not ended in the rows since."""
+    """Select the stalls whose job has not ended since, by its row."""
     jobs = schema.jobs
     query = select(_TABLE).outerjoin(jobs, jobs.c.job_id == _TABLE.c.what)
     step, has_no_job = _TABLE.c.kind == StallKind.STEP.value, jobs.c.state.is_(None)

@@ -38,12 +38,12 @@ class ListedTree:
     waiting: RoundRecord | None
     """Its open round that waits longest."""
     put_off: str
-    """The runtime that a job of it waits for; empty if none does."""
+    """The runtime that a deferred job of the tree waits for; empty if no job is deferred."""
     put_off_until: float | None
     queued: str
-    """Why its oldest queued job waits."""
+    """The reason why its oldest queued job waits."""
     preflight_failed: str = ""
-    """Why its last set of delegations that could not be routed was refused; empty if every set could be."""
+    """Why its latest refused set of delegations could not be routed; empty if every set could be."""
     work: TreeWork = TreeWork.NONE
 
 

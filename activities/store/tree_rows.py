@@ -35,9 +35,9 @@ def begin(engine: Engine, start: "TreeInput", host: str, records: Records | None
 
 
 def base_of(engine: Engine, root_job_id: str) -> tuple[str, str]:
-    """Return the base of a tree, empty before it is resolved, and its task's branch.
+    """Return a tree's base, which is empty before it is resolved, and the name of its task branch.
 
-    That is empty where it is named after the task (ruling O6).
+    The branch's name is empty if the branch is named after the task (ruling O6).
     """
     asked = schema.trees.c.start["assignment"]
     query = select(asked["base"].as_string(), asked["task_branch"].as_string())
@@ -70,7 +70,7 @@ def to_merge(engine: Engine, since: float) -> list[tuple[str, str, float]]:
 
 
 def resolve_base(engine: Engine, root_job_id: str, base: str) -> str:
-    """Record the base that a job found. Return it, or the one that another job of the tree recorded first."""
+    """Record the base that a job has resolved. Return it, or the base that another job of the tree recorded first."""
     from workflows.tree.state import TreeInput
 
     this = schema.trees.c.root_job_id == root_job_id

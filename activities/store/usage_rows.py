@@ -92,8 +92,8 @@ def _day_of(engine: Engine, at: ColumnElement[float]) -> ColumnElement[Any]:
 def of_turn(engine: Engine, runtime: str, session: str, turn: str, total: Usage, *, fresh: bool) -> Usage:
     """Return a turn's usage from the session's total after it. Idempotent for each turn.
 
-    A fresh session begins at zero. A session first seen in the middle has an unknown past, and its turn counts zero; so
-    does a turn after which the counter went backwards. Later turns count from there.
+    A fresh session begins at zero. Return zero for the first known turn of any other session, and if the total has
+    become lower. Later turns count from that total.
     """
     table = schema.agent_sessions
     with engine.begin() as connection:

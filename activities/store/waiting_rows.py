@@ -1,6 +1,6 @@
 """All that waits for a person, across any number of trees: first a list of waits, then the rows of one page.
 
-Each of these is one query, whatever the number of trees. Only this module decides what makes a tree wait.
+Each step is one query, whatever the number of trees. Only this module decides what makes a tree wait.
 """
 
 from collections.abc import Collection
@@ -91,7 +91,7 @@ class TreeUsage:
 
 @dataclass(frozen=True)
 class Did:
-    """An action of a person, or the end of a pause, on a tree."""
+    """An action of a person on a tree, or the end of a tree's pause."""
 
     at: float
     root_job_id: str
@@ -132,7 +132,7 @@ def usage(engine: Engine, roots: Collection[str]) -> dict[str, TreeUsage]:
 
 
 def host_jobs(engine: Engine, host: str) -> list[str]:
-    """Return the jobs that wait for a host, or for any with what they need by that reason, longest first."""
+    """Return the jobs that wait for this host, or that have no host for this reason, longest wait first."""
     mine = (_host_or_reason() == host, *_has_waited())
     query = select(jobs.c.job_id).where(*mine)
     return list(scalars(engine, query.order_by(jobs.c.queued_at, jobs.c.job_id)))
@@ -170,7 +170,7 @@ def _lately(most: int) -> Select[Any]:
 
 
 def nothing_ever_ran(engine: Engine) -> bool:
-    """Return whether the store has no tree."""
+    """Return whether the store has no tree, ended ones included."""
     return scalar(engine, select(tasks.c.task_id).limit(1)) is None
 
 
@@ -214,8 +214,8 @@ def _failed_deliveries() -> Select[Any]:
 
 
 def _unseen_hosts() -> Select[Any]:
-    """Select hosts with jobs that have waited as long as a restart takes, if the host was not seen since or starts
-    nothing; and the reasons why jobs have no host.
+    """Select hosts with jobs that have waited as long as a restart takes, if the host was not seen since or starts no
+    runs. Also select the reasons why jobs have no host.
     """
     open_ = select(jobs.c.queued_at, _host_or_reason().label("host")).where(*_has_waited()).subquery()
     unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < clock() - UNSEEN_SECONDS, hosts.c.held != "")
@@ -225,7 +225,9 @@ def _unseen_hosts() -> Select[Any]:
 
 
 def _vanished_hosts() -> Select[Any]:
-    """Select the hosts without such jobs that a fleet misses: not seen, nor stopped in order (ruling Q5)."""
+    """Select a fleet's missing hosts without such jobs: hosts that were not seen lately, and did not stop in an orderly
+    way (ruling Q5).
+    """
     here, late = host_of() == hosts.c.name, clock() - UNSEEN_SECONDS
     last = select(func.max(hosts.alias("other").c.seen_at)).scalar_subquery()
     away = (hosts.c.seen_at < late, last >= late, hosts.c.stopped_at.is_(None))
@@ -252,8 +254,8 @@ def _failed_facts() -> Select[Any]:
 
 
 def _account_away() -> Select[Any]:
-    """Select the account: at once if GitHub refuses it, or once it has been away for long while there is work for
-    it.
+    """Select the GitHub account if GitHub refuses it, or if GitHub has been unreachable for `AWAY_SECONDS` while there
+    is work for it.
     """
     written = select(facts.c.fact_id).where(facts.c.state == FactState.OPEN.value).exists()
     read = select(threads.c.root_job_id).where(threads.c.over.is_(False)).exists()

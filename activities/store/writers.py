@@ -11,13 +11,13 @@ from activities.store.queries import one, scalar, upsert, write
 from workflows.model.rows import Records, Written, shift_event
 
 REMEMBERED = 50
-"""Number of remembered former runs: their late writes are dropped."""
+"""Number of former runs that are remembered, so that their late writes are dropped."""
 
 
 @dataclass(frozen=True)
 class TreeWriter:
-    """The run that writes. `anew`: its first rows, of revision `first`, are based on an earlier state than the
-    stored rows.
+    """The workflow run that writes. With `anew`, its first rows, of revision `first`, are based on an earlier state
+    than the stored rows.
     """
 
     run_id: str
@@ -29,7 +29,7 @@ class TreeWriter:
     former: tuple[str, ...]
 
     def answer(self, records: Records) -> Written:
-        """Return the answer to the workflow run about the rows that the run wrote."""
+        """Return what the workflow run learns about the rows that it wrote."""
         return Written(anew=self.anew and self.first == records.revision, event_shift=self.event_shift or 0)
 
 
@@ -54,7 +54,7 @@ def get(connection: Connection, root: str) -> TreeWriter | None:
 
 
 def forget(connection: Connection, root: str) -> None:
-    """Forget the tree's writer; the next one takes over."""
+    """Delete the record of the tree's writer; the next run to write takes over."""
     write(connection, delete(schema.writers).where(schema.writers.c.root_job_id == root))
 
 
@@ -74,8 +74,8 @@ def highest_revision(connection: Connection, root: str) -> int:
 def _take_over(
     connection: Connection, root: str, run_id: str, records: Records, before: TreeWriter | None
 ) -> TreeWriter:
-    """Make this run the tree's writer. If its revisions continue the stored ones, keep its numbers; else shift them
-    behind.
+    """Make this run the tree's writer. If its revisions continue the stored ones, keep its numbers; else shift its
+    numbers behind the stored ones.
     """
     first, highest = records.revision, highest_revision(connection, root)
     shift = before.shift if before else 0

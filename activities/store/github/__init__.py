@@ -1,1 +1,1 @@
-"""Rows about GitHub: how it is asked, the threads of trees and their comments, and the facts to write."""
+"""Rows about GitHub: the account and its requests, the threads of trees and their comments, and the facts to write."""

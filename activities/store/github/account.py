@@ -1,5 +1,5 @@
-"""How GitHub is asked: the account, its quota and its counted requests (ruling L8), the repositories that are read,
-webhook deliveries taken, and cached answers (ruling L7).
+"""Requests to GitHub: the account, its quota and counted requests (ruling L8), the repositories whose comments are
+read, received webhook deliveries, and cached answers (ruling L7).
 """
 
 import time
@@ -36,7 +36,7 @@ class Account:
     blocked_until: float | None = None
     """No request before this time, as GitHub asked."""
     failing_since: float | None = None
-    """Begin of the current failure: GitHub away, or asking for no requests."""
+    """Begin of the current failure: GitHub is unreachable, or asks for no requests."""
     failures: int = 0
     problem: str = ""
     wrote_at: float = 0.0
@@ -95,7 +95,7 @@ def note(engine: Engine, **values: Any) -> None:
 
 
 def ask_anew(engine: Engine) -> None:
-    """Unblock requests of an account that GitHub refused, because a person may have repaired it. Rate limits stay."""
+    """Allow requests of a refused account again, because a person may have repaired it. Rate limits still apply."""
     if read(engine).is_refused:
         note(engine, blocked_until=None)
 
@@ -140,7 +140,7 @@ def want_reading(engine: Engine, github: str = "") -> int:
 
 
 def is_new_delivery(engine: Engine, delivery_id: str, event: str) -> bool:
-    """Record a webhook delivery; return False if it was taken before."""
+    """Record a webhook delivery; return False if it is recorded already."""
     return insert_new(engine, deliveries, {"delivery_id": delivery_id, "event": event, "at": time.time()}) == 1
 
 

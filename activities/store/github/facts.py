@@ -31,12 +31,12 @@ class FactRow:
     github: str
     number: int
     subject: str = ""
-    """Its subject: a round, an event, the comment that gets the reaction, the branch to publish."""
+    """What the fact is about: a round, an event, the comment that gets the reaction, or the branch to publish."""
     text: str = ""
-    """The text to write, if rows do not provide it."""
+    """The text to write; empty if it is built from other rows."""
     state: str = OPEN
     host: str = ""
-    """Host of the checkout that it needs; empty if it needs none."""
+    """Host of the checkout that writing needs; empty if it needs no checkout."""
     at: float = 0.0
     next_at: float = 0.0
     """Time of the next try."""
@@ -47,7 +47,7 @@ class FactRow:
     """Its id on GitHub: a comment's id, a pull request's number."""
     url: str = ""
     digest: str = ""
-    """Digest of the last text written; an edit without a change is not made."""
+    """Digest of the last text written. An update with the same digest is skipped."""
     revision: int = 0
     """Revision of the task that the last text shows."""
 
@@ -103,7 +103,7 @@ def waiting_until(engine: Engine) -> float | None:
 
 
 def to_push(engine: Engine, now: float) -> list[FactRow]:
-    """Return the facts whose branch is to be pushed now, in order."""
+    """Return the facts whose branch has to be pushed now, in order of declaration."""
     query = select(table).where(table.c.state == PUSH, table.c.next_at <= now).order_by(table.c.at, table.c.fact_id)
     return [FactRow(**row._mapping) for row in rows(engine, query)]
 
@@ -151,13 +151,13 @@ def drop(engine: Engine, fact_id: str) -> None:
 
 
 def refusals(engine: Engine, github: str, number: int) -> list[FactRow]:
-    """Return the refusals of a thread."""
+    """Return the facts of a thread that refuse a command."""
     mine = (table.c.github == github, table.c.number == number, table.c.kind == FactKind.REFUSAL)
     return [FactRow(**row._mapping) for row in rows(engine, select(table).where(*mine))]
 
 
 def publish_in(engine: Engine, repos: Collection[str], now: float) -> None:
-    """Publish the trees that end in these repositories from now on; stop for all other repositories."""
+    """From now on, publish trees of these repositories when they end; stop publishing for all others."""
     with engine.begin() as connection:
         write(connection, delete(published).where(published.c.repo.not_in(repos)))
         insert_new(connection, published, *({"repo": repo, "since": now} for repo in sorted(repos)))

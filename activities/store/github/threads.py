@@ -1,5 +1,5 @@
-"""Trees of pull requests and issues, and the last event that their facts cover; and comments with a command: each acts
-once, for ever, however it arrived (ruling L5).
+"""Trees of pull requests and issues, with the last event that their facts cover; and comments with a command: each acts
+only once, ever, however it arrived (ruling L5).
 """
 
 import time
@@ -17,7 +17,9 @@ table, jobs, repos, events = schema.github_threads, schema.jobs, schema.repos, s
 facts, comments = schema.github_facts, schema.github_comments
 
 PUBLISHED = "published"
-"""The kind of a pull request that a tree's work became: its pauses are told there, and can be ended there."""
+"""The kind of a pull request made from a tree's work. People read about the tree's pauses there, and can end them
+there.
+"""
 
 TAKEN, DONE, REFUSED, IGNORED = "taken", "done", "refused", "ignored"
 
@@ -61,7 +63,8 @@ class CommentRow:
 
 
 def bind_new(engine: Engine, served: Collection[str] = ()) -> set[str]:
-    """Add trees that were started for a pull request or issue since. Return their repositories' GitHub names.
+    """Add the trees that were started for a pull request or issue since the last call. Return their repositories'
+    GitHub names.
 
     `served`: the repositories; empty: all.
     """
@@ -119,7 +122,9 @@ def of_thread(engine: Engine, github: str, number: int) -> list[Thread]:
 
 
 def look_again(engine: Engine, root: str) -> None:
-    """Reset the tree's event cursor, so that its facts are declared anew: its work has become a pull request."""
+    """Reset the tree's event cursor, so that its facts are declared again, because its work has become a pull
+    request.
+    """
     write(engine, update(table).where(table.c.root_job_id == root).values(told_seq=-1))
 
 
@@ -144,7 +149,7 @@ def open_ones(engine: Engine) -> list[Thread]:
 
 
 def blocked_ones(engine: Engine) -> list[Thread]:
-    """Return the trees that only a retry continues."""
+    """Return the blocked trees, which continue only after a retry."""
     query = select(table).join(schema.tasks, schema.tasks.c.root_job_id == table.c.root_job_id)
     return _read(engine, query.where(schema.tasks.c.state == TaskState.BLOCKED))
 
@@ -161,7 +166,9 @@ def of_github(engine: Engine, github: str) -> list[Thread]:
 
 
 def untold(engine: Engine) -> list[Thread]:
-    """Return trees with events after the last one covered, ended ones too: a retry may have opened them again."""
+    """Return trees with events that their facts don't cover yet. Ended trees count too: a retry may have reopened
+    them.
+    """
     newest = select(events.c.root_job_id, func.max(events.c.seq).label("seq")).group_by(events.c.root_job_id)
     newest = newest.where(events.c.root_job_id.in_(select(table.c.root_job_id)))
     last = newest.subquery()
@@ -222,7 +229,7 @@ def comment(engine: Engine, comment_id: int) -> CommentRow | None:
 
 
 def reserve_job(engine: Engine, comment_id: int, job_id: str) -> str:
-    """Return the id of the tree that a comment starts: this one, unless another was reserved before."""
+    """Return the id of the tree that a comment starts: `job_id`, unless another id was reserved before."""
     mine = comments.c.comment_id == comment_id
     with engine.begin() as connection:
         write(connection, update(comments).where(mine, comments.c.job_id.is_(None)).values(job_id=job_id))

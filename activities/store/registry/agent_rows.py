@@ -100,7 +100,7 @@ def deny(engine: Engine, name: str, repo: str) -> None:
 
 
 def _read(engine: Engine, *which: ColumnElement[bool]) -> list[Agent]:
-    """Return these agents by name, each with its repositories."""
+    """Return the selected agents, sorted by name, each with its repositories."""
     agents, allowed = schema.agents, schema.agent_repos
     query = select(agents, allowed.c.repo).outerjoin(allowed, allowed.c.agent == agents.c.name)
     query = query.where(*which).order_by(agents.c.name, allowed.c.repo)

@@ -19,7 +19,7 @@ SEEN = (
     *("version", "slots", "started_at", "seen_at", "stopped_at", "held"),
     *("machine", "key", "labels", "address", "taken", "pool"),
 )
-"""The columns that a host's worker writes; the others are orders to it, or others' findings."""
+"""The columns that a host's worker writes; the others are orders to the host, or written by other hosts."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class HostRow:
-    """A host, as its worker and the orders to it have written its row."""
+    """A host's row, which its worker and orders to the host write."""
 
     name: str
     version: str
@@ -43,7 +43,7 @@ class HostRow:
     seen_at: float
     stopped_at: float | None
     held: str
-    """The reason why the host starts nothing."""
+    """The reason why the host starts no runs; empty if it starts them."""
     machine: str = ""
     """Identifies the host's home on its machine."""
     key: str = ""
@@ -61,7 +61,7 @@ class HostRow:
     """The number of attempts that were ever placed on it."""
     pool: str = ""
     lot: float = 0.0
-    """The number by which placement draws the host."""
+    """The host's random place in its pool, by which placement draws it."""
     running: int = 0
     """Number of jobs that run there."""
     now: float = 0.0
@@ -74,7 +74,7 @@ class HostRow:
 
 @cache
 def release() -> str:
-    """Return the version of this process; one that is installed meanwhile does not count."""
+    """Return the version that this process runs, even if another one was installed meanwhile."""
     try:
         return version("delegation-service")
     except PackageNotFoundError:
@@ -94,7 +94,7 @@ def see(
     address: str = "",
     taken: int = 0,
 ) -> bool:
-    """Record that this host's worker is running, with the reason (`held`) if it starts nothing.
+    """Record that this host's worker is running, with the reason (`held`) if it starts no runs.
 
     Return False, and record nothing, if another machine has had the name within the last minute (ruling Q1).
     """
@@ -113,14 +113,14 @@ def see(
 
 
 def stop(engine: Engine, name: str, *, started_at: float) -> None:
-    """Record that the worker has stopped, unless another one has replaced it already."""
+    """Record that the worker has stopped, unless another worker has replaced it already."""
     mine = (schema.hosts.c.name == name) & (schema.hosts.c.started_at == started_at)
     write(engine, update(schema.hosts).where(mine).values(stopped_at=clock()))
 
 
 def sort_out(engine: Engine, *, lost_after: float = 0) -> None:
-    """Record as lost what was not seen for so many seconds (0: nothing). Keep hosts that take nothing from being drawn,
-    such as one that died, and let those that are back be drawn.
+    """Record hosts as lost that were not seen for `lost_after` seconds (0: none). Exclude hosts that take no runs, such
+    as dead ones, from being drawn, and include those that are back.
     """
     table = schema.hosts.c
     if lost_after:
@@ -153,8 +153,8 @@ def drain(engine: Engine, name: str, *, undo: bool = False) -> None:
 
 
 def free(engine: Engine, name: str) -> None:
-    """Release the host's name from the machine that has it: the store is a copy of another home's, or this home has
-    moved.
+    """Release the host's name from the machine recorded with it, for a store copied from another home, or a home that
+    has moved.
     """
     write(engine, update(schema.hosts).where(schema.hosts.c.name == name).values(machine=""))
 
@@ -167,7 +167,7 @@ def get(engine: Engine, name: str) -> HostRow | None:
 
 
 def remove(engine: Engine, host: HostSeen) -> bool:
-    """Forget a host with its checkouts, unless it was seen meanwhile."""
+    """Delete a host and its checkouts from the store, unless it was seen meanwhile."""
     table = schema.hosts.c
     with engine.begin() as connection:
         unchanged = (table.name == host.name) & (table.seen_at == host.seen_at)
@@ -229,7 +229,7 @@ def cluster(engine: Engine) -> Cluster | None:
 
 
 def form(engine: Engine, wanted: Cluster, *, replace: bool = False) -> Cluster:
-    """Write the shared properties unless they are known, or in any case with `replace`. Return those in force."""
+    """Write the shared properties if the store has none, or in any case with `replace`. Return the stored ones."""
     row = {"id": 1, **asdict(wanted)}
     if replace:
         upsert(engine, schema.cluster, row)

@@ -19,7 +19,7 @@ class Invite:
 
 
 def add(engine: Engine, digest: str, host: str) -> None:
-    """Record an invitation, and forget old ones."""
+    """Record an invitation, and delete old ones."""
     table = schema.invites
     with engine.begin() as connection:
         at = now(connection)
@@ -29,7 +29,7 @@ def add(engine: Engine, digest: str, host: str) -> None:
 
 
 def use(engine: Engine, digest: str, by: str) -> bool:
-    """Use an invitation up; return False if that is not possible any more."""
+    """Use up an invitation; return False if it is unknown, used or expired."""
     table = schema.invites.c
     usable = (table.digest == digest) & table.used_at.is_(None) & (table.expires_at > clock())
     used = update(schema.invites).where(usable).values(used_at=clock(), used_by=by[:200])

@@ -34,7 +34,7 @@ _BY_LENGTH = 1
 
 @dataclass(frozen=True)
 class NewMemory:
-    """An entry to remember. Entries with equal agent, repository, key and content are one."""
+    """An entry to remember. Entries with equal agent, repository, key and content are stored once."""
 
     agent: str | None
     repo: str | None
@@ -59,7 +59,7 @@ class Sought:
 
 
 def write(engine: Engine, new: NewMemory, *, confirmed_by: str | None = None) -> Entry:
-    """Store an entry: pending, unless a person confirms it by writing it. An existing entry keeps its author."""
+    """Store an entry: pending, unless a person confirms it by writing it. An existing equal entry keeps its author."""
     with engine.begin() as connection:
         insert_new(connection, schema.memory, _row(new))
         if confirmed_by:

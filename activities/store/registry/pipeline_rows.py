@@ -14,7 +14,7 @@ from workflows.text.digests import digest
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A registered pipeline. `enabled` decides; the file only has its first value."""
+    """A registered pipeline. `enabled` says whether it may run; the file has only the initial value."""
 
     name: str
     repo: str | None

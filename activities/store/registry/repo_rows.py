@@ -34,7 +34,7 @@ class Repo:
     """The host of that checkout."""
     added_at: float
     github: str = ""
-    """Its GitHub name, OWNER/NAME; empty if it is not there, or unknown (ruling L1)."""
+    """Its GitHub name, OWNER/NAME; empty if it isn't on GitHub, or the name is unknown (ruling L1)."""
     remote: str = ""
     """The address that every host can fetch it from; empty for a repository of one host."""
     default_branch: str = ""
@@ -60,7 +60,9 @@ class Repo:
         return f"the repository {self.name} is on the host {self.host}, not here"
 
     def refuse_elsewhere(self, host: str, typed: str = "") -> None:
-        """Raise if the host can't work on the repository; the hint is the typed command, for the repository's host."""
+        """Raise if the host can't work on the repository; the hint is to type the same command on the repository's
+        host.
+        """
         if not self.is_on(host):
             raise RefusedError(self.elsewhere, f"ssh {self.host} {typed}".rstrip())
 
@@ -117,7 +119,7 @@ def remove(engine: Engine, name: str) -> bool:
 
 
 def _read(store: Database, *which: ColumnElement[bool]) -> list[Repo]:
-    """Return these repositories by name, each with its checkouts, the oldest first."""
+    """Return the selected repositories, sorted by name, each with its checkouts, oldest first."""
     repos, checkouts = schema.repos, schema.checkouts
     query = select(repos, checkouts.c.host, checkouts.c.path).outerjoin(checkouts, checkouts.c.repo == repos.c.name)
     query = query.where(*which).order_by(repos.c.name, checkouts.c.added_at, checkouts.c.host)

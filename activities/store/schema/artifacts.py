@@ -13,7 +13,7 @@ artifacts = Table(
     Column("body", LargeBinary),
     Column("used_at", Double, nullable=False, index=True),
 )
-"""`body` is the first part of the content; NULL in a row of a release that had object stores."""
+"""`body` is the first part of the content; NULL in rows of a release that kept content in object stores."""
 
 artifact_parts = Table(
     "artifact_parts",
@@ -22,7 +22,7 @@ artifact_parts = Table(
     Column("number", Integer, primary_key=True),
     Column("body", LargeBinary, nullable=False),
 )
-"""The further parts of content that is larger than one."""
+"""The further parts of content that doesn't fit one row."""
 
 kept_secrets = Table(
     "kept_secrets",

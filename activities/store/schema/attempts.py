@@ -13,7 +13,7 @@ claims = Table(
     Column("begun_at", Double),
     Column("stop_at", Double),
 )
-"""`stop_at` is the time of the order to stop what had begun; its host reads it (ruling Q7)."""
+"""`stop_at` is the time of the order to stop an attempt that had begun; its host reads the order (ruling Q7)."""
 
 attempts = Table(
     "attempts",
@@ -46,8 +46,8 @@ moves = Table(
     Column("kept", String(400)),
     Index("moves_by_host", "host", "kept"),
 )
-"""Begun attempts that were taken from a lost host. `kept` is the ref of what it made of them, empty if that is nothing;
-null until the host has come back and looked.
+"""Begun attempts that were taken from a lost host. `kept` is the ref with the lost host's work on the attempt; empty if
+there is no work; NULL until the host has come back and checked.
 """
 
 stalls = Table(
@@ -59,7 +59,7 @@ stalls = Table(
     Column("attempt", Integer, nullable=False),
     Column("since", Double, nullable=False),
 )
-"""What has stood still for a minute when a worker looked last: jobs, stages and workflows, by their ids (ruling B3)."""
+"""Jobs, stages and workflows, by their ids, that had stood still for a minute at a worker's last check (ruling B3)."""
 
 deferrals = Table(
     "deferrals",

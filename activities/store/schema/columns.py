@@ -43,7 +43,7 @@ class String(TypeDecorator[str]):
 
 
 class Names(TypeDecorator[list[str]]):
-    """A list of names. What else was written there by hand is left out: one bad row must not stop a whole fleet."""
+    """A list of names. Other values, written by hand, are ignored: one bad row must not stop a whole fleet."""
 
     impl = JSON
     cache_ok = True
@@ -58,5 +58,7 @@ def of(name: str) -> String:
 
 
 def only(condition: str) -> dict[str, Any]:
-    """Return the options of a partial index, for readers: a migration builds it. An option of a dialect imports it."""
+    """Return the options of a partial index, for readers: a migration builds it. A function, since an option of a
+    dialect imports that dialect.
+    """
     return {"info": {"where": condition}}

@@ -28,9 +28,10 @@ hosts = Table(
     Index("hosts_by_pool", "pool", "lot"),
 )
 """Each host's worker refreshes its row every few seconds. `machine` identifies the home on its machine, `key` is the
-fingerprint of the key it seals with, `keys` is of 0.2.0, `address` the URL of its bridge for
-other hosts, `placed` the number of attempts that were ever placed on it. `pool` tells its labels and its room, and
-`lot` is its place in the pool, a random number from 0 to 1: by both, hosts are drawn for an attempt.
+fingerprint of the key it seals with, `keys` is unused (0.2.0 had it), `address` the URL of its bridge for other hosts,
+`placed` the number of attempts that were ever placed on it. `pool` is the key of the hosts with equal labels and equal
+room for attempts, and `lot` its place in that pool, a random number from 0 to 1. By both, hosts are drawn for an
+attempt.
 """
 
 placements = Table(
@@ -81,7 +82,7 @@ seal_keys = Table(
     Column("left_at", Double),
     Column("removed_at", Double),
 )
-"""Nothing reads it: hosts of 0.2.0, beside which others are upgraded, turned the key by it."""
+"""Unused. It stays for hosts of 0.2.0 in a fleet that is being upgraded: they replaced the seal key by it."""
 
 tokens = Table(
     "tokens",

@@ -52,7 +52,7 @@ github_facts = Table(
     Index("github_facts_failed", "github", "number", **only("state = 'failed'")),
     Index("github_facts_by_root", "root_job_id"),
 )
-"""The facts to write to GitHub, and their progress; nothing else is ever written there."""
+"""The facts to write to GitHub, and their progress; the service writes nothing else to GitHub."""
 
 github_comments = Table(
     "github_comments",
@@ -70,7 +70,7 @@ github_comments = Table(
     Index("github_comments_by_thread", "github", "number", "at"),
     Index("github_comments_open", "at", **only("state = 'taken'")),
 )
-"""Comments with a command: each acts once, for ever."""
+"""Comments with a command: each acts only once, ever."""
 
 github_repos = Table(
     "github_repos",
@@ -143,4 +143,4 @@ github_deliveries = Table(
     Column("at", Double, nullable=False),
     Index("github_deliveries_by_time", "at"),
 )
-"""Webhook deliveries that were taken."""
+"""Webhook deliveries that were received."""

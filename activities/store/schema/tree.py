@@ -112,4 +112,4 @@ writers = Table(
     Column("event_shift", Integer),
     Column("former", JSON, nullable=False),
 )
-"""The run of a tree's workflow that writes its rows, and the shift of their numbers."""
+"""The workflow run that may write a tree's rows, and the numbers to add to its revisions and events."""

@@ -1,7 +1,7 @@
-"""The schema of 0.2.0, whole: the first release whose stores later ones read.
+"""The complete schema of 0.2.0, the first release whose stores later releases can migrate.
 
-This revision never changes, though `schema` does: tables are described in both. `schema` has their present form, later
-revisions the steps to it.
+This revision never changes, so tables are described here and in `schema`: `schema` has their present form, and later
+revisions the steps from here to there.
 """
 
 from typing import Any
@@ -48,7 +48,7 @@ SQLITE = (
     END
     """,
 )
-"""The index reads its text from the view, so that what is pending or retired is in neither (ruling K2)."""
+"""The index reads its text from the view, so that neither has pending or retired entries (ruling K2)."""
 
 POSTGRESQL = (
     "CREATE TEXT SEARCH DICTIONARY memory_stem (TEMPLATE = snowball, LANGUAGE = english)",
@@ -65,7 +65,7 @@ POSTGRESQL = (
     """,
     "CREATE INDEX memory_search_index ON memory USING gin (memory_search) WHERE state = 'confirmed'",
 )
-"""Stems as on SQLite, and keeps stop words: the reader of a query drops them."""
+"""Stems words as SQLite does. Stop words stay in the index: the code that reads a query drops them."""
 
 
 def upgrade() -> None:

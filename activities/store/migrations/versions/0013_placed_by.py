@@ -1,4 +1,6 @@
-"""The labels that attempts require: those that wait at a full host are offered to one that has them."""
+"""The labels that attempts require, so that an attempt that waits at a full host can move to a host with these
+labels.
+"""
 
 import sqlalchemy as sa
 from alembic import op

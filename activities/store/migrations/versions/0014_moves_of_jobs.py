@@ -1,4 +1,6 @@
-"""The number of a job's attempts that moved away from a host: people are shown the count of jobs without them."""
+"""The number of a job's attempts that moved away from a host. The number of attempts that people see leaves them
+out.
+"""
 
 import sqlalchemy as sa
 from alembic import op

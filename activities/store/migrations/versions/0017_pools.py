@@ -1,4 +1,4 @@
-"""The pools of hosts with the same labels and the same room: a handful is drawn for an attempt (ruling Q4)."""
+"""The pools of hosts with equal labels and equal room, from which a few are drawn for an attempt (ruling Q4)."""
 
 import json
 from random import random
