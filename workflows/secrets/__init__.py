@@ -1,1 +1,3 @@
-"""Finders of secrets in text, and their redaction (rulings A12, N7): by form, by name, by place, in decoded views."""
+"""Finders of secrets in text, and their redaction (rulings A12, N7). Secrets are found by form, by name and by place,
+also in decoded views of the text.
+"""

@@ -19,7 +19,7 @@ _WITH_P = [
     "oc",
     "unrar",
 ]
-"""Programs whose `-p` is a password, with or without a space; a number behind it is a port of another program."""
+"""Programs whose `-p` option is a password, with or without a space. A number after `-p` is another program's port."""
 
 _WORD = r"(?P<q>[\"'])?(?P<secret>[^\s\"'$<{|;&](?:(?(q)[^\"'\n]|[^\s\"'|;&])){2,200})"
 _DRAWN = r"(?=[^\s]*[0-9])"
@@ -106,7 +106,7 @@ def commands(text: str) -> Iterator[Span]:
 
 
 def _standard_input(text: str) -> Iterator[Span]:
-    """Yield secrets that are piped into a program, or in its here-document."""
+    """Yield secrets that a pipe or a here-document passes to a program."""
     done = 0
     for gives in _GIVES.finditer(text):
         if gives.start() < done:

@@ -1,4 +1,4 @@
-"""Decoded views of a text: without invisible characters, escapes decoded, broken lines joined, base64 decoded."""
+"""Decoded views of a text: invisible characters removed, escapes decoded, broken lines joined, base64 decoded."""
 
 import base64
 import binascii
@@ -47,11 +47,11 @@ _SPELLED = re.compile(
     r"[0-9a-fA-F](?<![0-9a-zA-Z].)(?:(?<=0)x[0-9a-fA-F]{2}|[0-9a-fA-F])(?:, ?|[ :])"
     r"(?:(?:0x)?[0-9a-fA-F]{2}(?:, ?|[ :])){10,}+(?:(?:0x)?[0-9a-fA-F]{2})?"
 )
-"""Bytes in hex, separated one by one."""
+"""Bytes in hex with separators between them."""
 _NUMBERS = re.compile(r"[0-9](?<![0-9.].)[0-9]{1,2}, ?(?:[0-9]{2,3}, ?){10,}+(?:[0-9]{2,3})?")
 _HEX = re.compile(r"[0-9a-fA-F](?<![0-9a-fA-F].)[0-9a-fA-F](?:[0-9a-fA-F]{2}){19,}+(?![0-9a-fA-F])")
 _LOOKED_AT = 32
-"""Characters that decide whether a run is base64 of a text."""
+"""How many characters decide whether a run is base64 of a text."""
 
 
 def without_escapes(text: str) -> View | None:
@@ -60,7 +60,7 @@ def without_escapes(text: str) -> View | None:
 
 
 def without_quoting(text: str) -> View | None:
-    """Decode quoted-printable; None if nothing looks like it."""
+    """Decode quoted-printable; return None if the text does not look like it."""
     return view(text, _QUOTED, _unquote) if "=" in text and _IS_QUOTED.search(text) else None
 
 
@@ -89,7 +89,7 @@ def _decode(match: re.Match[str]) -> str:
 
 
 def _unescape(code: str) -> str:
-    """Decode the rest of a backslash escape."""
+    """Decode the part of an escape that follows the backslash."""
     if code[0] in "uUx":
         number = int(code[1:].strip("{}"), 16)
     elif code[0].isdigit():
@@ -107,9 +107,10 @@ def _entity(name: str) -> str:
 
 
 def across_breaks(text: str, find: Callable[[str, Collection[int]], Iterable[Span]]) -> Iterator[Span]:
-    """Yield spans found only if broken lines are joined, as far as the text after a break looks like a part of them.
+    """Yield spans that are found only if broken lines are joined, as far as the text after a break looks like part of
+    the span.
 
-    `find` receives the positions where lines began in the joined text: a word may begin there.
+    `find` also gets the positions in the joined text where lines began, since a word may begin there.
     """
     if not ("\n" in text or "+" in text) or (whole := view(text, _BREAK, _join)) is None:
         return
@@ -126,7 +127,7 @@ def across_breaks(text: str, find: Callable[[str, Collection[int]], Iterable[Spa
 
 
 def _until(text: str, breaks: list[int], goes_on: Callable[[str], bool]) -> int:
-    """Return the first break behind which something else begins, else the last one."""
+    """Return the first break after which other text begins, or else the last break."""
     ends = (at for at, after in pairwise(breaks) if not goes_on(text[at:after]))
     return next(ends, breaks[-1])
 
@@ -138,18 +139,18 @@ def _join(match: re.Match[str]) -> str:
 
 
 def _goes_on(rest: str) -> bool:
-    """Return whether the text may continue a token, and is no ordinary word at a line's start."""
+    """Return whether the text may continue a token, rather than begin a line with an ordinary word."""
     return any(map(str.isdigit, rest)) or (len(rest) >= 8 and rest[1:] != rest[1:].lower()) or len(rest) >= 24
 
 
 def _surely_random(rest: str) -> bool:
-    """Return whether the text surely looks random: behind a complete token, something else may follow."""
+    """Return whether the text certainly looks random. It follows a complete token, so it may also be other text."""
     some_digits = sum(map(str.isdigit, rest)) > len(rest) // 12
     return len(rest) >= 6 and some_digits and rest != rest.lower() and rest != rest.upper()
 
 
 def decoded_runs(text: str, find: Finder) -> Iterator[Span]:
-    """Yield whole runs of base64, base32, hex and numbers whose decoded text has findings."""
+    """Yield whole runs of base64, base32, hex or numbers whose decoded text contains secrets."""
     done = 0
     for match in _LINES.finditer(text) if "\n" in text else ():
         if (decoded := _base64(match[0])) and any(True for _ in find(decoded[1])):
@@ -194,7 +195,7 @@ _BLANK = re.compile(r"[\s=]")
 
 
 def _base64(run: str) -> tuple[int, str] | None:
-    """Decode base64; return the number of leading characters that do not belong to it, and the text."""
+    """Decode base64. Return the text, and the number of leading characters that are not part of it."""
     plain = _BLANK.sub("", run).replace("-", "+").replace("_", "/")
     for skip in range(4):
         head = _base64_bytes(plain[skip : skip + _LOOKED_AT])
@@ -212,7 +213,7 @@ def _base64_bytes(plain: str) -> bytes:
 
 
 def _is_text(head: bytes) -> bool:
-    """Return whether bytes are printable text, except for a character cut in two."""
+    """Return whether bytes are printable text, except for a character that the end cuts in two."""
     try:
         text = head.decode()
     except UnicodeDecodeError as error:

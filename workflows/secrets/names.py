@@ -1,6 +1,6 @@
 """A finder of secrets by name: `TOKEN=...`, `"password": "..."`, `**Passwort:** ...`.
 
-A name alone is not enough: its value must be a literal, and no placeholder, expression or sentence.
+A name alone is not enough: its value must be a literal. Placeholders, expressions and sentences do not count.
 """
 
 import re
@@ -21,19 +21,19 @@ from workflows.secrets.values import (
 from workflows.secrets.words import HINTS, NAME, OTHER_HINTS, OTHER_NAME
 
 _SEARCHED = ((re.compile(NAME), HINTS), (re.compile(OTHER_NAME), OTHER_HINTS))
-"""Name patterns for lower-case text, each with hints of which one must occur."""
+"""Patterns of names in lower-case text. Each has hints, one of which must occur before the pattern is tried."""
 SECRET_KEY = re.compile(rf"(?is:.{{0,200}}(?:{NAME}|{OTHER_NAME}))")
 
 _TYPE = (
     r"(?::?[ \t]++[A-Za-z_][\w.]{0,30}+(?:\[[\w., |]{1,30}\]|\[\])?(?:[ \t]*+\|[ \t]*+None)?(?=[ \t]*+=[ \t]*+[^\s=]))?"
 )
-"""A literal's type, between its name and the sign."""
+"""The type of a literal, between its name and the assignment sign."""
 _LEAD = (
     r"(?P<lead>(?:[A-Za-z_][\w.]{0,60}+(?:[\[(][\"'][\w.-]{1,60}[\"'][\])])?[ \t]*+(?:\|\||\?\?|\?:|or(?=[ \t]))[ \t]*+"
     r"|(?:new[ \t]++)?(?:[A-Za-z_][\w.]{0,40}+|\[\]byte)\((?:[\"'][\w.-]{1,60}[\"'],[ \t]*+|default[ \t]*+=[ \t]*+)?)?"
     r"(?:[brfuBRFU@]{1,2}(?=[\"']))?)"
 )
-"""What stands before a literal: another source of the value, a call, a prefix."""
+"""Text that may stand before a literal: another source of the value, a call, a prefix."""
 _PLAIN_LEAD = re.compile(r"(?:new[ \t]++)?(?:Sec\w*+\()?[brfuBRFU@]{0,2}")
 _VALUE = re.compile(
     r"(?P<sep>\\*[\"'`]?(?:[\])][\"']?|[\"'])?" + _TYPE + r"[ \t]*+(?:=>|:=|==|=|:|\|\||\?\?)[ \t]*+"
@@ -69,7 +69,7 @@ _LOWER = {
     code: ord(chr(code).lower())
     for code in (*range(ord("A"), ord("Z") + 1), *range(0xC0, 0xDF), 0x141, 0x15E, *range(0x410, 0x430))
 }
-"""Lower-case mapping for the supported languages: each capital is one character in both cases."""
+"""The lower-case mapping of characters that are one character long in both cases, for the supported languages."""
 
 
 def named_values(text: str) -> Iterator[Span]:
@@ -89,7 +89,7 @@ def _values_under(text: str, lower: str, searched: re.Pattern[str]) -> Iterator[
 
 
 def _under(text: str, start: int, end: int) -> Span | None:
-    """Return the secret under the name at this place."""
+    """Return the secret that is assigned to the name at this place, if any."""
     if value := _VALUE.match(text, end):
         return _assigned_value(text, start, end, value)
     if option := _OPTION.match(text, end) if _is_option(text, start) else None:
@@ -106,7 +106,9 @@ def _under(text: str, start: int, end: int) -> Span | None:
 
 
 def _shown_value(text: str, start: int, end: int, value: re.Match[str]) -> Span | None:
-    """Return the value under a name in text for people: it must look like a secret, or the name must imply one."""
+    """Return the value of a name in text for people. It counts if it looks like a secret, or if the name leaves no
+    doubt.
+    """
     name, quoted = text[start:end], value["quoted"]
     called = value["sign"] == "("
     of_people = name.lower().startswith("pass") or not name.isascii()
@@ -133,13 +135,13 @@ def _is_heading(text: str, start: int) -> bool:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Return whether this value is a secret, when it is the whole value of a member or variable of this name."""
+    """Return whether the whole value of a member or variable with this name is a secret."""
     return _is_name_of_one(name) and quoted_is_secret(name, value)
 
 
 @lru_cache(maxsize=1024)
 def _is_name_of_one(name: str) -> bool:
-    """Return whether a name, such as `password`, is one under which secrets are kept. Cached, since names recur."""
+    """Return whether a name, such as `password`, is a secret's name. Results are cached, since names recur."""
     return bool(SECRET_KEY.fullmatch(name))
 
 

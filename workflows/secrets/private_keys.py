@@ -1,4 +1,4 @@
-"""A finder of private keys: whole, on one line, inside a quote, or with either end cut off."""
+"""A finder of private keys: whole, on one line, inside quotes, or with either end cut off."""
 
 import re
 from collections.abc import Iterator

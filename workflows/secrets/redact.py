@@ -1,11 +1,11 @@
 """Redaction of secrets in text before it is stored, shown or cut (rulings A12, N7).
 
-Secrets are found by form, name or place, in the raw text and in its decoded views: without invisible characters, with
-escapes decoded, broken lines joined, and base64 decoded. The matching part of the original is replaced; everything else
+Secrets are found by form, name or place, in the raw text and in its decoded views: invisible characters removed,
+escapes decoded, broken lines joined, base64 decoded. The matching part of the original is replaced; everything else
 stays unchanged.
 
-Without a library: this replaces findings in any text and its views, in linear time, and leaves harmless words alone.
-Hosts add the values that they know (`activities/redaction/redact.py`).
+No library is used: the finders have to work on any text and its views, in linear time, and to leave harmless words
+alone. Hosts add the secret values that they know (`activities/redaction/redact.py`).
 """
 
 import re
@@ -29,7 +29,7 @@ _DONE = re.compile(r"\[redacted\]|redacted-[0-9a-f]{20}")
 """The marks that replace secrets."""
 
 _TIMES = 6
-"""The most passes over a text, until nothing more is found in it."""
+"""The most passes over a text; redaction ends earlier when a pass finds nothing."""
 
 
 def redact(
@@ -38,10 +38,10 @@ def redact(
     by: Callable[[str], str] | None = None,
     search: Callable[[str, Finder | None], list[Span]] | None = None,
 ) -> str:
-    """Replace every secret in the text; redacting twice changes nothing more (rulings A12, N7).
+    """Replace every secret in the text. Redacting the result again changes nothing (rulings A12, N7).
 
-    `also` finds secrets known to this process; `by` returns a secret's replacement, `[redacted]` if left out; `search`
-    returns the spans of secrets, as `secrets_in` does.
+    `also` finds secrets that this process knows. `by` returns the replacement of a secret; the default is `[redacted]`.
+    `search` replaces `secrets_in`.
     """
     for _ in range(_TIMES):
         if not (spans := (search or secrets_in)(text, also)):
@@ -54,14 +54,14 @@ def redact(
 
 
 def secrets_in(text: str, also: Finder | None = None) -> list[Span]:
-    """Return the spans of secrets, in order, without overlaps."""
+    """Return the spans of secrets, in order and without overlaps."""
     if len(text) < _SHORTEST:
         return []
     return [span for span in merge_spans(_find(text, also, _LAYERS)) if not _DONE.fullmatch(text, *span)]
 
 
 def redact_value(value: JsonValue, text: Callable[[str], str] = redact) -> JsonValue:
-    """Redact every string of a JSON value; a string under a secret's name is replaced as a whole."""
+    """Redact every string of a JSON value; a string under the name of a secret is replaced as a whole."""
     match value:
         case str():
             return text(value)

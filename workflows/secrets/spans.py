@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 Span = tuple[int, int]
 Finder = Callable[[str], Iterable[Span]]
-"""Finds the spans of secrets in a text."""
+"""A function that finds the spans of secrets in a text."""
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
@@ -33,18 +33,18 @@ def replace_spans(text: str, spans: Iterable[Span], by: Callable[[str], str]) ->
 
 @dataclass(frozen=True)
 class View:
-    """A text with some pieces decoded or dropped, and the origin of each piece."""
+    """A text with some parts decoded or removed, and where each piece comes from."""
 
     text: str
     starts: list[int]
-    """The start of each piece in this text."""
+    """The start of each piece in the view."""
     origins: list[Span]
-    """Its span in the original."""
+    """The span of each piece in the original."""
     decoded: list[bool]
-    """True if the piece maps to its origin only as a whole."""
+    """Whether each piece maps to its origin only as a whole."""
 
     def back(self, span: Span) -> Span:
-        """Map a span back to the original."""
+        """Map a span of the view back to the original."""
         start, end = span
         first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, end - 1) - 1
         from_, to = self.origins[first][0], self.origins[last][1]

@@ -1,4 +1,4 @@
-"""A finder of secrets in columns of tables, and of mnemonic phrases."""
+"""A finder of secrets in table columns, and of mnemonic phrases."""
 
 import re
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ _HEADER = re.compile(
 )
 _CODE = re.compile(r"[()\[\]{}=]")
 _LONGEST = 500
-"""Longest line, in characters, that is read as a table's."""
+"""The longest line, in characters, that is read as part of a table."""
 
 
 def columns(text: str) -> Iterator[Span]:
-    """Yield the cells below a secret's name, in Markdown, CSV, or tab-separated text."""
+    """Yield the cells below a header that names a secret, in Markdown, CSV or tab-separated text."""
     sign, signs, secret = "", 0, dict[int, bool]()
     at = 0
     for line, after in pairwise(f"{text}\n".split("\n")):
@@ -33,7 +33,7 @@ def columns(text: str) -> Iterator[Span]:
 
 
 def _names(line: str, sign: str) -> dict[int, bool]:
-    """Return the columns with a secret's name, and whether that name is a password's."""
+    """Return the columns whose header names a secret, each with whether it is a password's name."""
     if len(line) > _LONGEST or _CODE.search(line):
         return {}
     headers = _HEADER.finditer(line)
@@ -61,11 +61,11 @@ _PHRASE = re.compile(
 _WORD = re.compile(r"[A-Za-z]+,?(?P<line>\s*\n)?")
 _COUNTS = (12, 15, 18, 21, 24)
 _NEVER = {"the", "and", "for", "are", "not", "from", "was", "were", "but", "its", "has", "had", "our", "may", "these"}
-"""Common words that occur in no mnemonic word list."""
+"""Common words that no word list for mnemonics contains."""
 
 
 def mnemonics(text: str) -> Iterator[Span]:
-    """Yield phrases of twelve to twenty-four words behind a word that announces them."""
+    """Yield phrases of twelve to twenty-four words that follow a word for such a phrase."""
     lower = text.lower()
     if not any(hint in lower for hint in ("mnemonic", "seed", "recovery", "backup", "wallet")):
         return
@@ -75,7 +75,7 @@ def mnemonics(text: str) -> Iterator[Span]:
 
 
 def _end_of_phrase(text: str, start: int, end: int) -> int:
-    """Return the end of a phrase of valid length, at a line's end or before other text; 0 without such a phrase."""
+    """Return the end of a phrase of valid length, at a line's end or before other text; 0 if there is none."""
     last = count = 0
     for word in _WORD.finditer(text, start, end):
         if word[0].strip(", \r\n").lower() in _NEVER:

@@ -1,15 +1,15 @@
 """Token formats: issuer, prefix, and form of the rest. Data only.
 
-Prefixes, alphabets and lengths are facts that the issuers publish; the formats in use were looked up in the issuers'
-documentation and in the format lists of gitleaks (MIT) and detect-secrets (Apache-2.0). None of their text is copied
-here. Lengths are lower bounds: longer tokens of a form are redacted too.
+Prefixes, alphabets and lengths are facts that the issuers publish. They were looked up in the issuers' documentation
+and in the format lists of gitleaks (MIT) and detect-secrets (Apache-2.0); no text of those is copied here. Lengths are
+lower bounds: longer tokens of a form are redacted too.
 """
 
 W, L, U, H, D = "A-Za-z0-9_", "A-Za-z0-9", "A-Z0-9", "0-9a-f", "A-Za-z0-9_-"
 """Alphabets: word characters; letters and digits; capitals and digits; hex; word characters with dashes."""
 
 DRAWN = rf"(?=[{D}]{{0,24}}[0-9])(?=[{D}]{{0,24}}[A-Z])"
-"""A lookahead for a digit and a capital: behind a short prefix, a lower-case name is no token."""
+"""A lookahead for a digit and a capital, for short prefixes: a lower-case name behind such a prefix is not a token."""
 
 PREFIXED: tuple[tuple[str, str, str, int], ...] = (
     ("GitHub", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", W, 20),
@@ -191,7 +191,7 @@ PREFIXED: tuple[tuple[str, str, str, int], ...] = (
     ("Unkey", "unkey_", L, 20),
     ("age", "AGE-SECRET-KEY-1 AGE-PLUGIN-", f"{U}-", 50),
 )
-"""Issuer, prefixes, alphabet of the rest, and its least length. Case-sensitive."""
+"""Issuer, prefixes, alphabet and minimum length of the text after the prefix. Case-sensitive."""
 
 SHAPED: tuple[tuple[str, str, str], ...] = (
     ("AWS key id", "AKIA ASIA AROA AIDA AGPA ANPA ANVA ABIA ACCA A3T", rf"[A-Z0-9]{{16,17}}(?![{W}])"),
@@ -254,7 +254,7 @@ SHAPED: tuple[tuple[str, str, str], ...] = (
     ("Mailgun", "key-", rf"(?<![-.]key-)[0-9a-f]{{32}}(?![{W}])"),
     ("Resend", "re_", rf"[{L}]{{8}}_[{L}]{{20,}}+"),
 )
-"""Issuer, prefixes, and a pattern for the rest."""
+"""Issuer, prefixes, and a pattern for the text after the prefix."""
 
 INNER: tuple[tuple[str, str, int, str], ...] = (
     ("Azure client secret", "Q~", 4, rf"[A-Za-z0-9_~.]{{3}}[0-9]Q~[A-Za-z0-9_~.-]{{31,40}}(?![{D}])"),
@@ -269,4 +269,4 @@ INNER: tuple[tuple[str, str, int, str], ...] = (
     ("New Relic licence", "NRAL", 40, rf"[{L}]{{36,40}}NRAL(?![{W}])"),
     ("MaxMind", "_mmk", 40, rf"[{L}]{{6}}_[{L}]{{29}}_mmk(?![{W}])"),
 )
-"""Issuer, inner mark, the most characters before it, and the whole pattern."""
+"""Issuer, a mark inside the token, the most characters before the mark, and the pattern of the whole token."""

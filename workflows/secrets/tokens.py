@@ -1,7 +1,8 @@
-"""A finder of tokens by form: the table of `token_formats`, compiled when a text first contains such a prefix.
+"""A finder of tokens by form, after the table in `token_formats`. Patterns are compiled when a text first contains
+their prefix.
 
-Linear on any text: each possible start is checked once, by its first characters; the rest is read once, and no
-quantifier is nested.
+The search is linear on any text: each possible start is checked once, by its first characters, the text after it is
+read once, and no quantifier is nested.
 """
 
 import re
@@ -12,18 +13,18 @@ from workflows.secrets.spans import Span
 from workflows.secrets.token_formats import INNER, PREFIXED, SHAPED
 
 _LONGEST = 200
-"""Characters read after a token's inner mark."""
+"""The most characters read after the mark inside a token."""
 
 _RUN = re.compile(r"[^\s\"'<>]{14,}")
-"""The shortest token."""
+"""A run of characters that is long enough for the shortest token."""
 
 _HEAD = 2
-"""Length of the heads that index the prefixes; the shortest prefix has three characters."""
+"""How many first characters index the prefixes; the shortest prefix has three characters."""
 
 
 def tokens(text: str, begins: Collection[int] = ()) -> Iterator[Span]:
-    """Yield tokens of a known form. None begins in the middle of a word: `task-...` contains no `sk-`; but each
-    position in `begins` counts as a word's start.
+    """Yield tokens of a known form. A token begins at the start of a word, so `task-...` does not contain `sk-...`;
+    each position in `begins` counts as a start too.
     """
     if not _RUN.search(text):
         return
@@ -54,7 +55,9 @@ def _prefixed_tokens(text: str, begins: Collection[int]) -> Iterator[Span]:
 
 @cache
 def _beginnings() -> tuple[re.Pattern[str], dict[str, list[tuple[str, str]]]]:
-    """Return a pattern for possible starts, never in the middle of a word, and the prefixes by their heads."""
+    """Return a pattern for possible starts, which never match inside a word, and the prefixes by their first
+    characters.
+    """
     heads: dict[str, list[tuple[str, str]]] = {}
     for prefix, body in _prefixes():
         heads.setdefault(prefix[:_HEAD], []).append((prefix, body))
@@ -74,7 +77,7 @@ def _prefixes() -> tuple[tuple[str, str], ...]:
 
 
 def _split(prefixes: str) -> list[str]:
-    """Split a list of prefixes at blanks; one that ends with a space is a header's, and stays whole."""
+    """Split a list of prefixes at blanks. A list that ends with a space is one header, and stays whole."""
     return [prefixes] if prefixes.endswith(" ") else prefixes.split()
 
 
@@ -88,7 +91,9 @@ _MAILGUN = re.compile(r"[0-9a-f](?<![\w-].)[0-9a-f]{31}-[0-9a-f]{8}-[0-9a-f]{8}(
 
 
 def _in_parts(text: str) -> Iterator[Span]:
-    """Yield tokens without a prefix but with parts of known lengths: of Discord's bots, and recent ones of Mailgun."""
+    """Yield tokens that have no prefix but parts of known lengths: those of Discord's bots, and recent ones of
+    Mailgun.
+    """
     if text.count(".") > 1:
         yield from (match.span() for match in _DISCORD.finditer(text))
     if text.count("-") > 1:

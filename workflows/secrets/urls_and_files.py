@@ -1,4 +1,4 @@
-"""A finder of secrets by place: in addresses, headers, and files of known formats."""
+"""A finder of secrets by place: in URLs, headers, and files of known formats."""
 
 import re
 from collections.abc import Iterator
@@ -112,7 +112,7 @@ _JWK = re.compile(r"\"(?:d|p|q|dp|dq|qi|k)\\*\"\s{0,4}:\s{0,4}\\*\"([A-Za-z0-9_-
 
 
 def places(text: str) -> Iterator[Span]:
-    """Yield secrets of all places; each pattern runs only if one of its hints occurs."""
+    """Yield secrets in all known places; each pattern runs only if one of its hints occurs."""
     if "://" in text:
         yield from _addresses(text)
     if "@" in text:
@@ -144,7 +144,7 @@ _LITERALS = (
     (("secretstr(", "secretbytes(", "securestring(", "secret("), _TYPED),
     (("hook", "/with/key/"), _HOOK),
 )
-"""Patterns that accept only values that look random."""
+"""Patterns whose matches count only if the value looks random."""
 
 _HINTED: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
     ("password", (_NETRC,)),
@@ -174,7 +174,7 @@ _HINTED: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
 
 
 def _around(text: str, sign: str, width: int) -> Iterator[Span]:
-    """Yield the parts of the text close to each occurrence of a hint."""
+    """Yield the parts of the text around each occurrence of a hint."""
     at = text.find(sign)
     while at >= 0:
         begin = end = at
@@ -220,7 +220,7 @@ def _headers(text: str, lower: str) -> Iterator[Span]:
 
 
 def _odd(text: str) -> bool:
-    """Return whether a text has inner capitals, which ordinary words do not have."""
+    """Return whether a text has capitals inside a word, which ordinary words do not have."""
     return text != text.lower() and text != text.capitalize()
 
 

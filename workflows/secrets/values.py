@@ -1,4 +1,4 @@
-"""Classification of values under a secret's name: secrets, placeholders, expressions and sentences."""
+"""Classification of the values of names like `password`: secrets, placeholders, expressions and sentences."""
 
 import re
 
@@ -24,7 +24,7 @@ _MEASURE = re.compile(r"[0-9]+[-A-Za-z]+|[A-Za-z_-]+[0-9]{1,4}")
 
 
 def quoted_is_secret(name: str, value: str) -> bool:
-    """Return whether a literal under a secret's name is a secret, and no placeholder or sentence."""
+    """Return whether a literal under the name of a secret is really a secret, not a placeholder or a sentence."""
     rest = SCHEME.sub("", value, count=1)
     if _hook(name, value):
         return True
@@ -36,8 +36,8 @@ def quoted_is_secret(name: str, value: str) -> bool:
 
 
 def _passphrase(name: str, value: str) -> bool:
-    """Return whether several words look like a passphrase, not a sentence: four in lower case, one that looks random,
-    or any under a variable's name.
+    """Return whether several words look like a passphrase, not a sentence. They do if there are four in lower case, if
+    one looks random, or if the name is a variable's.
     """
     words = value.split()
     if len(words) > 12 or NO_PASSPHRASE & {word.lower().strip(".,:;!?") for word in words}:
@@ -47,13 +47,15 @@ def _passphrase(name: str, value: str) -> bool:
 
 
 def _hook(name: str, value: str) -> bool:
-    """Return whether the value is a webhook's address, which is a secret."""
+    """Return whether the value is the URL of a webhook, which is a secret."""
     last = value.rstrip("/").rpartition("/")[2]
     return "webhook" in name.lower() and "://" in value and len(last) >= 16 and is_mixed(last)
 
 
 def expression(value: str) -> bool:
-    """Return whether the value is a name or a call; a token has long parts that no name has."""
+    """Return whether the value is a name or a call in code. A token does not count: it has longer parts than any
+    name.
+    """
     drawn = any(len(part) >= 20 and is_mixed(part) and part != part.lower() for part in _PARTS.split(value))
     return bool(_EXPRESSION.fullmatch(value)) and not drawn
 
@@ -64,13 +66,13 @@ def placeholder(value: str) -> bool:
 
 
 def template(value: str) -> bool:
-    """Return whether the value is filled in later: `${TOKEN}`, `{{ token }}`."""
+    """Return whether the value is a variable to fill in, like `${TOKEN}` or `{{ token }}`."""
     return "${" in value or "{{" in value or "$(" in value
 
 
 def bare_is_secret(name: str, value: str, *, tight: bool, last: bool) -> bool:
-    """Return whether an unquoted value is a secret. `KEY=value` nearly always is; with white space or a colon it may
-    be prose or code, and must look like one.
+    """Return whether an unquoted value is a secret. In `KEY=value` it nearly always is. With white space or a colon,
+    the text may be prose or code, so the value must look like a secret.
     """
     rest = SCHEME.sub("", value, count=1)
     if _hook(name, value):
@@ -95,12 +97,12 @@ _DRAWN = re.compile(r"[\w.+/=:@!#$%&*^~?-]{8,}")
 
 
 def is_random(text: str) -> bool:
-    """Return whether a text looks random: digits among letters of both cases, or a long mixture."""
+    """Return whether a text looks random: it has digits among letters of both cases, or is a long mixture."""
     if not is_mixed(text) or not _DRAWN.fullmatch(text) or not may_be_random(text):
         return False
     return (text != text.lower() and text != text.upper()) or len(text) >= 12
 
 
 def may_be_random(text: str) -> bool:
-    """Return whether a text is neither a path nor a version nor a number with a unit."""
+    """Return whether a text could be random: it is no path, no version, and no number with a unit."""
     return "/" not in text and "." not in text and not _MEASURE.fullmatch(text)

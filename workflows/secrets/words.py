@@ -1,4 +1,4 @@
-"""Words that name secrets, in fifteen languages, and words that occur in no secret. Data only."""
+"""Words that name secrets, in fifteen languages, and words that are never part of a secret. Data only."""
 
 _KINDS = (
     "api app application access private secret encryption encrypt decryption signing signature master deploy "
@@ -6,7 +6,7 @@ _KINDS = (
     "license licence session write consumer instrumentation webhook hmac crypto cipher aes host personal "
     "integration bot primary_api secondary_api endpoint_access"
 )
-"""Kinds of key: `api_key`, `signing key`."""
+"""Words before `key`, as in `api_key` or `signing key`."""
 
 _WHOLE = "mnemonic pat jwt dsn otp pin psk pw bindpw rootpw sshpass pass"
 """Words that name a secret only as whole words."""
@@ -18,7 +18,7 @@ _TAIL = (
 
 
 def _any_of(*patterns: str) -> str:
-    """Join patterns to one alternation. Each pattern has to begin with a letter, which makes the search fast."""
+    """Join patterns to one alternation. Each pattern has to begin with a letter, to make the search fast."""
     return rf"(?:{'|'.join(patterns)}){_TAIL}"
 
 
@@ -31,7 +31,7 @@ NAME = _any_of(
     *(rf"{word}(?<![a-z]{word})(?![a-z])" for word in _WHOLE.split()),
     r"key(?<=[a-z0-9]_key)(?=[ \t]*=)|_auth(?![a-z])|_(?:pat|jwt|dsn)(?![a-z])|-(?:pat|jwt|dsn)(?![a-z])",
 )
-"""English names, and those in programs."""
+"""Names of secrets in English and in programs."""
 
 HINTS = ("pass", "pwd", "pw", "psk", "secret", "token", "credential", "authorization", "key", "auth", "string",
          "signature", "url", "mnemonic", "pat", "jwt", "dsn", "otp", "pin", "code")  # fmt: skip
@@ -61,7 +61,7 @@ OTHER_HINTS = ("wort", "wört", "geheim", "schl", "zugangs", "mot", "mdp", "jeto
                "mật", "mat_khau", "khóa", "パスワード", "暗証", "秘密鍵", "トークン")  # fmt: skip
 
 SHORT_NAMES = ("pin", "otp", "dsn", "pat", "key", "pw", "mdp")
-"""Ambiguous names: only a value that looks random is a secret under them."""
+"""Ambiguous names: a value under them is a secret only if it looks random."""
 
 _SENTENCES = (
     "a an the this that these your you my our their it its is are was were be been has have had must should "
@@ -71,4 +71,4 @@ _SENTENCES = (
     "reset change new old current empty set unset missing default user username"
 )
 NO_PASSPHRASE = frozenset(_SENTENCES.split())
-"""Words of sentences and labels about secrets."""
+"""Words that occur in sentences and labels about secrets, and so not in a passphrase."""

@@ -1,1 +1,1 @@
-"""The Temporal shell: workflows, their messages, and the activities they call. Nothing in here decides."""
+"""The Temporal shell: workflows, their messages, and the activities they call. It contains no decisions."""

@@ -1,6 +1,6 @@
-"""Attempts of jobs and stages: a host is chosen for each, runs it, and may lose it (rulings Q4, B5, Q5).
+"""Attempts of jobs and stages. Each gets a host, which runs it and may be lost meanwhile (rulings Q4, B5, Q5).
 
-The store decides whether an attempt has begun on its host, moves to another one, or is taken back.
+The store decides whether an attempt has begun on its host, moves to another host, or is taken back.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ from workflows.temporal.placing import Unplaced, choose_host
 from workflows.text.markdown import summary_line
 
 CALLED_OFF = "stops-are-ordered-apart"
-"""A patch: in earlier releases, one activity took an offer back and ordered what had begun to stop."""
+"""A patch: in earlier releases, one activity both took an offer back and ordered a begun attempt to stop."""
 
 R = TypeVar("R")
 T = TypeVar("T")
 
 
 async def run_job(run: JobRun, host: str, summary: str, moves: Moves, *, placed: bool = False) -> JobOutcome:
-    """Run one attempt of a job; every failure is an outcome too."""
+    """Run one attempt of a job, and return its outcome; every failure is an outcome too."""
     try:
         outcome = await on_host(calls.run_job, run, _needs_of(run, host), moves, placed=placed, summary=summary)
         return of_this_attempt(outcome, run)
@@ -49,7 +49,7 @@ async def run_job(run: JobRun, host: str, summary: str, moves: Moves, *, placed:
 def _needs_of(run: JobRun, host: str) -> Unplaced:
     """Return what a job requires of its host.
 
-    A coordinator prefers its tree's host, where its session is. Legs that share a worktree require it.
+    A coordinator prefers its tree's host, where its session is. Legs that share a worktree require that host.
     """
     worker, own = run.assignment.worker, (f"{NAMED}{host}",)
     coordinates = run.delegation_id is None or run.continuation is not Continuation.NONE
@@ -67,7 +67,9 @@ def _needs_of(run: JobRun, host: str) -> Unplaced:
 
 
 def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
-    """Check an outcome's job and attempt: a valid seal proves only the workflow it was written for (N1)."""
+    """Return the outcome if it belongs to this job and attempt, else a failure. A valid seal proves only for which
+    workflow a payload was written (N1).
+    """
     if (outcome.job_id, outcome.attempt) == (run.job_id, run.attempt):
         return outcome
     reason = f"the outcome that came back is of {outcome.job_id}, attempt {outcome.attempt}: it is rejected"
@@ -75,10 +77,9 @@ def of_this_attempt(outcome: JobOutcome, run: JobRun) -> JobOutcome:
 
 
 async def on_host(work: Callable[[R], T], run: R, needs: Unplaced, moves: Moves, *, placed: bool, summary: str) -> T:
-    """Run one attempt's activity on the host that is chosen for it, or without placement on its tree's host.
+    """Run one attempt's activity on the host chosen for it, or, without placement, on the host of its tree.
 
-    Raise `TakenBack` if the attempt was cancelled before it began there, and `Moved` if the attempt's job continues on
-    another host.
+    Raise `TakenBack` if the attempt was cancelled before it began, and `Moved` if its job continues on another host.
     """
     host = needs.host
     if placed:
@@ -109,11 +110,13 @@ async def _chosen_host(needs: Unplaced) -> str:
 
 
 class TakenBack(Exception):  # noqa: N818
-    """The attempt was cancelled before its host had begun it: it never ran, and there is nothing to wait for."""
+    """The attempt was cancelled before its host had begun it, so it never ran and never will."""
 
 
 async def _unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offer: OfferKey) -> T:
-    """Return the result of an activity on a host. On cancellation, take its offer back, or stop it if it has begun."""
+    """Return the result of an activity on a host. When cancelled, take the attempt's offer back, or stop the attempt if
+    it has begun.
+    """
     try:
         return await result
     except asyncio.CancelledError:
@@ -129,14 +132,14 @@ async def _unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offe
 
 
 async def take_back(offer: OfferKey) -> OfferClaim:
-    """Take an offer back. Return its claim, which says when a host had begun the attempt, if one had."""
+    """Take an offer back. Return its claim, which says since when a host runs the attempt, if one does."""
     return await workflow.execute_local_activity(
         calls.take_back, offer, summary=f"take {offer.job_id} back, unless its host has begun it", **LOCAL
     )
 
 
 async def _call_off(offer: OfferKey) -> OfferClaim:
-    """End an attempt whose wait was cancelled. Return its claim, like `take_back`."""
+    """End an attempt whose wait was cancelled. Return the claim on its offer, like `take_back`."""
     return await workflow.execute_local_activity(
         calls.call_off,
         CallOff(offer=offer, why=StopReason.CANCELLED),
@@ -146,13 +149,15 @@ async def _call_off(offer: OfferKey) -> OfferClaim:
 
 
 def _given_up(error: ActivityError | ApplicationError) -> bool:
-    """Return whether a cancellation met a run between retries, which the server then reports as a failed wait."""
+    """Return whether an activity was cancelled while it waited for a retry: the server then reports that as a
+    failure.
+    """
     retry = error.retry_state if isinstance(error, ActivityError) else None
     return calls.is_of_type(error, WAITS) and retry is RetryState.CANCEL_REQUESTED
 
 
 def why(error: ActivityError | ApplicationError) -> str:
-    """Return why a host's run has failed without an outcome of its own."""
+    """Return why an activity on a host failed without an outcome."""
     match calls.cause_of(error):
         case ApplicationError(type=kind, message=message) if kind == WAITS:
             return f"stopped on order while it {message}" if _given_up(error) else message

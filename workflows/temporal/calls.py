@@ -1,6 +1,6 @@
 """The activities that workflows call: names, types, task queues, timeouts, retries. `activities` implements them.
 
-`attempts` runs those of hosts, `writes` those of the store; `placing` and `moving` have their own.
+`attempts` calls the activities of hosts, `writes` those of the store; `placing` and `moving` define their own.
 """
 
 from contextlib import suppress
@@ -17,24 +17,26 @@ from workflows.model.wire import Wire
 from workflows.tree.state import TreeMemory
 
 FOREVER = timedelta(days=365)
-"""A run may wait for a free slot for any time; its own timeout starts with its program, and its supervisor enforces it.
+"""The timeout of an attempt's activity. It may wait for a free slot for any time; the attempt's own timeout starts with
+its program, and its supervisor enforces it.
 """
 
 HEARTBEAT = timedelta(seconds=30)
-"""The heartbeat timeout: after it, a host's runs are offered to it again, and it re-attaches instead of repeating
-them. A worker that starts does not wait for it: `activities.takeover` has a dead one's runs offered again at once.
+"""The heartbeat timeout. After it, the server offers an attempt to its host again; the host re-attaches to the running
+program instead of starting it twice. A starting worker need not wait that long: `activities.takeover` has the attempts
+of a dead worker offered again at once.
 """
 
 TASK_TIMEOUT = timedelta(seconds=4)
-"""The timeout of a workflow task, and so the delay after its worker died. Tasks take some milliseconds, and one that
-waits for the store sends heartbeats in between; one that takes longer is repeated.
+"""The timeout of a workflow task, and so the delay after the death of a worker. A task takes some milliseconds; if it
+waits for the store, it sends heartbeats. A task that takes longer is repeated.
 """
 
 WAITS = "RuntimeWaits"
-"""The error type of a run that has to be retried once its program can work."""
+"""The error type of an attempt that is retried until its program can work."""
 
 REFUSED = "StoreRefused"
-"""The error type of a write that can never succeed: it is not retried (ruling B6)."""
+"""The error type of a write that can never succeed, so it is not retried (ruling B6)."""
 
 RUN_RETRIES = RetryPolicy(
     initial_interval=timedelta(seconds=1),
@@ -46,7 +48,7 @@ RECORD_RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=200), maxim
 
 
 class Local(TypedDict):
-    """Options of local activities that write to the store."""
+    """The options of local activities that write to the store."""
 
     start_to_close_timeout: timedelta
     retry_policy: RetryPolicy
@@ -70,21 +72,21 @@ class OfferKey(Wire):
 
 
 class OfferClaim(Wire):
-    """The claim on an offer: the time at which a host began it; None if it was taken back."""
+    """The claim on an offer: when a host began the attempt, or None if the offer was taken back."""
 
     begun_at: float | None = None
 
 
 @activity.defn
 def take_back(offer: OfferKey) -> OfferClaim:
-    """Withdraw an offer. If the host has begun the job, the job keeps running; otherwise no host can begin it any more
+    """Withdraw an offer. If a host has begun the job, the job keeps running; otherwise no host can begin it afterwards
     (B5).
     """
     raise NotImplementedError
 
 
 class CallOff(Wire):
-    """An offer, and the reason to end its attempt, begun or not."""
+    """An order to end the attempt of an offer, begun or not, with the reason."""
 
     offer: OfferKey
     why: StopReason
@@ -92,31 +94,31 @@ class CallOff(Wire):
 
 @activity.defn
 def call_off(order: CallOff) -> OfferClaim:
-    """Withdraw an offer; if its host has begun the job, order the host to stop it (ruling G2.stops)."""
+    """Withdraw an offer. If a host has begun the attempt, order the host to stop it (ruling G2.stops)."""
     raise NotImplementedError
 
 
 @activity.defn
 def deliver(notification_id: str) -> None:
-    """Deliver a notification on every pending channel; fail while one is left."""
+    """Deliver a notification on every pending channel; fail while any is still pending."""
     raise NotImplementedError
 
 
 @activity.defn
 def keep_tree(state: TreeMemory) -> None:
-    """Store the state a blocked tree closed with: an operator's retry continues from it (ruling D4)."""
+    """Store the state in which a blocked tree closed: an operator's retry continues from it (ruling D4)."""
     raise NotImplementedError
 
 
 @activity.defn
 async def request_cancel() -> None:
-    """Have the server cancel the calling workflow: only then can it close as cancelled."""
+    """Ask the server to cancel the calling workflow: only then can the workflow close as cancelled."""
     raise NotImplementedError
 
 
 @activity.defn
 async def is_child(workflow_id: str) -> bool:
-    """Return whether a workflow is a child of the calling workflow, or of an earlier run of it before a reset."""
+    """Return whether a workflow is a child of the calling workflow, or of a run of it before a reset."""
     raise NotImplementedError
 
 
@@ -129,12 +131,12 @@ class Closed(Wire):
 
 @activity.defn
 async def how_it_closed(closed: Closed) -> str:
-    """Ask Temporal who ended a leg's workflow, and why."""
+    """Ask Temporal who ended a leg's workflow from outside, and why."""
     raise NotImplementedError
 
 
 def cause_of(error: ActivityError | ApplicationError) -> BaseException | None:
-    """Return what made an activity fail. Errors of local activities have no wrapper."""
+    """Return the error that made an activity fail. Errors of local activities have no wrapper."""
     return error.cause if isinstance(error, ActivityError) else error
 
 
@@ -155,5 +157,5 @@ async def termination_reason(workflow_id: str, run_id: str) -> str:
 
 
 def agents_queue(host: str) -> str:
-    """Return the task queue of the attempts on a host."""
+    """Return the task queue from which a host takes attempts."""
     return f"agents-{host}"

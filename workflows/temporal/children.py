@@ -1,8 +1,8 @@
-"""Child workflows, run to their end. A child that keeps running while its parent is reset is taken up, not started
+"""Child workflows, run to their end. If a workflow is reset, it takes up its running children instead of starting them
 again.
 
-A new run of the parent learns from the server how those children end that it had begun before the moment it was reset
-to. Any other child is "already started" when the new run comes to start it, and tells of its end only if asked.
+After a reset, the server reports the ends of children that the parent had started before the moment of the reset. Any
+other running child is "already started" when the parent comes to start it, and reports its end only if asked.
 """
 
 import asyncio
@@ -28,27 +28,27 @@ TAKE_UP = "take-up-children"
 """A patch that histories of 0.2.0 may carry."""
 
 FIRST_WAIT, LONGEST_WAIT = 5.0, 900.0
-"""Seconds until a child is asked again, doubling: a terminated child does not report its end."""
+"""Seconds until a child is asked again, doubling up to the longest: a terminated child never answers."""
 
 
 @dataclass
 class Child(Generic[W]):
-    """One child workflow, which leaves an outcome of this kind."""
+    """One child workflow, whose outcome is of this `kind`."""
 
     workflow_id: str
     kind: type[W]
     begin: Callable[[], Awaitable[ChildWorkflowHandle[Any, W]]]
     outcomes: dict[str, Outcome]
-    """What children have said of their ends by signal, by workflow id."""
+    """Outcomes that children have sent by signal, by workflow id."""
     fits: Callable[[W], bool] = lambda _: True
-    """Tells an outcome of the attempt that is wanted from one of another attempt."""
+    """Return whether an outcome is of the wanted attempt, and not of another one."""
     _runs: bool = False
     _stopped: bool = False
     _asked: bool = False
     _gone: bool = False
 
     async def run(self) -> W:
-        """Run the child to its end, and return its outcome, however it ends. Pass on a cancellation to it."""
+        """Run the child to its end, and return its outcome, however it ends. A cancellation is passed on to it."""
         self.outcomes.pop(self.workflow_id, None)
         workflow.deprecate_patch(TAKE_UP)
         life = asyncio.create_task(self._live())
@@ -74,7 +74,7 @@ class Child(Generic[W]):
         raise asyncio.CancelledError
 
     async def _start(self) -> W:
-        """Start the child; the server reports its end."""
+        """Start the child; the server reports its end. Return its outcome."""
         handle = await self.begin()
         await self._note_running()
         try:
@@ -85,12 +85,16 @@ class Child(Generic[W]):
             return left
 
     async def _is_ours(self) -> bool:
-        """Tell a child of an earlier run from a workflow that somebody has started under its id."""
+        """Return whether the running workflow is a child of an earlier run, and not one that somebody started under the
+        same id.
+        """
         summary = f"{self.workflow_id} runs already: ask the server if it is a child of this"
         return await workflow.execute_local_activity(calls.is_child, self.workflow_id, summary=summary, **calls.LOCAL)
 
     async def _take_up(self) -> W | None:
-        """Ask a running child to report its end, and wait for it. Return None if it ended before it could be asked."""
+        """Ask a running child to report its end, and wait for the report. Return None if the child ended before it
+        could be asked.
+        """
         await self._note_running()
         seconds = FIRST_WAIT
         while not self._over:
@@ -118,8 +122,8 @@ class Child(Generic[W]):
             await self._pass_on()
 
     async def _pass_on(self) -> None:
-        """Cancel the running child as an external workflow: as a child, only the run that started it could
-        cancel it.
+        """Cancel the running child as an external workflow. As a child, only the run that started it could cancel
+        it.
         """
         if self._runs:
             with suppress(ApplicationError):  # it may have ended before

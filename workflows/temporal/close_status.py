@@ -1,7 +1,7 @@
-"""The closing of workflows, so that Temporal's own lists show the outcome (Failed, Canceled, Completed).
+"""How workflows close, so that Temporal's own lists show the outcome (Failed, Canceled, Completed).
 
-A workflow that fails carries its outcome in the failure's details. One that is cancelled can carry nothing, so it sends
-its outcome to its parent by the signal `outcome` before it closes.
+A workflow that fails has its outcome in the failure's details. A cancelled workflow has no such place, so it sends its
+outcome to its parent by the signal `outcome` before it closes.
 """
 
 import asyncio
@@ -31,7 +31,8 @@ async def close(outcome: W, state: str, reason: str, *, tells: bool = False) -> 
     """Return the outcome of a workflow that succeeded; otherwise raise, so that Temporal shows it as cancelled or
     failed.
 
-    A parent that was reset hears of no child's end: one that it took up `tells` it by signal.
+    With `tells`, send the outcome to the parent by signal too: a parent that was reset does not learn of the end of a
+    child that it took up.
     """
     if tells or state == "cancelled":
         await _tell_parent(outcome)
@@ -51,7 +52,7 @@ async def close(outcome: W, state: str, reason: str, *, tells: bool = False) -> 
 
 @dataclass(frozen=True)
 class Lost:
-    """The end of work without an outcome: terminated, cancelled before it began, or never started."""
+    """A workflow's end without an outcome: it was terminated, cancelled before it began, or never started."""
 
     cancelled: bool
     reason: str
@@ -68,7 +69,7 @@ def end_without_outcome(task: asyncio.Task[Any]) -> Lost | None:
 
 
 def outcome_in(error: BaseException | None, kind: type[W], sent: Outcome | None) -> W | None:
-    """Return the outcome of a child that did not complete; None if it was ended from outside, or never began."""
+    """Return the outcome of a child that did not complete; None if the child was ended from outside, or never began."""
     cause = error.cause if isinstance(error, ChildWorkflowError) else None
     if isinstance(cause, ApplicationError) and cause.details and cause.type in {"Failed", "Blocked"}:
         return kind.model_validate(cause.details[0])
@@ -87,9 +88,7 @@ async def _tell_parent(outcome: Wire) -> None:
 
 
 async def _ask_for_cancel() -> None:
-    """Request the cancellation of this workflow: a workflow closes as cancelled only if the server was asked to cancel
-    it.
-    """
+    """Request the cancellation of this workflow: it can close as cancelled only after such a request."""
     try:
         if workflow.cancellation_reason() is None:
             await workflow.execute_local_activity(

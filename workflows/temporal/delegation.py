@@ -1,4 +1,4 @@
-"""The workflow of one delegation: runs one attempt of a child job."""
+"""The workflow of a delegation, which runs one attempt of a child job."""
 
 from temporalio import workflow
 

@@ -64,14 +64,16 @@ TOLD_BY_WHOM = "terminated-legs-say-by-whom"
 JUDGED = ("room-for-all-verbs", "verbs-are-tried-on-a-copy")
 """Patches that histories of 0.2.0 may carry."""
 BACK_FIRST = "offers-are-taken-back-before-rows"
-"""A tree of an earlier release wrote the rows of a pause before it took offers back, and has to do so in a replay."""
+"""A patch: trees of earlier releases wrote the rows of a pause before they took offers back, and must do so in a
+replay.
+"""
 ANSWERS = "answers-are-always-taken"
-"""A tree that an earlier release ran refused answers for which no job was left, and has to do so again in a replay."""
+"""A patch: trees of earlier releases refused answers if the job budget was used up, and must do so in a replay."""
 
 
 @workflow.defn
 class DelegationTree:
-    """One tree: the root job and every continuation run in this workflow, delegations as children."""
+    """One tree. The root job and every continuation run in this workflow, delegations in child workflows."""
 
     @workflow.init
     def __init__(self, start: TreeStart) -> None:
@@ -117,8 +119,8 @@ class DelegationTree:
     @workflow.signal(description="what a host tells of this tree's jobs: begun, held up")
     @between_ours(HostReport)
     def report(self, sent: HostReport) -> None:
-        """Take a host's report without an activity, unlike an order: it starts nothing, and renumbers only its own
-        jobs' events.
+        """Apply a host's report without an activity, unlike an order: a report starts nothing, and affects the numbers
+        of its own jobs' events only.
         """
         now = workflow.time()
         for begun in sent.begun:
@@ -155,8 +157,8 @@ class DelegationTree:
     @workflow.update(name="resume", description="end a pause, and learn at once what became of it")
     @takes_anything
     async def resume_now(self, *sent: object) -> str:
-        """Apply an order and return its result. Concurrent ones may both pass the validator; the reducer decides
-        each.
+        """Apply an order and return its result. Concurrent orders may all pass the validator; the reducer then decides
+        on each.
         """
         self._calls += 1
         order = resume_request(sent, workflow.time(), waiting=self._calls, by_hand=self._by_hand)
@@ -188,8 +190,8 @@ class DelegationTree:
             raise ApplicationError(why_not, type="Refused", non_retryable=True)
 
     async def _live(self, todo: list[Command]) -> CloseTree:
-        """Run until the tree is closed. An order that arrives meanwhile is still reduced: it may open the tree
-        again.
+        """Run until the tree is closed. An order that arrives while it closes is still reduced, and may reopen the
+        tree.
         """
         for command in todo:
             self._begin(command)
@@ -217,8 +219,9 @@ class DelegationTree:
         self._loop.order(order, summary_line(f"order of {order.actor}: {asks}"))
 
     async def _carry_out(self, todo: list[Command]) -> None:
-        """Take offers back first: nothing begins once a pause, a block or an end is shown (ruling F8). Then write the
-        rows, so that a running job can be looked up; then begin the commands.
+        """Carry out commands in three steps. First take offers back, so that nothing begins once a pause, a block or an
+        end is shown (ruling F8). Then write the rows, so that a running job can be looked up. Then begin the other
+        commands.
         """
         claims = await self._take_back([command for command in todo if isinstance(command, TakeBack)])
         rows = merge_records([command.records for command in todo if isinstance(command, Record)])
@@ -238,7 +241,7 @@ class DelegationTree:
                 self._begin(command)
 
     async def _take_back(self, commands: list[TakeBack]) -> dict[int, OfferClaim] | None:
-        """Take offers back. Return their claims by number, without those that the store rejected permanently."""
+        """Take offers back. Return their claims by number, except those for which the store failed permanently."""
         if not commands or not workflow.patched(BACK_FIRST):
             return None
         offers = [_offer_of(command) for command in commands]
@@ -248,10 +251,10 @@ class DelegationTree:
         }
 
     async def _write(self, rows: Records) -> list[Command]:
-        """Write rows, shortened if the store rejects them permanently; if it rejects even those, fail the workflow
-        (B6).
+        """Write rows. If the store rejects them permanently, write them shortened; if it rejects even those, fail the
+        workflow (B6).
 
-        If the tree was reset and the store's rows are newer than it, write every row.
+        If the tree was reset, so that the stored rows are newer than its state, write all its rows.
         """
         written, more = await writes.write(rows), list[Command]()
         if written.refused:
@@ -279,7 +282,7 @@ class DelegationTree:
             workflow.upsert_search_attributes([waits, search.STATE.value_set(state)])
 
     async def _tell_parent(self) -> None:
-        """Signal a pipeline's run when its stage's tree begins or ends to wait."""
+        """Signal the pipeline's run when its stage's tree begins or stops waiting for people."""
         parent, attention = workflow.info().parent, self._waits_for()
         if parent is None or attention == self._told_parent:
             return
@@ -319,8 +322,8 @@ class DelegationTree:
                 pass
 
     def _should_continue_as_new(self, todo: list[Command]) -> bool:
-        """Return whether to continue as new: only if nothing runs, since children end with their parent's run, and
-        nothing is lost.
+        """Return whether to continue as new: only if nothing runs or waits, since children end with their parent's
+        run.
         """
         if self._state.closed or self._waiting or not self._loop.idle:
             return False
@@ -383,9 +386,10 @@ class DelegationTree:
         self._loop.inbox.append(JobEnded(now=workflow.time(), outcome=outcome))
 
     def _apply_claim(self, command: TakeBack, claim: OfferClaim | None) -> None:
-        """Apply the claim of a take-back: end the wait for an offer that can't begin, report the begin of one that did.
+        """Apply the claim of a take-back. If no host has begun the offer, end the wait for it; otherwise report that
+        the job has begun.
 
-        Without a claim, or with a late one, do nothing: the job may run, under this offer or a later one (ruling F3).
+        Do nothing without a claim, or with a late one: the job may run under this offer or a later one (ruling F3).
         """
         job_id, offer = command.job_id, self._state.offers.get(command.job_id)
         if claim is None or offer is None or offer.number != command.offer:
@@ -406,5 +410,5 @@ def _offer_of(command: TakeBack) -> calls.OfferKey:
 
 
 def _update_error(refusal: Refusal) -> ApplicationError:
-    """Convert a refusal to an update's error, with what to type instead."""
+    """Convert a refusal to the error of an update, with what to type instead."""
     return ApplicationError(refusal.message, refusal.data, type=refusal.kind, non_retryable=True)

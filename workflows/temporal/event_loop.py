@@ -1,4 +1,4 @@
-"""The event loop of both workflows around their reducer: an inbox of events, and running tasks by name."""
+"""The event loop that both workflows run around their reducer: an inbox of events, and running tasks by name."""
 
 import asyncio
 from collections import deque
@@ -19,7 +19,7 @@ ORDERS_IN_TURN = "orders-in-turn"
 
 
 class Loop(Generic[E, C]):
-    """Events to reduce, and the tasks that will produce more."""
+    """An inbox of events to reduce, and the running tasks that will add further ones."""
 
     def __init__(self, reduce: Callable[[E], list[C]]) -> None:
         self._reduce = reduce
@@ -28,7 +28,7 @@ class Loop(Generic[E, C]):
         self._stopped: set[str] = set()
         self._orders = 0
         self._coming: dict[str, E] = {}
-        """Pending orders in order of arrival, by the names of their activities."""
+        """Orders whose activity has not ended, in order of arrival, by the names of the activities."""
 
     @property
     def idle(self) -> bool:
@@ -49,10 +49,10 @@ class Loop(Generic[E, C]):
     def order(self, event: E, summary: str) -> None:
         """Queue an order from outside behind everything that has happened before it.
 
-        Temporal delivers messages ahead of all else in a workflow task. If a task is repeated because one more message
-        came, the workflow would take another course than the first time, and the rows written then would record things
-        that never were. Behind an activity, every repeated task begins as it did before. Orders that arrived together
-        are reduced in order of arrival, whichever of these activities ends first: the first answer wins (ruling F4).
+        Temporal delivers messages first in a workflow task. If a task were repeated because one more message came, the
+        workflow could take a different course, and the rows that it had already written would be wrong. So each order
+        waits for an activity of its own: then a repeated task begins as before. Orders that arrive together are reduced
+        in order of arrival, whichever activity ends first: the first answer wins (ruling F4).
         """
         if not self.tasks:
             self.inbox.append(event)
@@ -63,14 +63,14 @@ class Loop(Generic[E, C]):
         self.spawn(key, writes.mark(summary), lambda _: self._release(key))
 
     def _release(self, key: str) -> None:
-        """Release an order whose activity has ended, once no earlier order's activity is left."""
+        """Release an order whose activity has ended, once the activities of all earlier orders have ended too."""
         if key != next(iter(self._coming)):
             workflow.deprecate_patch(ORDERS_IN_TURN)
         while (first := next(iter(self._coming), None)) and first not in self.tasks:
             self.inbox.append(self._coming.pop(first))
 
     def spawn(self, key: str, work: Coroutine[Any, Any, T], then: Callable[[asyncio.Task[T]], None]) -> None:
-        """Start a task. `then` is called however it ends, even if it is cancelled before its first step."""
+        """Start a task. `then` is called however the task ends, even if it is cancelled before its first step."""
 
         def finish(task: asyncio.Task[T]) -> None:
             del self.tasks[key]
@@ -82,7 +82,7 @@ class Loop(Generic[E, C]):
         self.tasks[key] = task
 
     def stop(self, key: str) -> None:
-        """Cancel a task by name, once: its ending is not interrupted again."""
+        """Cancel a task by name. A second call does nothing, so that it does not interrupt the task's cleanup."""
         if key in self.tasks and key not in self._stopped:
             self._stopped.add(key)
             self.tasks[key].cancel()
@@ -91,16 +91,17 @@ class Loop(Generic[E, C]):
 def end_on_eviction() -> None:
     """End this coroutine if its workflow is being evicted. Every handler of a `CancelledError` calls this first.
 
-    Temporal's SDK evicts a workflow from the cache by cancelling its tasks. One that waits for another task then may
-    never end, and holds the run's slot until the worker ends. The SDK refuses `random` during an eviction.
+    Temporal's SDK evicts a workflow from the cache by cancelling its tasks. A task that then waits for another one may
+    never end, and so holds the run's slot until the worker ends. An eviction is recognised by the SDK's refusal of
+    `random`.
     """
     workflow.random()
 
 
 async def shield_from_cancel(life: Coroutine[Any, Any, T], cancelled: Callable[[], None]) -> T:
-    """Run a workflow's life in a task of its own, so that a cancel from outside interrupts nothing half done.
+    """Run a workflow's main coroutine in its own task, so that a cancel from outside interrupts no step.
 
-    The cancel is an order to end, not a reason to abandon what runs. Temporal delivers it at most once.
+    A cancel is an order to end, not to abandon running steps. Temporal delivers it at most once.
     """
     task = asyncio.create_task(life)
     try:

@@ -1,6 +1,7 @@
-"""The GitHub desk: reads and writes in turns; its waits are durable timers (ruling L8).
+"""The GitHub desk: a workflow that reads from GitHub and writes to it in turns, with durable timers between them
+(ruling L8).
 
-The activities of a turn and of a push, which it calls by name, are in `bridge/github`.
+It calls the activities of a turn and of a push by name; they are in `bridge/github`.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ SILENT = timedelta(seconds=30)
 """The heartbeat timeout of a turn."""
 
 WAITED_FOR = timedelta(minutes=5)
-"""The longest wait for a process with the account; a new process starts the desk again."""
+"""The longest wait for a process with the GitHub account; when such a process starts, it starts the desk again."""
 
 
 class Push(Wire):
@@ -36,30 +37,34 @@ class Turn(Wire):
     """The result of a turn of the desk."""
 
     says: str = ""
-    """A summary for the web UI: what was done, and what it waits for."""
+    """A summary for the web UI: what was done, and what the desk waits for."""
     again: float | None = None
-    """Seconds until something is due; None until the next ring."""
+    """Seconds until the next turn is due; None if none is due before a signal."""
     pushes: tuple[Push, ...] = ()
 
 
 def desk_id(task_queue: str) -> str:
-    """Return the id of a service's only desk; its task queue distinguishes services of one cluster."""
+    """Return the id of a service's only desk. It contains the task queue, which differs between services of one
+    cluster.
+    """
     return f"github-{task_queue}"
 
 
 def turns_queue(task_queue: str) -> str:
-    """Return the queue of the process with the account: one for each service of a cluster, like its trees' queue."""
+    """Return the task queue of the process that has the GitHub account: one for each service of a cluster, like the
+    queue of its trees.
+    """
     return f"{task_queue}-github"
 
 
 def pushing_queue(task_queue: str, host: str) -> str:
-    """Return the queue of the process on that host."""
+    """Return the task queue of the process that pushes branches on that host."""
     return f"{turns_queue(task_queue)}-{host}"
 
 
 @workflow.defn
 class GithubDesk:
-    """Takes one turn after the other, for all repositories, so that writes are serialised across processes."""
+    """Takes one turn after the other, for all repositories, so that no two processes write at the same time."""
 
     def __init__(self) -> None:
         self._rung = False
@@ -88,7 +93,7 @@ class GithubDesk:
             await self._wait(turn.again or 0.0, turn.says)
 
     async def _wait(self, seconds: float, why: str) -> None:
-        """Wait until the next turn is due, or until a signal asks for one."""
+        """Wait until the next turn is due, or a signal asks for one."""
         wait = min(timedelta(seconds=max(seconds, 0.0)), LONGEST)
         with suppress(asyncio.TimeoutError):
             await workflow.wait_condition(lambda: self._rung, timeout=wait, timeout_summary=why[:200])
@@ -96,7 +101,7 @@ class GithubDesk:
 
 @activity.defn
 def github_turn(desk: str) -> Turn:
-    """Take a turn of the GitHub desk: read what is new, act on commands, write one fact (ruling N1)."""
+    """Take a turn of the GitHub desk: read new comments, carry out their commands, write one fact (ruling N1)."""
     raise NotImplementedError
 
 
@@ -107,7 +112,7 @@ def github_push(fact_id: str) -> None:
 
 
 async def _take_turn() -> Turn | None:
-    """Run one turn; None if no process with the account took it."""
+    """Run one turn; return None if no process with the account took it."""
     try:
         return await workflow.execute_activity(
             github_turn,
@@ -124,7 +129,7 @@ async def _take_turn() -> Turn | None:
 
 
 async def _push(wanted: Push) -> None:
-    """Run one push. The outcome is in the store, and the next turn decides on a retry."""
+    """Run one push. The store has its outcome, and the next turn decides on a retry."""
     await workflow.execute_activity(
         github_push,
         wanted.fact_id,

@@ -1,4 +1,4 @@
-"""Workflows' inputs, and messages from hosts and other workflows. People's orders are in `model/orders`."""
+"""Inputs of workflows, and messages to them from hosts and other workflows. People's orders are in `model/orders`."""
 
 from typing import Any
 
@@ -10,37 +10,41 @@ from workflows.tree.state import TreeInput, TreeMemory
 
 
 class TreeStart(Wire):
-    """A tree's workflow input: a fresh tree, or the state of an earlier run of it with the next commands."""
+    """The input of a tree's workflow: a new tree, or the state of an earlier run with the commands to carry out
+    next.
+    """
 
     input: TreeInput
     host: str
-    """The host that had the repository when the tree was started."""
+    """The host that had the repository when the tree started."""
     placed: bool = False
     """True if a host is chosen for each attempt (ruling Q4); otherwise all run on the tree's host."""
     state: TreeMemory | None = None
     retry: RetryRequested | None = None
     """The order that re-opens a blocked tree (ruling D4)."""
     taken_up: TreeTakenUp | None = None
-    """The order that takes up a tree whose workflow was ended from outside."""
+    """The order to continue a tree whose workflow was ended from outside."""
     coordinators: tuple[RunCoordinator, ...] = ()
     children: tuple[RunChild, ...] = ()
-    """What the run before wanted done when it continued as new."""
+    """Commands that the previous run left when it continued as new."""
     tells: bool = False
-    """Tell the parent of the end by signal: it was reset while this tree ran."""
+    """True if the tree reports its end to its parent by signal, because the parent was reset while the tree ran."""
     history_limit: int | None = None
-    """Continue as new from this many events on; None follows the server's advice."""
+    """The number of events from which on the tree continues as new; None follows the server's advice."""
 
 
 class Attention(Wire):
-    """A tree's signal to its pipeline run: the tree waits for people, or (empty) does so no longer (ruling K1)."""
+    """A tree's signal to its pipeline run: the reason why it waits for people; empty when it stops waiting (ruling
+    K1).
+    """
 
     job_id: str
     waits_for: str
 
 
 class Outcome(Wire):
-    """The outcome of a cancelled or taken-up child, sent to its parent by signal because Temporal does not
-    pass it on.
+    """The outcome of a cancelled or taken-up child, sent to its parent by signal, because Temporal does not deliver
+    it.
     """
 
     workflow_id: str
@@ -56,14 +60,14 @@ class Begun(Wire):
 
 
 class HeldUp(Wire):
-    """The reason why a job waits, and the command that resolves it (ruling B3); empty once the job continues."""
+    """Why a job waits, and the command that ends the wait (ruling B3); empty once the job continues."""
 
     job_id: str
     attempt: int
     reason: str
     next: str
     offer: int = 0
-    """The number of an offer that waits for a host (ruling Q4); 0 for a begun job."""
+    """The number of an offer for which no host is chosen yet (ruling Q4); 0 for a begun job."""
 
 
 class HostReport(Wire):
@@ -74,23 +78,25 @@ class HostReport(Wire):
 
 
 class DelegationInput(Wire):
-    """A run, and its tree's host."""
+    """One attempt of a job, and the host of its tree."""
 
     run: JobRun
     host: str
     placed: bool = False
-    """True if the job's host is chosen when the job is to run (ruling Q4)."""
+    """True if a host is chosen for the job when it is to run (ruling Q4)."""
     summary: str = ""
-    """The path in its tree, who does what, and the tree's title, for the web UI; empty in trees of earlier releases."""
+    """For the web UI: the job's path in its tree, its worker and action, and the tree's title; empty in trees of
+    earlier releases.
+    """
 
 
 class Reopened(Wire):
-    """The message to a pipeline run, or the input of a new one, when a job of a stage's blocked tree is run
-    again (K1).
+    """The message to a pipeline run, or the input of a new one, that a job in a stage's blocked tree is retried
+    (K1).
     """
 
     stage_id: str
     tree: TreeStart
-    """The tree as it continues, with the order."""
+    """The state from which the tree continues, with the order."""
     memory: dict[str, Any] = {}
-    """What the run knew when it ended; empty for a run that has not ended."""
+    """The state in which the run ended; empty for a run that has not ended."""

@@ -1,4 +1,4 @@
-"""Messages that people send to a workflow from the Temporal web UI or its command line: parsed, or refused in a
+"""Messages that people send to a workflow from the Temporal web UI or its command line: each is parsed, or refused in a
 sentence.
 """
 
@@ -30,14 +30,15 @@ W = TypeVar("W", bound=Wire)
 
 
 class UnreadableError(Exception):
-    """The message is not a valid order; the text says why."""
+    """The message is not a valid order; the error's text gives the reason."""
 
 
 def takes_anything(handler: F) -> F:
     """Pass every message to the handler unparsed.
 
-    The SDK drops a signal whose one argument does not fit the handler's type, and fails the workflow's task, again and
-    again, if there is no argument or one too many. Here it sees one raw argument; the handler itself takes any number.
+    The SDK drops a signal whose one argument does not fit the handler's type. If there is no argument or one too many,
+    it fails the workflow's task, again and again. To the SDK, this handler takes one raw argument; really it takes any
+    number.
     """
     names = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), Parameter("sent", Parameter.POSITIONAL_OR_KEYWORD)]
     handler.__annotations__["sent"] = RawValue
@@ -46,8 +47,8 @@ def takes_anything(handler: F) -> F:
 
 
 def between_ours(kind: type[W]) -> Callable[[Callable[[Any, W], None]], Callable[[Any, W], None]]:
-    """Decorate a signal that only the service's processes send: messages without a valid seal or of another type are
-    ignored.
+    """Decorate the handler of a signal that only the service's own processes send: it ignores messages without a valid
+    seal or of another type.
     """
 
     def reads(handler: Callable[[Any, W], None]) -> Callable[[Any, W], None]:
@@ -68,7 +69,9 @@ def between_ours(kind: type[W]) -> Callable[[Callable[[Any, W], None]], Callable
 
 
 def resume_request(sent: tuple[object, ...], now: float, waiting: int = 0, *, by_hand: bool = True) -> ResumeRequested:
-    """Return the event of an order, or of an unreadable message. A message sent by hand has no other channel."""
+    """Convert a resume message to its event, even if it is unreadable. A message sent by hand always has the channel
+    `temporal`.
+    """
     try:
         message = _check_by_hand(_only(sent, _SHAPE), by_hand=by_hand)
         order = read(message.value)
@@ -81,13 +84,13 @@ def resume_request(sent: tuple[object, ...], now: float, waiting: int = 0, *, by
 
 
 def unreadable(now: float, fault: str) -> ResumeRequested:
-    """Return the event of an unreadable message: it is refused with the reason, like any other order."""
+    """Return the event of an unreadable message, which is refused with the reason like any other order."""
     return ResumeRequested(now=now, order=ResumeOrder(verb=""), fault=fault)
 
 
 def kill_request(sent: tuple[object, ...], now: float, *, by_hand: bool = True) -> KillRequested | ResumeRequested:
-    """Return the event of a kill. It needs no value; a given value must be valid, so that a typing error stops no
-    agents.
+    """Convert a kill message to its event. The message may be empty; but a value must be valid, so that a typing
+    mistake stops no agents.
     """
     try:
         order, actor = _end(sent, Kill, by_hand=by_hand)
@@ -98,7 +101,7 @@ def kill_request(sent: tuple[object, ...], now: float, *, by_hand: bool = True) 
 
 
 def cancel_read(sent: tuple[object, ...], run_id: str, *, by_hand: bool = True) -> str:
-    """Return who cancels this pipeline run; like a kill it needs no value."""
+    """Return who cancels this pipeline run. Like a kill, the message may be empty."""
     try:
         order, actor = _end(sent, Cancel, by_hand=by_hand)
     except UnreadableError as error:
@@ -113,9 +116,10 @@ E = TypeVar("E", Kill, Cancel)
 
 
 def _end(sent: tuple[object, ...], kind: type[E], *, by_hand: bool) -> tuple[E, str]:
-    """Parse a kill or cancel message: empty, or an object with known keys only. Return it with its actor.
+    """Parse a kill or cancel message, and return it with its actor. It is empty, or an object with known keys only.
 
-    The service's own processes always send a value. The actor of a message sent by hand is recorded with its channel.
+    The service's own processes always send a value. For a message sent by hand, the recorded actor includes the
+    channel.
     """
     message = _check_by_hand(_only(sent) if sent else Message(None, ours=False), by_hand=by_hand)
     order = _end_read(message.value, kind)
@@ -144,7 +148,7 @@ def _check_by_hand(message: Message, *, by_hand: bool) -> Message:
 
 
 def _ours(sent: tuple[object, ...]) -> object:
-    """Return the only value, which must be sealed by this service."""
+    """Return the only value of a message, which this service must have sealed."""
     message = _only(sent)
     if not message.ours:
         raise UnreadableError("it has no seal of this service")
@@ -168,7 +172,9 @@ def _only(sent: tuple[object, ...], shape: str = "") -> Message:
 
 
 def read(value: object) -> ResumeOrder:
-    """Parse an order; types are exact, but `text` may be a list of lines, which is easier to type in JSON."""
+    """Parse a resume order. Types are strict, except that `text` may be a list of lines, which is easier to type in
+    JSON.
+    """
     if not isinstance(value, Mapping):
         raise UnreadableError(f"a {_kind(value)} is not an order: {_SHAPE}")
     known = list(ResumeOrder.model_fields)

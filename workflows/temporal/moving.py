@@ -1,4 +1,4 @@
-"""Attempts that a workflow waits for, and that an order gives up at their host (ruling Q5)."""
+"""The attempts that a workflow waits for, and the orders that give them up at their host (ruling Q5)."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -16,16 +16,17 @@ T = TypeVar("T")
 
 
 class GiveUp(Wire):
-    """An offer, and the order to give it up."""
+    """An offer, and the order to give its attempt up."""
 
     offer: OfferKey
     move: Move
 
 
 class GivenUp(Wire):
-    """The answer to an order to move: the outcome that the host had recorded, or one that says it moves (ruling Q5).
+    """The answer to an order to move an attempt: the outcome that the host had recorded, or one that says that the
+    attempt moves (ruling Q5).
 
-    Without an outcome the host keeps the attempt: it has come back, or is drained and has begun it.
+    Without an outcome, the host keeps the attempt: the host has come back, or it is drained but has begun the attempt.
     """
 
     outcome: dict[str, Any] | None = None
@@ -33,12 +34,12 @@ class GivenUp(Wire):
 
 @activity.defn
 def give_up(order: GiveUp) -> GivenUp:
-    """Decide once and for all whether an attempt moves; after that its host can neither begin nor record it."""
+    """Decide finally whether an attempt moves. If it does, its host can neither begin it nor record its end."""
     raise NotImplementedError
 
 
 class Moved(Exception):  # noqa: N818
-    """The attempt was given up because its host is lost, drained or full."""
+    """The attempt was given up, because its host is lost, drained or full."""
 
     def __init__(self, outcome: dict[str, Any]) -> None:
         super().__init__()
@@ -47,13 +48,13 @@ class Moved(Exception):  # noqa: N818
 
 @dataclass
 class Moves:
-    """The attempts that a workflow waits for, by job and number. An order to move any other attempt is ignored."""
+    """The attempts that a workflow waits for, by job and number. Orders to move other attempts are ignored."""
 
     _waits: dict[tuple[str, int], tuple[str, "asyncio.Future[object]"]] = field(default_factory=dict)
     _orders: dict[tuple[str, int], Move] = field(default_factory=dict)
 
     def order(self, move: Move) -> None:
-        """Interrupt the wait for an attempt at this host."""
+        """Interrupt the wait for the ordered attempt."""
         key = (move.job_id, move.attempt)
         host, waiting = self._waits.get(key, ("", None))
         if waiting is not None and host == move.host and not waiting.done():
@@ -61,7 +62,7 @@ class Moves:
             waiting.cancel()
 
     async def result(self, work: ActivityHandle[T], offer: OfferKey, host: str) -> T:
-        """Wait for an activity at a host, and return its result. Raise `Moved` if the attempt was given up there."""
+        """Wait for an activity on a host, and return its result. Raise `Moved` if the attempt was given up there."""
         while isinstance(ended := await self._result_or_order(work, offer, host), Move):
             order, summary = GiveUp(offer=offer, move=ended), f"offer {offer.job_id} elsewhere: {ended.reason}"
             deciding = workflow.execute_local_activity(give_up, order, summary=summary, **LOCAL)
@@ -72,7 +73,7 @@ class Moves:
         return ended
 
     async def _result_or_order(self, work: ActivityHandle[T], offer: OfferKey, host: str) -> T | Move:
-        """Return the result of an activity, or the order to give its attempt up, which leaves it running."""
+        """Return the result of an activity, or an order to give its attempt up; the activity then still runs."""
         key = (offer.job_id, offer.attempt)
         waiting: asyncio.Future[T] = asyncio.shield(work)
         self._waits[key] = (host, waiting)  # type: ignore[assignment]
@@ -89,6 +90,6 @@ class Moves:
 
 
 def abandon(work: ActivityHandle[T]) -> None:
-    """Cancel an activity, and don't wait for its end."""
+    """Cancel an activity without waiting for its end."""
     work.cancel()
     work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())

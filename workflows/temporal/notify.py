@@ -1,4 +1,4 @@
-"""Notifications of people: each event in a workflow of its own, which outlives its tree and retries for days."""
+"""Notifications of people. Each event has its own workflow, which outlives its tree and retries for days."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -16,7 +16,9 @@ with workflow.unsafe.imports_passed_through():
 FINALIZED_TELLS = "finalized-tells"
 """A patch that histories of 0.2.0 may carry."""
 CUT_SHORT_TELLS = "cut-short-tells"
-"""A patch: trees of an earlier release recorded no event of being cut short, and must not tell of it in a replay."""
+"""A patch: trees of earlier releases recorded no event when they were cut short, and must notify nobody of it in a
+replay.
+"""
 
 PATIENCE = timedelta(days=7)
 _RETRIES = RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=timedelta(minutes=10))
@@ -24,7 +26,9 @@ _RETRIES = RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=t
 
 @workflow.defn
 class Notify:
-    """Delivers one notification on every channel. Its workflow id is the notification's, so it is delivered once."""
+    """Delivers one notification on every channel. The workflow has the notification's id, so that it is delivered
+    once.
+    """
 
     @workflow.run
     async def run(self, notification_id: str) -> None:
@@ -40,7 +44,9 @@ class Notify:
 
 
 async def tell_people(rows: Records, shift: int) -> None:
-    """Start a notification workflow for each event, named after the event's id, so that each is sent once."""
+    """Start a notification workflow for each event that people are told of. It is named after the event's id, so each
+    is sent once.
+    """
     for event in (event for event in rows.events if event.kind in TELLS_PEOPLE):
         if event.kind == EventKind.TASK_BLOCKED and not event.data.get("retry"):  # a finalize that ended badly
             workflow.deprecate_patch(FINALIZED_TELLS)

@@ -22,11 +22,11 @@ class Firing(Wire):
 
     pipeline: str
     run_id: str = ""
-    """Chosen by the workflow, once for each firing."""
+    """The run's id, chosen by the workflow once for each firing."""
 
 
 class PlannedRun(Wire):
-    """The run to start, or the run that is refused, with the reason."""
+    """The input of the run to start; or the reason why none is started."""
 
     start: RunInput
     refused: str = ""
@@ -51,7 +51,7 @@ def plan_run(firing: Firing) -> PlannedRun:
 
 
 async def attempt(run: StageRun, host: str, moves: Moves, *, placed: bool = False) -> StageOutcome:
-    """Run one attempt of a shell stage; every failure is an outcome too."""
+    """Run one attempt of a shell stage, and return its outcome; every failure is an outcome too."""
     needs = Unplaced(
         offer=OfferKey(job_id=run.job_id, attempt=run.attempt),
         root=run.run_id,
@@ -100,5 +100,5 @@ async def _write(records: RunRecords) -> str:
 
 
 async def plan(firing: Firing) -> PlannedRun:
-    """Plan a run from the current pipeline, in a local activity."""
+    """Build the input of a run from the current pipeline, in a local activity."""
     return await workflow.execute_local_activity(plan_run, firing, summary=f"plan a run of {firing.pipeline}", **LOCAL)

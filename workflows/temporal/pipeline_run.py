@@ -54,7 +54,7 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn
 class PipelineRun:
-    """One run. Its workflow id is the pipeline's, so only one runs at a time (ruling J4)."""
+    """One run of a pipeline. The workflow has the pipeline's id, so only one runs at a time (ruling J4)."""
 
     @workflow.init
     def __init__(self, start: RunInput) -> None:
@@ -81,7 +81,9 @@ class PipelineRun:
     @workflow.signal(description="end the run: its commands and agents are stopped")
     @takes_anything
     def cancel(self, *sent: object) -> None:
-        """Cancel the run. Sent by hand it needs no value. An unreadable one is refused, and shown in the details."""
+        """Cancel the run. A message sent by hand may be empty; an unreadable one is refused, and shown in the run's
+        details.
+        """
         try:
             actor = cancel_read(sent, self._run.input.run_id, by_hand=self._run.input.settings.by_hand)
         except UnreadableError as error:
@@ -133,7 +135,7 @@ class PipelineRun:
         return self._closed
 
     async def _carry_out(self, todo: list[Command]) -> None:
-        """Write the rows first, so that a running stage can be looked up; then begin the commands."""
+        """Write the rows first, so that a running stage can be looked up; then begin the other commands."""
         if rows := merge_records([command.records for command in todo if isinstance(command, RecordRows)]):
             await pipeline_calls.write(rows)
         self._show()
@@ -176,7 +178,7 @@ class PipelineRun:
                 pass
 
     async def _grow(self, stage_id: str, tree: TreeStart, success: tuple[Decision, ...]) -> StageOutcome:
-        """Run a stage's tree as a child workflow. On cancellation the tree ends its own jobs, and still returns its
+        """Run a stage's tree as a child workflow. When cancelled, the tree ends its own jobs, and still returns an
         outcome.
         """
         start, root, asked = self._run.input, tree.input.root_job_id, tree.input.assignment

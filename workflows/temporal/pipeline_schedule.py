@@ -1,4 +1,4 @@
-"""The workflow that a schedule starts: it starts the pipeline's run, or records why no run can start."""
+"""The workflow that a schedule starts. It starts the pipeline's run, or records why it cannot."""
 
 from temporalio import workflow
 from temporalio.common import WorkflowIDReusePolicy
@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn
 class PipelineFiring:
-    """One firing of a schedule: a run of the current definition, or a skipped run with the reason."""
+    """One firing of a schedule: it starts a run of the current definition, or records a skipped run with the reason."""
 
     @workflow.run
     async def run(self, firing: Firing) -> str:

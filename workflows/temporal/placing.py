@@ -1,4 +1,4 @@
-"""The choice of a host for an attempt, by an activity whose answer is in the history (ruling Q4)."""
+"""The choice of a host for an attempt. An activity makes it, so that it is in the history (ruling Q4)."""
 
 from datetime import timedelta
 
@@ -10,7 +10,7 @@ from workflows.model.wire import Wire
 from workflows.temporal.calls import WAITS, Local, OfferKey, is_of_type
 
 PLACE_RETRIES = RetryPolicy(initial_interval=timedelta(seconds=2), maximum_interval=timedelta(seconds=30))
-"""The server retries the choice of a host: a long wait adds nothing to the history."""
+"""How the server retries the choice of a host: a long wait adds nothing to the history."""
 
 LOCAL_PLACE: Local = {
     "start_to_close_timeout": timedelta(seconds=60),
@@ -19,15 +19,15 @@ LOCAL_PLACE: Local = {
 
 
 class Unplaced(Wire):
-    """An attempt of a job or a stage for which a host is to be chosen (ruling Q4)."""
+    """An attempt of a job or a stage that needs a host (ruling Q4)."""
 
     offer: OfferKey
     root: str
-    """The tree, or the pipeline's run."""
+    """The id of the tree or of the pipeline's run."""
     repo: str
     runtime: str
     agent: str = ""
-    """The registered agent whose labels count too; empty for others."""
+    """The registered agent, whose labels count too; empty for other workers."""
     stage: str = ""
     """The id of a shell stage; empty for a job."""
     host: str
@@ -35,7 +35,7 @@ class Unplaced(Wire):
     require: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
     near: str = ""
-    """The preferred host among those with as many of the preferred labels."""
+    """The host to prefer among those that have equally many of the preferred labels."""
 
 
 @activity.defn
@@ -45,7 +45,7 @@ def place(attempt: Unplaced) -> str:
 
 
 async def choose_host(needs: Unplaced) -> str:
-    """Return the host that is chosen for an attempt, once a host can run it."""
+    """Wait until a host can run the attempt, and return the chosen one."""
     job = needs.offer.job_id
     try:
         return await workflow.execute_local_activity(place, needs, summary=f"choose a host for {job}", **LOCAL_PLACE)

@@ -1,7 +1,7 @@
-"""All workflows and their runner: without the SDK's sandbox, which takes a fifth of a worker's time.
+"""All workflows and their runner. The SDK's sandbox is not used: it takes a fifth of a worker's time.
 
-Import rules ensure that no step reads a clock or draws a random number. Replays of recorded histories prove it, one of
-them in the sandbox.
+Import rules ensure that no workflow reads a clock or draws a random number. Replays of recorded histories check it, one
+of them in the sandbox.
 """
 
 from temporalio.worker import UnsandboxedWorkflowRunner, WorkflowRunner
@@ -17,5 +17,5 @@ WORKFLOWS = [DelegationTree, DelegatedAttempt, Notify, PipelineRun, PipelineFiri
 
 
 def runner() -> WorkflowRunner:
-    """Return a runner that executes workflows in the worker's own modules."""
+    """Return a runner that executes workflows in the worker's own modules, without a sandbox."""
     return UnsandboxedWorkflowRunner()

@@ -1,4 +1,4 @@
-"""Payloads without a valid seal of this service: the error for them, and the type that marks messages sent by hand.
+"""The error for payloads without a valid seal of this service, and the type of messages that people may send by hand.
 
 `activities/sealing` makes and checks seals; workflows only see the result.
 """
@@ -15,7 +15,9 @@ UNSEALED = "Unsealed"
 
 
 class UnsealedError(ApplicationError):
-    """A payload was not written by this service for this place. It is not trusted, and a retry changes nothing."""
+    """This service did not write the payload for this place. The payload is not trusted, and a retry changes
+    nothing.
+    """
 
     def __init__(self, why: str) -> None:
         super().__init__(why, type=UNSEALED, non_retryable=True)
@@ -25,8 +27,8 @@ class UnsealedError(ApplicationError):
 class Message:
     """The value of a message, and whether a process of this service sent it.
 
-    When decoded to this type, a payload without any seal is accepted too: somebody may have sent it by hand. One with a
-    wrong seal never is. If nothing is sealed, all messages count as the service's.
+    A payload without any seal is decoded to this type too, since a person may have sent it by hand; a payload with a
+    wrong seal never is. If sealing is off, all messages count as the service's.
     """
 
     value: Any

@@ -24,11 +24,11 @@ ISSUE = SearchAttributeKey.for_int("SvcIssue")
 KEYWORDS = (REPO, AGENT, ACTION, STATE, TASK, ROOT, PARENT, ATTENTION, PIPELINE)
 NUMBERS = (PULL_REQUEST, ISSUE)
 NAMES = {key.name: "Keyword" for key in KEYWORDS} | {key.name: "Int" for key in NUMBERS}
-"""Every attribute and its type, for registration at a server."""
+"""Every search attribute and its type, to register them at a server."""
 
 
 def attributes(run: JobRun, state: str) -> TypedSearchAttributes:
-    """Return the search attributes of a job's workflow, set from its first event on."""
+    """Return the search attributes with which a job's workflow starts."""
     pairs: list[SearchAttributePair[Any]] = [
         SearchAttributePair(REPO, run.repo),
         SearchAttributePair(AGENT, run.assignment.worker.name),
@@ -60,7 +60,7 @@ def stage_attributes(tree: TreeInput, pipeline: str) -> TypedSearchAttributes:
 
 
 def run_attributes(run: RunInput) -> TypedSearchAttributes:
-    """Return the search attributes of a pipeline run; it is the root of all it starts."""
+    """Return the search attributes of a pipeline run, which is the root of all that it starts."""
     return TypedSearchAttributes(
         [
             SearchAttributePair(REPO, run.repo),

@@ -1,4 +1,4 @@
-"""Writes to the store in the name of a workflow: its rows, in local activities, and the state of a blocked tree."""
+"""Writes of workflows to the store: their rows, in local activities, and the state of a blocked tree."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -33,14 +33,15 @@ NAMING = (
     EventKind.JOB_BEGUN,
     EventKind.JOB_QUEUED,
 )
-"""The events that may name a write, the most significant first. Histories contain these names: do not add kinds here,
-or waiting trees could not continue.
+"""The events that may name a write, most significant first. Histories contain these names: if kinds were added here,
+waiting trees could not continue.
 """
 
 WRITERS = ("record", *(f"record {kind.value}" for kind in NAMING))
-"""The names of the one activity that writes rows of the read model, idempotently.
+"""The names of the one activity that writes rows of the read model.
 
-It is named after the event it records: for local activities the web UI's timeline shows names only.
+Each call uses the name of the event that it records, since the web UI's timeline shows only the names of local
+activities.
 """
 
 Writer = Callable[[Records], Written | None] | Callable[[Records], Awaitable[Written | None]]
@@ -52,7 +53,7 @@ def writers(write: Writer) -> list[Callable[..., object]]:
 
 
 def _named_writer(name: str, write: Writer) -> Callable[..., object]:
-    """Return the activity under a name; it is a coroutine function if `write` is one."""
+    """Return the activity under a name. It is a coroutine function if `write` is one."""
 
     @activity.defn(name=name)
     def record(records: Records) -> Written | None:
@@ -80,13 +81,13 @@ async def write(records: Records) -> Written:
 
 
 def writer_of(records: Records) -> str:
-    """Return the activity's name for these rows, after their most significant event."""
+    """Return the name of the activity that writes these rows, after their most significant event."""
     kinds = {event.kind for event in records.events}
     return next((f"record {kind.value}" for kind in NAMING if kind in kinds), "record")
 
 
 ORDER = "record"
-"""The activity that puts an order behind all that came before it; rows are written by local activities."""
+"""The name of the activity that puts an order behind all earlier events. Rows are written by local activities."""
 
 
 async def mark(summary: str) -> None:
@@ -111,7 +112,7 @@ async def keep(state: TreeMemory) -> None:
 
 
 def refusal(error: ActivityError | ApplicationError) -> str:
-    """Return the reason of a permanent refusal; raise any other failure again."""
+    """Return why the store refuses a write permanently; raise the error again if it is another one."""
     cause = cause_of(error)
     if isinstance(cause, ApplicationError) and cause.type == REFUSED:
         return cause.message or "no reason given"
@@ -119,6 +120,6 @@ def refusal(error: ActivityError | ApplicationError) -> str:
 
 
 def never(what: str, why_not: str) -> ApplicationError:
-    """Return the error that fails the workflow when the store refuses even the shortest row; people see its message."""
+    """Return the error that fails the workflow if the store refuses even the shortest rows; people see its message."""
     hint = "the store's rows are not what this workflow needs; see the worker's log, then: service doctor"
     return ApplicationError(f"the store refuses {what}: {why_not} ({hint})", type=REFUSED, non_retryable=True)

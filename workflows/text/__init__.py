@@ -1,1 +1,1 @@
-"""Text as such: invisible characters, fences around foreign text, markdown blocks, patterns, durations, digests."""
+"""Helpers for text: invisible characters, fences around foreign text, markdown blocks, patterns, durations, digests."""

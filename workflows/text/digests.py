@@ -1,4 +1,4 @@
-"""The digest of values: SHA-256 of canonical JSON."""
+"""The digest of a value: SHA-256 of its canonical JSON."""
 
 import hashlib
 import json

@@ -1,6 +1,7 @@
-"""Durations as people and agents write them: number plus unit, largest first (ruling A10); and moments for people.
+"""Durations as people and agents write them: numbers with units, the largest unit first (ruling A10); and times for
+people.
 
-Without a library: those accept more forms than the contract allows, and do not explain errors.
+No library is used: they accept more forms than the contract allows, and do not explain errors.
 """
 
 import re
@@ -17,7 +18,7 @@ _BARE = re.compile(r"[+-]?" + _NUMBER)
 
 
 class DurationError(ValueError):
-    """An invalid duration; the message completes the sentence "<field> ..."."""
+    """A text is not a valid duration; the message completes the sentence "<field> ..."."""
 
 
 def parse_duration(text: str) -> float:
@@ -36,13 +37,13 @@ def parse_duration(text: str) -> float:
 
 
 def abbreviate(text: str) -> str:
-    """Abbreviate a duration that a person spelt out: `2 days` is `2d`. Return any other text unchanged."""
+    """Abbreviate a duration with units written in full: `2 days` becomes `2d`. Return any other text unchanged."""
     short = _SPELT.sub(lambda match: f"{match[1]}{match[2][0].lower()}", text.strip())
     return short if _DURATION.fullmatch(short) else text
 
 
 def format_duration(seconds: float) -> str:
-    """Format seconds in the shortest form, to the millisecond: 5400 is `1h30m`."""
+    """Format seconds in the shortest form, exact to the millisecond: 5400 becomes `1h30m`."""
     left = round(seconds * 1000)
     parts = []
     for unit, size in UNITS.items():
@@ -53,7 +54,7 @@ def format_duration(seconds: float) -> str:
 
 
 def clock(at: float) -> str:
-    """Return a moment in UTC, to the second."""
+    """Format a time in UTC, to the second."""
     try:
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError, OSError):

@@ -1,11 +1,12 @@
-"""Defusing of agents' text for a comment: the text keeps its look, and cannot command, mention, refer or forge (rulings
-F7, L11).
+"""Defusing of agents' text for a comment: the text looks the same, but cannot give commands, mention people, create
+references or forge the service's text (rulings F7, L11).
 
-References (`#12`, `GH-12`, the address of an issue) would leave a line in the thread they name. Without a library:
-sanitisers parse HTML; here the result has to be markdown.
+References (`#12`, `GH-12`, the address of an issue) would leave a line in the thread that they name. No library is
+used: sanitisers produce HTML, but the result must be markdown.
 
-A zero-width space behind the character that would begin something special works inside code spans and fences too, where
-escapes would show. Constructs of several lines (fences, HTML) are confined by the list item that contains every text.
+A zero-width space is put behind each character that would begin something special: unlike an escape, it is not visible
+inside code spans and fences. Constructs of several lines (fences, HTML) cannot leave the list item that contains the
+text.
 """
 
 import re
@@ -32,16 +33,16 @@ _SPECIAL = re.compile(
 )
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _OF_ADDRESSES = "%:/?#&=+,.-_"
-"""Characters kept in a link's address. A `;` would end an entity, which can encode any character."""
+"""Characters kept in a link's address. `;` is not: it would end an entity, which can encode any character."""
 
 
 def visible(text: str) -> str:
-    """Drop characters without width, and mark control and direction characters."""
+    """Remove characters without width, and replace control and direction characters by a mark."""
     return without_invisible(_LINE_ENDS.sub("\n", text))
 
 
 def inert(text: str) -> str:
-    """Defuse everything in the text that would act or break out of its place."""
+    """Defuse everything in the text that would take effect or end the text's place."""
     text = visible(text)
     for begins in (_ADDRESS, _COMMAND, _SPECIAL):
         text = begins.sub(lambda match: match[0] + _BREAK, text)
@@ -49,12 +50,12 @@ def inert(text: str) -> str:
 
 
 def address(url: str) -> str:
-    """Percent-encode the address of a link: nothing in it ends the link or has another meaning."""
+    """Percent-encode the address of a link, so that nothing in it ends the link or has a special meaning."""
     return quote(_LONE_PERCENT.sub("%25", url), safe=_OF_ADDRESSES)
 
 
 def refers(url: str) -> bool:
-    """Return whether an address is an issue's, a pull request's or a discussion's: linking it would create a
+    """Return whether an address is that of an issue, a pull request or a discussion: a link to it would create a
     reference.
     """
     return _ADDRESS.search(unquote(unescape(url))) is not None

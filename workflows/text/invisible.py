@@ -1,11 +1,11 @@
-r"""Invisible characters of a text, and their visible forms: the one place that defines them (ruling N6).
+r"""The definition of invisible characters, and their visible forms (ruling N6).
 
 Invisible are controls, direction marks, zero-width characters, tags, selectors that carry bytes, fillers, private and
 unassigned code points, and line ends other than the usual one. They are shown as escapes (`\x1b`, `\u202e`,
 `\U000e0041`), so that a reader sees them. Characters that scripts and emoji need stay: combining marks, right-to-left
 letters, a joiner or non-joiner between two letters of a script that joins (Arabic, Indic and similar ones), a joiner
-between two emoji, the selector of an emoji or of a Mongolian letter. Only one such character is allowed in such a
-place, so that nothing can be hidden there.
+between two emoji, the selector of an emoji or of a Mongolian letter. Only one such character may stand in such a place,
+so that no data can be hidden there.
 """
 
 import re
@@ -14,13 +14,13 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 PREFIX = "  | "
-"""Prefix of every line of multi-line foreign text, so that none can pass for a line of the service."""
+"""Prefix of every line of foreign text, so that none can be mistaken for a line of the service."""
 
 _IGNORED = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""Characters drawn as nothing though they may count as letters: `isprintable` does not know all of them."""
+"""Characters that are drawn as nothing although they may count as letters; `isprintable` does not know all of them."""
 
 _MARKED = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _EMOJI = (
@@ -39,8 +39,8 @@ _NEEDED = (
     "|(?<=[\u1820-\u18aa])[\u180b-\u180d]"
 )
 _RESERVED = re.compile("[\U0001f000-\U0001faff\U00020000-\U0003fffd]")
-"""Ranges reserved for emoji and ideographs: newer Unicode versions have assigned more of them than this Python
-knows.
+"""Ranges that Unicode reserves for emoji and ideographs: newer versions assign more of these characters than this
+Python knows.
 """
 
 
@@ -55,12 +55,12 @@ def one_line(text: str) -> str:
 
 
 def prefix_lines(text: str) -> list[str]:
-    """Return the lines of a foreign text, each with a prefix that tells it from the service's own lines."""
+    """Return the lines of a foreign text, each with a prefix that distinguishes it from the service's own lines."""
     return [f"{PREFIX}{line}".rstrip() for line in visible(text).rstrip("\n").split("\n")]
 
 
 def in_json(document: str) -> str:
-    r"""Write invisible characters of a JSON document as `\uXXXX`, which keeps its meaning."""
+    r"""Write the invisible characters of a JSON document as `\uXXXX`, which does not change its meaning."""
     return document if _is_plain(document) else _replace_unseen(document, "\n", _json_escape)
 
 
@@ -78,8 +78,8 @@ def _is_plain(text: str) -> bool:
 
 
 def _replace_unseen(text: str, kept: str, how: Callable[[str], str]) -> str:
-    """Replace characters of the text; each distinct one is looked up once, so the cost does not depend on the
-    length.
+    """Replace invisible characters, except those in `kept`. Each distinct character is looked up only once, which keeps
+    long texts cheap.
     """
     table = {ord(letter): how(letter) for letter in set(text) if letter not in kept and _is_unseen(letter)}
     if not table:

@@ -1,8 +1,8 @@
-"""Foreign text quoted in prompts as data: code spans, and fences that it cannot forge (rulings E6, N6).
+"""Quoting of foreign text in prompts as data: code spans, and fences that the text cannot forge (rulings E6, N6).
 
-A fence's lines hold a mark that is chosen for one prompt and occurs nowhere else in it, so no text can open or close a
-block, and the service's headings are outside of blocks only. The mark is derived from a seed: rewriting a prompt gives
-an equal one, and nobody without the seed can predict it.
+The lines of a fence contain a mark that is chosen for one prompt and occurs nowhere else in it. So foreign text cannot
+open or close a block, and cannot imitate the service's headings, which stand outside of blocks. The mark is derived
+from a seed: writing the prompt again gives an equal one, and nobody without the seed can predict the mark.
 """
 
 import hashlib
@@ -19,24 +19,26 @@ _BY_LIMIT = 120
 
 
 class Fences:
-    """The fences around foreign text in one prompt, all with the same mark."""
+    """Writes the fences around foreign text in one prompt, all with the same mark."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
         self._written = 0
 
     def block(self, text: str, by: str) -> str:
-        """Fence foreign text under its author's name, with invisible characters shown."""
+        """Fence foreign text under its author's name, with invisible characters made visible."""
         return self.as_it_is(visible(text), by)
 
     def as_it_is(self, text: str, by: str) -> str:
-        """Fence a file under its author's name, with every character kept."""
+        """Fence a file under its author's name, with every character unchanged."""
         self._written += 2
         author = one_line(by).replace('"', "'")[:_BY_LIMIT]
         return f'<data-{self._mark} by="{author}">\n{text}\n</data-{self._mark}>'
 
     def meaning(self, *, obeyed: str = "") -> str:
-        """Explain a prompt's blocks, once; `obeyed` names those whose instructions count (ruling P7)."""
+        """Explain once what a prompt's blocks mean; `obeyed` names the authors whose instructions the agent follows
+        (ruling P7).
+        """
         self._written += 2
         exception = f" {obeyed}" if obeyed else ""
         return (
@@ -46,12 +48,12 @@ class Fences:
         )
 
     def stand_alone(self, text: str) -> bool:
-        """Return whether the mark occurs only in lines that this writer wrote, and so in no foreign text."""
+        """Return whether the mark occurs only in lines that this writer wrote, and in no foreign text."""
         return text.count(self._mark) == self._written
 
 
 def write_fenced(seed: str, write: Callable[[Fences], str]) -> str:
-    """Write a prompt with the first mark of the seed that occurs in none of its parts."""
+    """Write a prompt with a mark derived from the seed: the first that occurs in no foreign text of it."""
     for number in count():
         fences = Fences(hashlib.sha256(f"{seed}\0{number}".encode("utf-8", "surrogatepass")).hexdigest()[:_MARK_LENGTH])
         text = write(fences)
@@ -61,7 +63,7 @@ def write_fenced(seed: str, write: Callable[[Fences], str]) -> str:
 
 
 def marks(text: str) -> set[str]:
-    """Return the marks of all prompts from which this text contains a block's line."""
+    """Return the marks in all fence lines of this text, from whichever prompts they come."""
     return set(_MARK.findall(text))
 
 

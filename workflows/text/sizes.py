@@ -1,7 +1,7 @@
-"""Sizes of files for people."""
+"""Sizes of files in words."""
 
 _SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
-"""Decimal units, as disks are sold."""
+"""Decimal units, as on disks."""
 
 
 def format_size(count: int) -> str:

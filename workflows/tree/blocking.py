@@ -12,7 +12,9 @@ from workflows.tree.step import Step
 
 
 def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id: str) -> None:
-    """Stop a batch, keeping the first reason. The root's blocks the task at once, others their leg once settled."""
+    """Stop a batch, keeping the first reason. The root's batch blocks the task at once; another batch blocks its leg
+    once it is settled.
+    """
     batch.stop(reason)
     pause_rounds.overtake(step, chain, reason)
     job_offers.take_back(step, {leg.job_id for leg in batch.legs.values()})
@@ -22,7 +24,9 @@ def stop_batch(step: Step, chain: Coordinator, batch: Batch, reason: str, job_id
 
 
 def culprit(state: TreeMemory, leg: Leg) -> str:
-    """Return the job to retry: in a blocked chain the leg that blocked it, at any depth, not the whole chain."""
+    """Return the job to retry for a blocked leg: the job that blocked its chain, at any depth, rather than the whole
+    chain.
+    """
     chain = state.coordinators.get(leg.job_id)
     if chain is None or chain.batch is None or not chain.batch.blocked_by:
         return leg.job_id
@@ -30,7 +34,9 @@ def culprit(state: TreeMemory, leg: Leg) -> str:
 
 
 def block_task(step: Step, reason: str, job_id: str) -> None:
-    """Block the task, with the command that re-opens it; no coordinator asks or starts anything any more (B3, D4)."""
+    """Block the task, and show the command that re-opens it. Until then no coordinator asks or starts anything (B3,
+    D4).
+    """
     job_offers.take_back(step)
     step.task(TaskState.BLOCKED, reason, way_back(step, job_id), WaitsFor.RETRY)
     step.event(EventKind.TASK_BLOCKED, job_id, reason, {"retry": job_id})
@@ -41,13 +47,15 @@ def block_task(step: Step, reason: str, job_id: str) -> None:
 
 
 def way_back(step: Step, job_id: str) -> str:
-    """Return the command that retries the job, preceded by a step without which the retry would fail (ruling B3)."""
+    """Return the command that retries the job, after any step without which the retry would fail (ruling B3)."""
     first = step.state.first.get(job_id)
     return f"{first}; then: {RETRY} {job_id}" if first else f"{RETRY} {job_id}"
 
 
 def stop_waiting(step: Step, batch: Batch) -> None:
-    """In a batch that starts nothing more, end the legs that are not offered, and cancel pending retries."""
+    """End the legs that are not offered, and cancel pending retries, if the batch, the task or the tree starts nothing
+    more.
+    """
     if not (batch.stopped or step.state.finalize is not None or step.state.is_blocked):
         return
     become, reason = end_without_run(step, batch)
@@ -75,6 +83,6 @@ def end_without_run(step: Step, batch: Batch | None = None) -> tuple[JobState, s
 
 
 def end_waiting_leg(step: Step, leg: Leg, become: JobState, reason: str) -> None:
-    """End a leg that will not run; one that waited for a retry keeps its failure."""
+    """End a leg that will not run. A leg that waited for a retry keeps its failure."""
     leg.end(*((leg.failed_as, leg.reason) if leg.failed_as else (become, reason)))
     step.change(leg.job_id, state=leg.state, reason=leg.reason, next="", ended_at=step.now)

@@ -1,4 +1,4 @@
-"""A coordinator's chain, its batch and the batch's legs: their state, and the transitions of each.
+"""A coordinator's chain, its batch and the batch's legs: their states and transitions.
 
 The modules `dispatch`, `job_end`, `settle`, `finalize`, `reopen` and `resume` decide which transition is due.
 """
@@ -20,13 +20,13 @@ from workflows.text.digests import digest
 
 _BALLOTS = frozenset({SynthesisRule.QUORUM, SynthesisRule.VOTE, SynthesisRule.VERIFY})
 _LOST = ENDED_JOBS - {JobState.SUCCEEDED}
-"""End states of a dependency after which its dependents can't run."""
+"""End states of a job after which the legs that depend on it can't run."""
 
 
 class Leg(Memory):
     """One delegation of a batch, from admission to its end.
 
-    The job's row says how an attempt ended. `state` covers the whole chain where the leg delegates.
+    The job's row says how an attempt ended. If the leg delegates, `state` covers its whole chain.
     """
 
     id: str
@@ -35,17 +35,17 @@ class Leg(Memory):
     deps: tuple[str, ...] = ()
     failure_policy: FailurePolicy | None = None
     rules: tuple[SynthesisRule, ...] = ()
-    """The leg's own synthesis rule and those of its duplicates, which cast no ballots (ruling C5)."""
+    """The synthesis rules of the leg and of its duplicates, which cast no ballots (ruling C5)."""
     quorum: int | None = None
-    """The largest K of the leg's and its duplicates' quorums."""
+    """The largest K of the quorums of the leg and its duplicates."""
     retry: int = 0
     worktree: str | None = None
     at_base: bool = False
     """True if the leg begins from the tree's base (ruling O2)."""
     merges: tuple[str, ...] = ()
-    """Legs whose merge is begun for it (ruling O6)."""
+    """Legs whose merge is begun in this leg's folder (ruling O6)."""
     own_branch: str = ""
-    """Branch of the previous attempt, which asked people: this attempt continues on it (ruling O5)."""
+    """Branch of the previous attempt, which asked people and on which this attempt continues (ruling O5)."""
     artifacts: tuple[str, ...] = ()
     twin: str | None = None
     """The leg that runs in place of this duplicate (ruling C5)."""
@@ -57,28 +57,30 @@ class Leg(Memory):
     timer: str | None = None
     """Key of the retry timer, while the leg waits for a retry (ruling D3)."""
     failed_as: JobState | None = None
-    """End state of the attempt before that wait."""
+    """End state of the attempt before the wait for a retry."""
     escalated: bool = False
     """True if the leg failed and no person has decided on it yet (ruling F3)."""
     asked: bool = False
-    """True if the leg failed and asked people: the answer goes to the coordinator, who decides (ruling F2)."""
+    """True if the leg failed and asked people. The answer goes to the coordinator, which decides (ruling F2)."""
     moved_from: int = 0
-    """The attempt that ended with its host, if this attempt continues from its snapshot (ruling Q5)."""
+    """The attempt that ended with its host, if this attempt continues from that one's snapshot (ruling Q5)."""
     guided_by: list[int] = []
-    """Numbers of the rounds whose instructions the leg's re-runs get (ruling F3)."""
+    """Numbers of the rounds whose instructions the leg's next attempts get (ruling F3)."""
     before: str = ""
-    """Description of the previous attempt's end."""
+    """How the previous attempt ended, in words."""
     outcome_job_id: str = ""
-    """Job whose record is this leg's outcome: the leg's own, or the last of its coordinator chain."""
+    """Job whose outcome is this leg's: its own, or the last job of the chain that it coordinates."""
     findings: str = ""
-    """Findings of a leg that asks, reviews or verifies; otherwise the needs of a leg that gave up."""
+    """Findings of a leg that asks, reviews or verifies. For an implement leg that is blocked or failed: what it
+    needs.
+    """
     touched_files: tuple[str, ...] = ()
     artifact_digest: str | None = None
     progress: str = ""
 
     @property
     def finds(self) -> bool:
-        """Return whether the leg's findings are kept. An implement leg's are not, since its work is in its branch."""
+        """Return whether the leg's findings are kept. Those of an implement leg are not: its work is in its branch."""
         return self.assignment.action is not Action.IMPLEMENT or SynthesisRule.VERIFY in self.rules
 
     @property
@@ -88,28 +90,30 @@ class Leg(Memory):
 
     @property
     def policy(self) -> FailurePolicy:
-        """The leg's failure policy. By default a ballot's failure is only an input to its rule (ruling D8)."""
+        """The leg's failure policy. The default depends on the rules: a ballot's failure is only an input to its rule
+        (ruling D8).
+        """
         if self.failure_policy is not None:
             return self.failure_policy
         return FailurePolicy.CONTINUE if _BALLOTS.intersection(self.rules) else FailurePolicy.BLOCK_PARENT
 
     @property
     def is_unstarted(self) -> bool:
-        """Return whether the leg is queued, whatever it waits for. A duplicate is never queued itself."""
+        """Return whether the leg is queued, for whatever reason. A duplicate is never queued itself."""
         return self.state is JobState.QUEUED and not self.twin
 
     @property
     def part(self) -> str:
-        """The leg's part of its generation's digest; a changed model or effort changes it (ruling H3)."""
+        """What the leg contributes to its generation's digest; a changed model or effort changes it (ruling H3)."""
         return digest([self.state, self.progress, self.assignment.model, self.assignment.effort])
 
     def begin(self) -> None:
-        """Mark the leg as running: its host has begun it, or its chain is open again."""
+        """Mark the leg as running: its host has begun it, or its chain was opened again."""
         self._move(JobState.RUNNING)
         self.failed_as, self.reason = None, ""
 
     def end(self, state: JobState, reason: str = "") -> None:
-        """Mark the leg as ended, also if it will never begin."""
+        """Mark the leg as ended, even if it never began."""
         self._move(state)
         self.reason = reason
 
@@ -119,7 +123,7 @@ class Leg(Memory):
         self.reason = ""
 
     def pause_before_retry(self, ended: JobState, reason: str) -> str:
-        """Set the timer of the next attempt, and keep the failure until that begins (ruling D3)."""
+        """Set the timer of the next attempt, and keep the failure until that attempt begins (ruling D3)."""
         self.retries_used, self.failed_as, self.reason = self.retries_used + 1, ended, reason
         self.timer = f"retry:{self.job_id}:{self.attempt}"
         return self.timer
@@ -130,7 +134,7 @@ class Leg(Memory):
         self.attempt, self.escalated, self.moved_from = self.attempt + 1, False, 0
 
     def _move(self, state: JobState) -> None:
-        """Change the state. Only a leg may go from an end state to running: when its chain is opened again."""
+        """Change the state. Unlike a job, a leg may go from an end state to running, when its chain is opened again."""
         if state is not JobState.RUNNING:
             check_job(self.job_id, self.state, state)
         self.state = state
@@ -143,13 +147,13 @@ class Batch(Memory):
     artifact_digest: str | None = None
     legs: dict[str, Leg]
     stopped: str = ""
-    """Reason that no leg starts any more and no continuation follows; empty while the batch is active."""
+    """Why no more legs start and no continuation follows; empty while the batch is active."""
     blocked_by: list[str] = []
     """Ids of the legs whose failure stopped the batch; an operator's retry removes a leg (ruling D4)."""
     approved: bool = False
-    """True if a person chose `continue`: vote and quorum do not block (ruling F3)."""
+    """True if a person chose `continue`, so that vote and quorum do not block (ruling F3)."""
     continued: bool = False
-    """True if the batch's one continuation is enqueued."""
+    """True if the one continuation that follows the batch is enqueued."""
 
     @property
     def acting_legs(self) -> list[Leg]:
@@ -157,7 +161,7 @@ class Batch(Memory):
         return [leg for leg in self.legs.values() if not leg.twin]
 
     def acting(self, leg_id: str) -> Leg:
-        """Return the leg that runs for this id: the leg itself, or its twin (ruling C5)."""
+        """Return the leg that runs for this id: the leg itself, or the twin of a duplicate (ruling C5)."""
         leg = self.legs[leg_id]
         return self.legs[leg.twin] if leg.twin else leg
 
@@ -166,7 +170,9 @@ class Batch(Memory):
         return [self.acting(dep) for dep in leg.deps]
 
     def ready(self, offered: Collection[str]) -> Iterator[Leg]:
-        """Yield the legs that may start if their worktree is free: not offered, dependencies succeeded (ruling I3)."""
+        """Yield the legs that may start once their worktree is free: they are not offered, and their dependencies
+        succeeded (ruling I3).
+        """
         for leg in self.legs.values():
             if not leg.is_unstarted or leg.timer is not None or leg.job_id in offered:
                 continue
@@ -174,7 +180,9 @@ class Batch(Memory):
                 yield leg
 
     def unreachable(self) -> Iterator[tuple[Leg, Leg]]:
-        """Yield legs that can never run, each with its lost dependency, until there are no more (C7)."""
+        """Yield each leg that can never run, with the dependency that did not succeed, until no further leg is skipped
+        (C7).
+        """
         dependent, changed = [leg for leg in self.legs.values() if leg.deps], True
         while changed:
             changed = False
@@ -193,7 +201,9 @@ class Batch(Memory):
 
     @property
     def leaves_decision(self) -> bool:
-        """Return whether a failed leg leaves the decision to the coordinator, by policy or as it asked (D6, F2)."""
+        """Return whether a failed leg leaves the decision to the coordinator, by its policy or because it asked people
+        (D6, F2).
+        """
         failed = [leg for leg in self.acting_legs if leg.failing]
         return any(leg.asked or failure_policies.leaves_decision(leg.policy) for leg in failed)
 
@@ -216,11 +226,11 @@ class Batch(Memory):
         return [self.legs[each] for each in topological(deps) or ()]
 
     def stop(self, reason: str) -> None:
-        """Stop the batch, so that nothing more starts; the first reason is kept (ruling D4)."""
+        """Stop the batch, so that no more legs start; the first reason is kept (ruling D4)."""
         self.stopped = self.stopped or reason
 
     def unblock(self, leg: Leg) -> None:
-        """Remove a leg from those that block the batch; without any left, the batch is active again."""
+        """Remove a leg from those that block the batch. If none is left, the batch is active again."""
         self.blocked_by = [each for each in self.blocked_by if each != leg.id]
         if not self.blocked_by:
             self.stopped = ""
@@ -232,33 +242,37 @@ class Phase(StrEnum):
     RUNNING = "running"
     WAITING = "waiting"
     HELD = "held"
-    """Its last result waits for answers to its own questions, or for the end of a pause (rulings F2, F8)."""
+    """The chain's last result waits for answers to its own questions, or for the end of a pause (rulings F2, F8)."""
     BLOCKED = "blocked"
     OVER = "over"
 
 
 class Coordinator(Memory):
-    """A coordinator's chain: the job that delegated first, and its continuations in order."""
+    """A coordinator's chain: the first job that delegated, and its continuations in order."""
 
     coordinator_id: str
     """Id of the chain's first job: the root, or a leg with a registered agent."""
     run: JobRun
-    """Run of the first job, from which continuations take their assignment."""
+    """Run of the first job, whose assignment the continuations share."""
     job_id: str
     """Id of the chain's latest job."""
     phase: Phase = Phase.RUNNING
     batch: Batch | None = None
     ladder: Ladder = Ladder()
     made: list[Work] = []
-    """Work of the chain's jobs and legs, in dispatch order: its line, and input of its leg's dependents (I1, O2)."""
+    """Work of the chain's jobs and legs, in dispatch order. It is the chain's line, and the input of legs that depend
+    on this chain's leg (I1, O2).
+    """
     branch: str = ""
-    """Branch that the chain's own jobs write on (ruling O5)."""
+    """Branch on which the chain's own jobs write (ruling O5)."""
     discarded: tuple[str, ...] = ()
-    """Files that the chain's latest job changed and spoke of, although none of its changes are kept (ruling I2)."""
+    """Files that the chain's latest job changed and names in its result, although none of its changes are kept (ruling
+    I2).
+    """
     held: JobOutcome | None = None
-    """The result that is held back."""
+    """The result that waits to be applied."""
     left_out: int = 0
-    """Number of delegations of that result that did not fit in the tree's memory (ruling B6)."""
+    """Number of delegations of the held result for which the tree's state had no room (ruling B6)."""
     asking: list[Asked] = []
     """Open questions of the coordinator and its legs."""
     reply: Reply | None = None
@@ -277,7 +291,7 @@ class Coordinator(Memory):
         return [leg for leg in self.batch.legs.values() if leg.escalated] if self.batch else []
 
     def dispatch(self, batch: Batch) -> None:
-        """Set the batch, and wait for it."""
+        """Set the batch, and mark the chain as waiting for it."""
         self.batch, self.phase = batch, Phase.WAITING
 
     def add_work(self, work: Iterable[Work]) -> None:
@@ -294,5 +308,5 @@ class Coordinator(Memory):
         self.job_id, self.phase = job_id, Phase.RUNNING
 
     def hold(self, outcome: JobOutcome) -> None:
-        """Hold a result back."""
+        """Keep a result until it can be applied."""
         self.phase, self.held = Phase.HELD, outcome

@@ -1,4 +1,4 @@
-"""Commands that a tree emits. The Temporal shell carries them out in order and decides nothing."""
+"""Commands that the tree's reducer returns. The Temporal shell carries them out in order and decides nothing."""
 
 from workflows.contract.models import Decision
 from workflows.model.jobs import JobRun
@@ -42,7 +42,7 @@ class CancelJob(Wire):
 
 
 class StartTimer(Wire):
-    """A command to wake the tree with `TimerFired(key)` after so many seconds."""
+    """A command to send the tree `TimerFired(key)` after so many seconds."""
 
     key: str
     seconds: float
@@ -56,13 +56,13 @@ class CancelTimer(Wire):
 
 
 class Record(Wire):
-    """A command to write these rows before the commands that follow are carried out."""
+    """A command to write these rows before the following commands are carried out."""
 
     records: Records
 
 
 class CloseTree(Wire):
-    """A command to end the workflow of a finished tree; the workflow returns this value."""
+    """A command to end the workflow of a closed tree; the workflow returns this value."""
 
     root_job_id: str
     task_state: TaskState
@@ -74,15 +74,15 @@ class CloseTree(Wire):
     cost_usd: float
     price_assumed: bool = False
     aborted: str = ""
-    """The round that a person aborted, and the person; empty without an abort."""
+    """Which round a person aborted, and who; empty without an abort."""
     cut_short: bool = False
-    """True if a bound ended the tree before what was planned ran; the reason says which (ruling G1)."""
+    """True if a bound ended the tree before all planned jobs ran; the reason names the bound (ruling G1)."""
     branches: tuple[str, ...] = ()
     """Branches of the tree's jobs, in dispatch order."""
 
 
 class AnswerOrder(Wire):
-    """A command to answer the call that waits for the outcome of its order."""
+    """A command to answer a call that waits for the outcome of its order."""
 
     waiting: int
     refusal: Refusal | None = None

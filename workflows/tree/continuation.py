@@ -1,4 +1,4 @@
-"""Continuations: one more job of a coordinator's chain, and its brief (rulings D1, C2, C3, E6).
+"""Continuations: further jobs of a coordinator's chain, and their briefs (rulings D1, C2, C3, E6).
 
 `policy/prompts/continuation` turns the brief into text.
 """
@@ -22,7 +22,7 @@ from workflows.tree.state import Finalize
 from workflows.tree.step import Step
 
 MOST_SUMMARIES = 16
-"""Above this number of dependencies, a leg gets their states without their summaries."""
+"""The most dependencies of which a leg gets summaries; of more, it gets only the states."""
 
 
 def next_id(step: Step) -> str:
@@ -33,7 +33,7 @@ def next_id(step: Step) -> str:
 
 @dataclass(frozen=True)
 class Cause:
-    """The cause of a continuation: the fields of its brief that the tree's state does not hold."""
+    """Why a continuation runs: the fields of its brief that are not in the tree's state."""
 
     flavour: Continuation
     notes: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Cause:
 
 
 def proceed(step: Step, chain: Coordinator, cause: Cause) -> bool:
-    """Enqueue a continuation. Return False if it exceeds the job budget, which trips instead."""
+    """Enqueue a continuation. If it would exceed the job budget, trip that bound instead, and return False."""
     refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, "a continuation")
     if refusal is not None:
         finalize.trip(step, refusal, chain.job_id, unrun=cause.flavour is not Continuation.NORMAL)
@@ -55,7 +55,7 @@ def proceed(step: Step, chain: Coordinator, cause: Cause) -> bool:
 
 
 def enqueue_finalize(step: Step, pending: Finalize) -> None:
-    """Enqueue the tree's last job, which no bound refuses (ruling C2)."""
+    """Enqueue the tree's last job, to which no bound applies (ruling C2)."""
     notes = (f"the tree is being finalized: {pending.reason}",)
     cause = Cause(Continuation.FINALIZE, notes, refused=tuple(pending.refused))
     pending.job_id = _enqueue(step, step.state.root, cause)
@@ -103,7 +103,9 @@ def run_again(step: Step, chain: Coordinator, actor: str) -> None:
 
 
 def another_attempt(step: Step, chain: Coordinator, note: str, moved_from: int = 0) -> None:
-    """Run the chain's last job as a new attempt, with its brief as of now. One that moves counts for nothing (Q5)."""
+    """Run the chain's last job as a new attempt, with an up-to-date brief. A moved attempt does not count against the
+    job budget (Q5).
+    """
     job = step.state.jobs[chain.job_id]
     run = chain.run
     if job.continuation is Continuation.NONE:
@@ -123,7 +125,9 @@ def another_attempt(step: Step, chain: Coordinator, note: str, moved_from: int =
 def _run_of(
     step: Step, chain: Coordinator, brief: ContinuationBrief, job_id: str, after: str | None, depth: int
 ) -> JobRun:
-    """Return the chain's first run, changed into a continuation with this brief, without what it had as a leg."""
+    """Return the chain's first run changed into a continuation: with this brief, and without the fields that only legs
+    have.
+    """
     limit = chain.run.assignment.timeout_seconds
     if brief.flavour is Continuation.FINALIZE:
         limit = step.state.input.settings.timeouts.default_gate_timeout or limit
@@ -190,7 +194,9 @@ def _brief(step: Step, chain: Coordinator, cause: Cause, depth: int, replies: Re
 
 
 def _legs(step: Step, chain: Coordinator, flavour: Continuation) -> Iterator[BriefLeg]:
-    """Yield the batch's legs; a finalize gets those of the whole tree, older generations and nested ones included."""
+    """Yield the legs of the batch. A finalize gets all legs of the tree, including older generations and nested
+    legs.
+    """
     if flavour is Continuation.FINALIZE:
         known = {leg.job_id: leg for leg in step.state.legs() if not leg.twin}
         delegated = (job for job in step.state.jobs.values() if job.delegation_id)
@@ -200,7 +206,7 @@ def _legs(step: Step, chain: Coordinator, flavour: Continuation) -> Iterator[Bri
 
 
 def _findings(leg: Leg | None, decision: Decision | None) -> str:
-    """Return answers, or findings that need work: no nits of a review that approves, none of a check that passes."""
+    """Return a leg's answer or findings; "" for a review or check that approves, whose minor remarks need no work."""
     if leg is None:
         return ""
     answers = leg.assignment.action is Action.ASK and SynthesisRule.VERIFY not in leg.rules
@@ -232,7 +238,9 @@ def _leg(step: Step, batch: Batch, named: Leg) -> BriefLeg:
 
 
 def outcomes_before(step: Step, batch: Batch, leg: Leg) -> tuple[BriefLeg, ...]:
-    """Return the outcomes of a leg's dependencies; of more than `MOST_SUMMARIES`, without their texts (ruling P3)."""
+    """Return the outcomes of a leg's dependencies. If there are more than `MOST_SUMMARIES`, leave out their texts
+    (ruling P3).
+    """
     over = (dep for dep in leg.deps if batch.acting(dep).state is JobState.SUCCEEDED)
     deps = [_leg(step, batch, batch.legs[dep]) for dep in over]
     if len(deps) <= MOST_SUMMARIES:

@@ -1,4 +1,4 @@
-"""A tree as text: for the Temporal web UI while the tree runs, and for a terminal at any time."""
+"""A tree rendered as text: for the Temporal web UI while the tree runs, and for a terminal at any time."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -43,12 +43,12 @@ _SAID_BY_ROWS = {
     EventKind.JOB_ENDED,
     EventKind.CONTINUATION_ENQUEUED,
 }
-"""Changes of a job's state, which its row says in fewer words."""
+"""Events of a job's state, which the job's row describes in fewer words."""
 _BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}
 
 
 def details(state: TreeMemory) -> str:
-    """Return Markdown: the task with its state and reason, the spend against every bound, the tree of jobs."""
+    """Return Markdown with the task's state and reason, the spend against every bound, and the tree of jobs."""
     task = state.task
     why = f": {plain(task.why.removeprefix(f'{CUT_SHORT}: '))}" if task.why else ""
     asked = state.input.assignment
@@ -68,13 +68,15 @@ def details(state: TreeMemory) -> str:
 
 
 def fence(lines: Iterable[str]) -> str:
-    """Fence lines, folded to the width of the web UI's box, which they would overflow."""
+    """Fence lines, folded so that they fit the web UI's box."""
     return "\n".join(["```", *(part for line in lines for part in _fold(line)), "```"])
 
 
 @lru_cache(maxsize=1024)
 def _fold(line: str) -> list[str]:
-    """Fold a long line; its rest is indented below. Most lines of a wide tree stay from step to step."""
+    """Fold a long line, with the continuation indented. Cached, since most lines of a wide tree stay equal from step to
+    step.
+    """
     if len(line) <= COLUMN:  # nearly all lines: wrapping these too took two fifths of a wide tree's own steps
         return [line]
     indent = len(line) - len(line.lstrip(" │├└─"))
@@ -93,7 +95,9 @@ def _round(waiting: RoundRecord) -> Iterator[str]:
 
 
 def wrote(records: Records) -> str:
-    """Say what happened, on the line beside a step in the web UI: `the tree is done; root succeeded, approved`."""
+    """Describe what happened, for the line beside a step in the web UI: `the tree is done; root succeeded,
+    approved`.
+    """
     happened = [plain(event.message) for event in records.events if event.kind not in _SAID_BY_ROWS]
     moved = {event.job_id for event in records.events if event.kind in _SAID_BY_ROWS}
     jobs: dict[str, list[str]] = {}
@@ -105,20 +109,20 @@ def wrote(records: Records) -> str:
 
 
 def _label(job: JobRecord) -> str:
-    """Return a job's name among those of its tree: its leg, `root`, or for a continuation its number and cause."""
+    """Return a job's short name within its tree: its leg, `root`, or the number and cause of a continuation."""
     number = job.job_id.removeprefix(job.root_job_id)
     return job.delegation_id or (f"{number} ({job.name})" if number else "root")
 
 
 def _became(job: JobRecord) -> str:
-    """Return a job's state, with its decision, or why it waits or did not succeed."""
+    """Return a job's state, with its decision, or with why it waits or did not succeed."""
     word = decision_label(job.state, job.decision)
     why = "" if job.state in {JobState.QUEUED, JobState.SUCCEEDED} else cut(plain(job.reason), SUMMARY_LIMIT)
     return job.state.value + (f", {word}" if word else "") + (f": {why}" if why else "")
 
 
 def whole(state: TreeMemory) -> Records:
-    """Return every row of a tree as of now, to overwrite stored rows that differ after a reset of the workflow."""
+    """Return every row of a tree, to overwrite the stored rows after a reset of the workflow."""
     now = {"revision": state.revision}
     return Records(
         task=state.task.model_copy(update=now),
@@ -130,7 +134,7 @@ def whole(state: TreeMemory) -> Records:
 
 
 def by_hand(waiting: RoundRecord, *, several: bool) -> Iterator[str]:
-    """Yield the JSON of a signal or update that ends this round, a short line per key (ruling F6)."""
+    """Yield the JSON of a signal or update that ends this round, one line per key (ruling F6)."""
     lines = [f"{plain(asked.id)}: {_suggestion(asked)}" for asked in waiting.questions]
     order: dict[str, object] = {"verb": waiting.verbs[0]}
     order |= {"job_id": waiting.coordinator_id} if several else {}
@@ -155,12 +159,12 @@ def spend(bounds: Bounds, used: Ledger) -> str:
 
 
 def job_lines(jobs: Iterable[JobRecord]) -> Iterator[str]:
-    """Yield a line per job, under the one that delegated or continued it, in dispatch order."""
+    """Yield a line for each job, below the job that delegated or continued it, in dispatch order."""
     return (f"{stem}{_line(job)}" for stem, job in draw(jobs))
 
 
 def draw(jobs: Iterable[JobRecord]) -> Iterator[tuple[str, JobRecord]]:
-    """Yield the tree's jobs in dispatch order, each after the branches that lead to it."""
+    """Yield the tree's jobs in dispatch order, each with the tree lines to draw before it."""
     children: dict[str | None, list[JobRecord]] = {}
     for job in jobs:
         children.setdefault(job.parent_job_id, []).append(job)

@@ -1,4 +1,4 @@
-"""Dispatch of delegations: the checks, the jobs of the legs, and the run of each job (rulings C1 to C6, B1).
+"""Dispatch of delegations: the checks of a set, its legs' jobs, and the run of each job (rulings C1 to C6, B1).
 
 The module `settle` decides when a leg may start.
 """
@@ -27,7 +27,7 @@ from workflows.tree.step import Step
 
 
 class Dispatch(StrEnum):
-    """The outcome of dispatching a set of delegations."""
+    """What happened to a set of delegations."""
 
     DISPATCHED = "dispatched"
     CORRECTING = "correcting"
@@ -35,7 +35,9 @@ class Dispatch(StrEnum):
 
 
 def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
-    """Dispatch a set, send it back for correction, or keep it complete for the finalize prompt (ruling E6)."""
+    """Dispatch a set of delegations, return it to its coordinator for correction, or keep all of it for the finalize
+    prompt (ruling E6).
+    """
     handed = _check(step, chain, outcome)
     pending = step.state.finalize
     if handed is Dispatch.DROPPED and pending is not None:
@@ -50,9 +52,7 @@ def delegate(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
 
 
 def has_room(step: Step, outcome: JobOutcome) -> bool:
-    """Return whether a result's delegations fit beside those the tree holds already; record an event if they don't
-    (B6).
-    """
+    """Return whether the tree's state has room for a result's delegations; record an event if not (B6)."""
     if state_limits.fits(outcome, step.state.kept_sets()):
         return True
     ids = [each.id for each in outcome.delegations]
@@ -62,7 +62,7 @@ def has_room(step: Step, outcome: JobOutcome) -> bool:
 
 
 def _check(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
-    """Run the checks of ruling C1 in their order; the first that trips decides, with one event."""
+    """Run the checks of ruling C1 in their order. The first that fails decides, and records one event."""
     if finalize.ending(step):
         return _drop_at_the_end(step, chain, outcome)
     count = outcome.delegation_count
@@ -95,7 +95,7 @@ def _check(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
 
 
 def _drop_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dispatch:
-    """Record that more delegations were dropped; the kill or the bound has had its own event."""
+    """Drop delegations of an ending tree, and record that. The kill or the bound that ends it has its own event."""
     pending = step.state.finalize
     message = f"{quantity(outcome.delegation_count, 'delegation')} dropped: {pending.reason if pending else ''}"
     ids = [each.id for each in outcome.delegations]
@@ -104,7 +104,9 @@ def _drop_at_the_end(step: Step, chain: Coordinator, outcome: JobOutcome) -> Dis
 
 
 def _unroutable(step: Step, chain: Coordinator, outcome: JobOutcome, refusal: Refusal) -> Dispatch:
-    """Enqueue a corrective continuation with the faults and the set, within the streak's limit (ruling C6)."""
+    """Enqueue a continuation that corrects the set, with its faults; at the streak's limit, request the finalize
+    instead (ruling C6).
+    """
     step.record_refusal(refusal, chain.job_id)
     step.change(chain.job_id, preflight_failed=refusal.message)
     chain.ladder = chain.ladder.count_unroutable_set()
@@ -137,14 +139,14 @@ def _correct(
     notes: tuple[str, ...],
     valid: tuple[str, ...] = (),
 ) -> Dispatch:
-    """Return the complete set to its coordinator."""
+    """Return the complete set to its coordinator, which runs again to correct it."""
     cause = Cause(Continuation.CORRECTIVE, notes, what, (state_limits.refused_set(outcome),), valid)
     done = continuation.proceed(step, chain, cause)
     return Dispatch.CORRECTING if done else Dispatch.DROPPED
 
 
 def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
-    """Create every leg's job, in the given order; a duplicate shares its twin's job."""
+    """Create the jobs of all legs, in the given order; a duplicate shares the job of its twin."""
     duplicates = twins(outcome.delegations)
     depth = step.state.jobs[chain.job_id].delegation_depth + 1
     legs = {each.id: _leg(step, each, outcome, duplicates.get(each.id)) for each in outcome.delegations}
@@ -162,7 +164,7 @@ def _admit(step: Step, chain: Coordinator, outcome: JobOutcome) -> None:
 
 
 def _stands_for(leg: Leg, duplicate: Leg) -> None:
-    """Merge a duplicate's rules, quorum and policy into the leg that runs in place of the duplicate (ruling C5)."""
+    """Merge the rules, quorum and policy of a duplicate into the leg that runs for it (ruling C5)."""
     leg.rules = tuple(dict.fromkeys((*leg.rules, *duplicate.rules)))
     leg.quorum = max((each.quorum for each in (leg, duplicate) if each.quorum is not None), default=None)
     leg.failure_policy = leg.failure_policy or duplicate.failure_policy
@@ -200,7 +202,7 @@ def start(step: Step, chain: Coordinator, leg: Leg) -> None:
 
 
 def run_of(step: Step, chain: Coordinator, leg: Leg) -> JobRun:
-    """Return the run of a leg as it was last dispatched."""
+    """Return the run of the current attempt of a leg."""
     return _run(step, chain, leg, step.state.jobs[leg.job_id].delegation_depth)
 
 
@@ -243,9 +245,9 @@ def _run(step: Step, chain: Coordinator, leg: Leg, depth: int) -> JobRun:
 
 
 def _counts_for(batch: Batch, leg: Leg) -> tuple[tuple[SynthesisRule, ...], int | None]:
-    """Return the rules that the leg's decision counts for, with the quorum's number.
+    """Return the synthesis rules that the leg's decision counts for, and the K of the quorum.
 
-    These are its own verify, and the vote and quorum of any leg of its batch.
+    These are its own verify rule, and the vote and quorum rules of any leg of its batch.
     """
     ballots = [other for other in batch.acting_legs if other.rules or other.quorum is not None]
     rules = {rule for ballot in ballots for rule in ballot.rules} & {SynthesisRule.VOTE, SynthesisRule.QUORUM}
@@ -255,7 +257,7 @@ def _counts_for(batch: Batch, leg: Leg) -> tuple[tuple[SynthesisRule, ...], int 
 
 
 def _guidance(step: Step, chain: Coordinator, leg: Leg) -> Iterator[str]:
-    """Yield people's instructions and answers for a leg that runs again (ruling F3)."""
+    """Yield what people wrote for a leg that runs again: instructions and answers (ruling F3)."""
     if leg.attempt == 1:
         return
     for answer in chain.reply.answers if chain.reply else ():

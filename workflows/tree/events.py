@@ -21,7 +21,7 @@ class JobBegun(Wire):
 
 
 class JobHeldUp(Wire):
-    """A host's report that an attempt is held up or continues: the reason, and what resolves it (ruling B3)."""
+    """A host's report that an attempt waits, why, and what ends the wait; or that it continues (ruling B3)."""
 
     now: float
     job_id: str
@@ -29,18 +29,18 @@ class JobHeldUp(Wire):
     reason: str
     next: str
     offer: int = 0
-    """The number of an offer that waits for a host (ruling Q4); 0 for a begun attempt."""
+    """The number of an offer for which no host is chosen yet (ruling Q4); 0 for a begun attempt."""
 
 
 class JobEnded(Wire):
-    """The end of an attempt of a job, in any state."""
+    """The end of an attempt, in whatever state."""
 
     now: float
     outcome: JobOutcome
 
 
 class TimerFired(Wire):
-    """The firing of a timer of a `StartTimer` command."""
+    """The firing of a timer that `StartTimer` started."""
 
     now: float
     key: str
@@ -63,18 +63,20 @@ class RetryRequested(Wire):
 
 
 class ResumeRequested(Wire):
-    """A person's attempt to end or extend a pause (rulings F4, F6)."""
+    """A person's order to end or extend a pause (rulings F4, F6)."""
 
     now: float
     order: ResumeOrder
     whole: bool = False
-    """True where refusals are shown to the person: the answer is taken completely or refused (ruling F5)."""
+    """True if the person sees a refusal: then an incomplete answer is refused (ruling F5)."""
     fault: str = ""
-    """Reason that the input is not a valid order; its other fields are then ignored."""
+    """Why the message is not a valid order; its other fields are then ignored."""
     waiting: int = 0
-    """Number of the call that waits for the outcome; 0 if none does."""
+    """Number of the call that waits for the order's outcome; 0 if none does."""
     answers: bool = False
-    """Takes any answer, and records no tripped bound. False in a replay: an earlier release did otherwise (F4)."""
+    """True: an answer is accepted even if the job budget is used up, which is then not recorded as tripped. False in
+    replays of an earlier release (F4).
+    """
 
     @property
     def actor(self) -> str:
@@ -88,9 +90,9 @@ class TreeTakenUp(Wire):
     now: float
     actor: str
     why: str
-    """Description of how the tree's workflow ended."""
+    """How the tree's workflow ended, in words."""
     since: float
-    """Time at which the tree's workflow ended."""
+    """When the tree's workflow ended."""
 
 
 class RecordRefused(Wire):

@@ -1,4 +1,4 @@
-"""The end of a tree: its one finalize, the kill, the close (rulings G1, G2)."""
+"""The end of a tree: its only finalize, the kill, the close (rulings G1, G2)."""
 
 from workflows.model.event_kinds import Data, EventKind
 from workflows.model.refusals import Refusal
@@ -13,7 +13,7 @@ from workflows.tree.state import Finalize
 from workflows.tree.step import Step
 
 ABORTED = "escalation_aborted"
-"""The kind of the finalize that a person's `abort` asks for."""
+"""The kind of a finalize that a person's `abort` requests."""
 
 
 def ending(step: Step) -> bool:
@@ -22,10 +22,10 @@ def ending(step: Step) -> bool:
 
 
 def trip(step: Step, refusal: Refusal, job_id: str, *, unrun: bool = True) -> None:
-    """Record that a bound tripped, and request the tree's finalize. Running jobs finish, nothing new starts.
+    """Record that a bound tripped, and request the tree's finalize. Running jobs finish; no more jobs start.
 
-    `unrun` is false if all that was planned has run, as far as the caller knows. A blocked task has no continuation
-    (ruling D4): it only gets the event.
+    `unrun` is false if the caller knows of no planned job that did not run. In a blocked task, only the event is
+    recorded: it has no continuations (ruling D4).
     """
     step.record_refusal(refusal, job_id)
     if not step.state.is_blocked:
@@ -35,7 +35,7 @@ def trip(step: Step, refusal: Refusal, job_id: str, *, unrun: bool = True) -> No
 
 
 def request(step: Step, kind: str, reason: str, cut: Cut | None = None, *, unrun: bool = True) -> None:
-    """Request the finalize, keeping the first reason (G1); close all rounds (F9), take back all offers (B5)."""
+    """Request the finalize, keeping the first reason (G1); close all rounds (F9), and take back all offers (B5)."""
     if step.state.finalize is None:
         words, raised = (cut.words, cut.raised) if cut else ("", "")
         step.state.finalize = Finalize(kind=kind, reason=reason, bound=words, raised=raised, unrun=unrun)
@@ -50,12 +50,12 @@ def request(step: Step, kind: str, reason: str, cut: Cut | None = None, *, unrun
 
 
 def way_to_its_end(step: Step) -> str:
-    """Return what finishes a tree that is ending, and the command that ends it sooner (ruling B3)."""
+    """Return what an ending tree waits for, and the command that ends it sooner (ruling B3)."""
     return f"what runs finishes first, a last job may sum it up; to stop all of it: {KILL} {step.state.root_id} --now"
 
 
 def kill(step: Step, actor: str, *, immediate: bool) -> None:
-    """Kill the tree. A second kill is a no-op, but a later `--now` still cancels running jobs (ruling G2)."""
+    """Kill the tree. A second kill does nothing, except that a later `--now` cancels running jobs (ruling G2)."""
     state = step.state
     if state.closed and not state.is_blocked:
         return
@@ -77,7 +77,7 @@ def kill(step: Step, actor: str, *, immediate: bool) -> None:
 
 
 def dismiss(step: Step, reason: str) -> None:
-    """Cancel a killed task where no continuation would have followed, so without a summary (ruling G2)."""
+    """Cancel a killed task without a summary, where no continuation would have followed (ruling G2)."""
     if step.state.finalize is not None:
         step.state.finalize.done = True
     step.task(TaskState.CANCELLED, reason)
@@ -96,7 +96,7 @@ def _kill(step: Step, actor: str, immediate: bool) -> Data:
 
 
 def never_began(step: Step, chain: Coordinator, become: JobState, reason: str) -> None:
-    """End a coordinator's job that will not run. If that is the root's first job, dismiss the task without a summary
+    """End a coordinator's job that will not run. If it is the root's first job, dismiss the task without a summary
     (G2).
     """
     step.state.held_back.pop(chain.job_id, None)
@@ -107,9 +107,9 @@ def never_began(step: Step, chain: Coordinator, become: JobState, reason: str) -
 
 
 def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) -> None:
-    """End the root's chain: the task takes its outcome (ruling E7).
+    """End the root's chain, whose outcome becomes the task's (ruling E7).
 
-    A killed tree gets no finalize here, because nothing would have followed this end (ruling G2).
+    A killed tree gets no finalize here, because no continuation would have followed (ruling G2).
     """
     finalize, last = step.state.finalize, step.state.jobs[chain.job_id]
     if finalize is not None:
@@ -123,7 +123,7 @@ def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) 
 
 
 def _read_with(step: Step, reason: str) -> str:
-    """Append the tree's caveat, if any, to the reason of a success."""
+    """Append the tree's caveat, if any, to the reason of a successful end."""
     caveat = step.state.input.caveat
     return f"{reason}; {caveat}" if caveat else reason
 
@@ -152,7 +152,7 @@ def end_finalize(step: Step, job_state: JobState, reason: str) -> None:
 
 
 def close(step: Step) -> None:
-    """Close the tree. An operator can re-open a blocked one from this state (ruling D4)."""
+    """Close the tree. If it is blocked, an operator can re-open it from this state (ruling D4)."""
     state = step.state
     finalize = state.finalize
     last = state.jobs[finalize.job_id if finalize and finalize.job_id else state.root.job_id]

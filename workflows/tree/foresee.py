@@ -1,4 +1,6 @@
-"""Which of an open round's verbs would end the tree: they are tried on a copy of it, and not offered (ruling F4)."""
+"""Which verbs of an open round would end the tree. Each is tried on a copy of the tree, and is not offered if it would
+(ruling F4).
+"""
 
 from collections.abc import Callable
 
@@ -9,10 +11,10 @@ from workflows.tree.step import Step
 
 
 def foresee(step: Step, move: Callable[[Step], None]) -> None:
-    """Try the open round's verbs on a copy of the tree: one that would end the tree is not offered (ruling F4).
+    """Try the verbs of the open round on a copy of the tree: a verb that would end the tree is not offered (ruling F4).
 
-    `move` advances a tree as the reducer does after each event. With several open rounds none is tried: the tree waits
-    for the last of them anyway.
+    `move` advances a tree as the reducer does after each event. With several open rounds no verb is tried: the tree
+    waits until the last round closes anyway.
     """
     state = step.state
     waiting = [(each, current) for each in state.rounds if (current := state.open_round(each))]

@@ -1,4 +1,4 @@
-"""The effects of a job's end on its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
+"""What the end of a job changes in its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
 
 from workflows.contract.models import FailurePolicy
 from workflows.contract.size_limits import cut_to_bound
@@ -19,11 +19,11 @@ from workflows.tree.dispatch import Dispatch
 from workflows.tree.step import Step
 
 MOST_NAMED = 5
-"""Delegations that a reason names."""
+"""The most delegations that a reason names."""
 
 
 def end_job(step: Step, outcome: JobOutcome) -> None:
-    """Apply an outcome once: ignore those of jobs not in flight, or of another attempt."""
+    """Apply an outcome once. Outcomes of other attempts, or of jobs not in flight, are ignored."""
     if moving.offer_again(step, outcome) or not job_offers.end_offer(step, outcome):
         return
     state, job = step.state, step.state.jobs[outcome.job_id]
@@ -41,7 +41,9 @@ def end_job(step: Step, outcome: JobOutcome) -> None:
 
 
 def _leaf(step: Step, outcome: JobOutcome) -> JobOutcome:
-    """Remove the delegations from an ephemeral worker's outcome, and record that: it may not delegate (ruling C1)."""
+    """Remove the delegations from an ephemeral worker's outcome, and record that: such a worker may not delegate
+    (ruling C1).
+    """
     if not outcome.delegation_count:
         return outcome
     ids = [each.id for each in outcome.delegations]
@@ -51,7 +53,7 @@ def _leaf(step: Step, outcome: JobOutcome) -> JobOutcome:
 
 
 def _record(step: Step, outcome: JobOutcome) -> JobState:
-    """Record the job's row, its spend, and the notices of its run."""
+    """Record a job's row, its spend, and the notices of its run. Return the job's end state."""
     state, job = step.state, step.state.jobs[outcome.job_id]
     ended = ended_as(outcome)
     first = cut_to_bound("reason", outcome.first) if ended in FAILING else ""
@@ -85,7 +87,7 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
 
 
 def _stopped_by(step: Step, outcome: JobOutcome) -> str:
-    """Return the outcome's reason; for a job stopped by a kill it names who killed the tree (ruling B3)."""
+    """Return the outcome's reason; for a job that a kill stopped, the reason names who killed the tree (ruling B3)."""
     killed = step.state.killed_by is not None and outcome.state is JobState.CANCELLED and outcome.reason
     if killed:
         return f"{outcome.reason}: killed by {step.state.killed_by}"
@@ -124,7 +126,9 @@ def _end_chain_job(step: Step, chain: Coordinator, outcome: JobOutcome, ended: J
 
 
 def _hold(step: Step, chain: Coordinator, outcome: JobOutcome) -> bool:
-    """Hold a result back while its coordinator asks, or its delegations while the tree starts nothing (F2, F8, D4)."""
+    """Hold a result back if its coordinator asks people, or if it has delegations while the tree starts nothing. Return
+    whether it was held (F2, F8, D4).
+    """
     asks = any(not each.leg for each in chain.asking)
     waits = step.state.is_paused or step.state.is_blocked
     if finalize.ending(step) or not (asks or (waits and outcome.delegation_count)):
@@ -139,7 +143,7 @@ def _hold(step: Step, chain: Coordinator, outcome: JobOutcome) -> bool:
 
 
 def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> None:
-    """Apply a result: dispatch its delegations, or end the chain."""
+    """Apply the result of a chain's latest job: dispatch its delegations, or end the chain."""
     pair = step.state.leg_of(chain)
     match _hand_out(step, chain, outcome, ended):
         case Dispatch.DISPATCHED | Dispatch.CORRECTING:
@@ -151,7 +155,7 @@ def go_on(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) 
 
 
 def _end_leg_job(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome, ended: JobState) -> None:
-    """End a delegated job: its leg is over, unless the job delegates and so becomes a coordinator."""
+    """End a delegated job. This ends its leg too, unless the job delegates and so becomes a coordinator."""
     if not outcome.delegation_count or outcome.conflict:
         pause_rounds.ask(step, parent, outcome.job_id, outcome.human_questions, leg.id)
     _absorb(leg, outcome, parent.batch)
@@ -175,7 +179,7 @@ def _end_leg_job(step: Step, parent: Coordinator, leg: Leg, outcome: JobOutcome,
 
 
 def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobState) -> Dispatch | None:
-    """Dispatch an outcome's delegations. Return None if there are none, or the result did not succeed (ruling A11)."""
+    """Dispatch an outcome's delegations. Return None if it has none, or did not succeed (ruling A11)."""
     if not outcome.delegation_count:
         return None
     if ended is JobState.SUCCEEDED:
@@ -187,7 +191,7 @@ def _hand_out(step: Step, chain: Coordinator, outcome: JobOutcome, ended: JobSta
 
 
 def _absorb(leg: Leg, outcome: JobOutcome, batch: Batch | None, history: str = "") -> None:
-    """Store the outcome of the chain's latest job in its leg; the chain's history counts as progress too (H3)."""
+    """Store the outcome of a chain's latest job in its leg; the history of the chain counts as progress too (H3)."""
     leg.outcome_job_id = outcome.job_id
     if leg.finds:
         finding = [other for other in (batch.legs.values() if batch else ()) if other.finds]
@@ -205,7 +209,9 @@ def _reason(outcome: JobOutcome) -> str:
 
 
 def _not_run(outcome: JobOutcome) -> str:
-    """Return the end of a reason that names the delegations of a blocked or failed result (ruling A11)."""
+    """Return an addition to a reason that names the delegations of a blocked or failed result, which are not run
+    (ruling A11).
+    """
     if not outcome.delegation_count or ended_as(outcome) not in {JobState.BLOCKED, JobState.FAILED}:
         return ""
     named = [each.id for each in outcome.delegations[:MOST_NAMED]]
@@ -224,9 +230,9 @@ def chain_over(step: Step, chain: Coordinator, ended: JobState, reason: str) -> 
 
 
 def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
-    """End a leg: retry a failing one if retries are left, else apply its policy; in an ending tree do neither.
+    """End a leg. If it failed, retry it while retries are left, else apply its policy; in an ending tree do neither.
 
-    A leg that asks people is not retried either: the answer goes to its coordinator, who decides (ruling F2).
+    A leg that asks people is not retried either: the answer goes to its coordinator, which decides (ruling F2).
     """
     reason = cut_to_bound("reason", reason) if ended in FAILING else ""
     batch = chain.batch
@@ -244,7 +250,7 @@ def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: 
 
 
 def _retry(step: Step, leg: Leg, ended: JobState, reason: str) -> bool:
-    """Schedule a retry after a backoff, if the job budget has room (rulings D3, C3)."""
+    """Schedule a retry after a backoff, if the job budget has room. Return whether it did (rulings D3, C3)."""
     refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, f"a retry of leg {leg.id}")
     if refusal is not None:
         step.record_refusal(refusal, leg.job_id)
@@ -263,7 +269,7 @@ def _retry(step: Step, leg: Leg, ended: JobState, reason: str) -> bool:
 
 
 def retry_due(step: Step, key: str) -> None:
-    """End the retry's backoff: the leg waits like any other, budgets and worktrees included (C4, I3)."""
+    """End a leg's wait for its retry. It then starts like any other leg, when budgets and worktrees allow (C4, I3)."""
     leg = next((each for each in step.state.legs() if each.timer == key), None)
     if leg is not None:
         leg.timer = None
@@ -282,7 +288,7 @@ def _meet_policy(step: Step, chain: Coordinator, leg: Leg) -> None:
 
 
 def _stop(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: str) -> None:
-    """Stop the batch: skip legs not started, let running ones finish, enqueue no continuation (ruling D4)."""
+    """Stop the batch: skip legs that have not started, let running ones finish, enqueue no continuation (ruling D4)."""
     leg.end(ended if ended in FAILING else JobState.BLOCKED, cut_to_bound("reason", reason))
     if finalize.ending(step) or chain.batch is None:
         return

@@ -1,6 +1,6 @@
-"""A job between its dispatch and its begin: offered to its host, begun there, or taken back (ruling B5).
+"""Offers of jobs to hosts, from dispatch until the job begins or is taken back (ruling B5).
 
-It is `queued` meanwhile. The host's claim decides once whether the host begins it or the tree takes it back.
+An offered job is `queued`. One claim in the store decides whether the host begins it or the tree takes it back.
 """
 
 from collections.abc import Collection
@@ -34,7 +34,7 @@ def offer_coordinator(step: Step, run: JobRun) -> None:
 
 
 def _summary(step: Step, run: JobRun) -> str:
-    """Return an attempt's path in the tree, who does what, and the tree's title."""
+    """Return an attempt's path in the tree, its worker and action, and the tree's title."""
     work = f"{run.assignment.worker.name} {run.assignment.action}"
     again = f"attempt {run.attempt}" if run.attempt > 1 else ""
     why = "" if run.continuation is Continuation.NONE else step.state.jobs[run.job_id].name
@@ -49,7 +49,7 @@ def _number(step: Step, run: JobRun) -> JobRun:
 
 
 def begin_offer(step: Step, event: JobBegun) -> None:
-    """Mark a job as begun; ignore the report if it is about an earlier offer."""
+    """Mark a job as begun; ignore reports about an earlier offer."""
     offer = step.state.offers.get(event.job_id)
     if offer is not None and offer.number == event.offer:
         _begin(step, event.job_id, event.at)
@@ -64,7 +64,7 @@ def _begin(step: Step, job_id: str, at: float) -> None:
 
 
 def end_offer(step: Step, outcome: JobOutcome) -> bool:
-    """Return whether the outcome is of an attempt in flight that ran, or failed to start; not if it was taken back."""
+    """Return whether the outcome ends an attempt in flight: one that ran or failed to start, and was not taken back."""
     offer, job = step.state.offers.get(outcome.job_id), step.state.jobs.get(outcome.job_id)
     if offer is None or offer.attempt != outcome.attempt:
         return job is not None and job.state is JobState.RUNNING and job.attempt == outcome.attempt
@@ -79,7 +79,7 @@ def end_offer(step: Step, outcome: JobOutcome) -> bool:
 
 
 def _return_to_tree(step: Step, job_id: str) -> None:
-    """Return a job that never began to the tree."""
+    """Remove the offer of a job that was taken back before it began."""
     offer = step.state.offers.pop(job_id)
     if offer.run is not None:
         step.state.held_back[job_id] = offer.run
@@ -89,7 +89,7 @@ def _return_to_tree(step: Step, job_id: str) -> None:
 
 
 def held_up(step: Step, event: JobHeldUp) -> None:
-    """Record in the row of a running or offered attempt why it waits, and which command resolves that (ruling B3)."""
+    """Write into the row of a running or offered attempt why it waits, and which command ends the wait (ruling B3)."""
     job, offer = step.state.jobs.get(event.job_id), step.state.offers.get(event.job_id)
     if event.offer:
         waits = offer is not None and offer.number == event.offer and not offer.taken_back
@@ -104,14 +104,14 @@ def _final(step: Step) -> str | None:
 
 
 def on_offer(step: Step) -> list[str]:
-    """Return the offered jobs except the finalize, which is not taken back."""
+    """Return the offered jobs, without the finalize, which is never taken back."""
     return [job_id for job_id in step.state.offers if job_id != _final(step)]
 
 
 def take_back(step: Step, jobs: Collection[str] | None = None) -> None:
-    """Take back all offers, or those of the given jobs, at once.
+    """Take back all offers, or those of the given jobs.
 
-    Offers of the current step are withdrawn: no host can have begun them.
+    Offers of the current step are simply withdrawn: no host can have begun them.
     """
     for job_id in on_offer(step):
         offer = step.state.offers[job_id]
@@ -125,7 +125,7 @@ def take_back(step: Step, jobs: Collection[str] | None = None) -> None:
 
 
 def stop_all(step: Step) -> None:
-    """Cancel all jobs in flight, and take back all offers (ruling G2)."""
+    """Cancel all begun jobs, and take back all offers (ruling G2)."""
     for offer in step.state.offers.values():
         offer.taken_back = True
     for job_id in step.state.in_flight:

@@ -1,4 +1,6 @@
-"""Jobs that continue on another host, at no cost to retries, budgets and streaks (ruling Q5)."""
+"""Jobs that continue on another host. The move does not count as a retry, against budgets, or in streaks (ruling
+Q5).
+"""
 
 from workflows.model.event_kinds import Data, EventKind
 from workflows.model.jobs import JobOutcome
@@ -9,8 +11,8 @@ from workflows.tree.step import Step
 
 
 def offer_again(step: Step, outcome: JobOutcome) -> bool:
-    """Offer the attempt elsewhere that its host had not begun; a leg is offered with its batch. Return False if the
-    outcome is of no such attempt.
+    """Offer an attempt to another host if the first host had not begun it; a leg is offered with its batch. Return
+    False if the outcome is not of such an attempt.
     """
     offer = step.state.offers.get(outcome.job_id)
     if not moves_as_it_is(outcome) or offer is None or offer.attempt != outcome.attempt or offer.taken_back:
@@ -23,7 +25,8 @@ def offer_again(step: Step, outcome: JobOutcome) -> bool:
 
 
 def begin_again(step: Step, outcome: JobOutcome) -> bool:
-    """Run a begun job as a new attempt. Return False where nothing more begins: then the outcome is the job's end.
+    """Run a begun job that moves as a new attempt. Return False if the tree or the batch starts nothing more: then the
+    outcome ends the job.
 
     A finalize always runs again, since the tree cannot end without it (ruling G1).
     """

@@ -1,6 +1,7 @@
-"""Rounds: asking, opening, joining, reminding, extending, closing, and their rows (rulings B3, F1, F2, F6, F8).
+"""Rounds: opening, joining, extending and closing them, reminders, and their rows (rulings B3, F1, F2, F6, F8).
 
-While a round is open, nothing starts in the whole tree. Running jobs end, and their effects wait for the last close.
+While a round is open, nothing starts in the whole tree. Running jobs may end, but their effects wait until the last
+round closes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,22 +25,24 @@ from workflows.tree.state import TreeMemory
 from workflows.tree.step import Step
 
 STAGES = {TimerPurpose.HALF: 0.5, TimerPurpose.NINETY: 0.9, TimerPurpose.END: 1.0}
-"""Reminder times, as fractions of a round's time (ruling F8)."""
+"""When a round's timers fire, as fractions of its time (ruling F8)."""
 
 _DUE = {TimerPurpose.HALF: "first reminder", TimerPurpose.NINETY: "last reminder", TimerPurpose.END: "nobody answered"}
-"""What a round's timer brings about, in the words of Temporal's web UI."""
+"""What happens when a round's timer fires, as the web UI shows it."""
 
 COMMAND_LIMIT = 500
-"""Maximum length of a command in a row; a round's own row has it complete."""
+"""Maximum length of a command in a job's or task's row; only the round's row has the whole command."""
 
 REASON_LIMIT = 300
 
 _RUNS = {Verb.RETRY: "a retry", Verb.CONTINUE: "a continue", Verb.ANSWER: "an answer"}
-"""The verbs that need a job more."""
+"""The verbs that run one more job, with their names in refusals."""
 
 
 def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuestion, ...], leg: str = "") -> None:
-    """Add questions of a coordinator or one of its legs; in an ending tree, ignore them (ruling F2)."""
+    """Add questions of a coordinator or one of its legs to the open ones; in an ending tree, ignore them (ruling
+    F2).
+    """
     if not questions:
         return
     state = step.state
@@ -62,7 +65,9 @@ def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuest
 
 
 def refresh(step: Step, chain: Coordinator) -> None:
-    """Open the round these questions and failures need, or add to the open one. No-op in a blocked tree."""
+    """Open a round for the chain's open questions and failures, or add them to its open round. Do nothing in a blocked
+    tree.
+    """
     if step.state.finalize is not None or step.state.is_blocked or chain.phase not in {Phase.WAITING, Phase.HELD}:
         return
     if chain.phase is Phase.WAITING and (chain.batch is None or chain.batch.stopped):
@@ -109,14 +114,14 @@ def extend(step: Step, chain: Coordinator, current: Round, seconds: float) -> No
 
 
 def remind(step: Step, chain: Coordinator, current: Round) -> None:
-    """Send a reminder, and arm the next timer (ruling F8)."""
+    """Send a reminder, and start the next timer (ruling F8)."""
     left = format_duration((1 - STAGES[current.stage]) * (current.expires_at - current.armed_at))
     _arm(step, chain, current, TimerPurpose.NINETY if current.stage is TimerPurpose.HALF else TimerPurpose.END)
     _say(step, chain, current, EventKind.ROUND_REMINDER, f"{left} left: {about(chain, current)}")
 
 
 def _arm(step: Step, chain: Coordinator, current: Round, stage: TimerPurpose) -> None:
-    """Start the round's next timer; there is one at a time."""
+    """Start the round's next timer. A round has one timer at a time."""
     again = f":{current.extensions}" if current.extensions else ""
     current.timer = f"round:{chain.coordinator_id}:{current.number}:{stage}{again}"
     current.stage = stage
@@ -153,7 +158,9 @@ def close(
     text: str = "",
     answers: Mapping[str, str] | None = None,
 ) -> None:
-    """Close the open round, and with the last one the pause. The caller settles the questions."""
+    """Close the chain's open round; with the last open round of the tree, the pause ends. The caller settles the
+    questions.
+    """
     current = step.state.open_round(chain.coordinator_id)
     if current is None:
         return
@@ -169,14 +176,14 @@ def close(
 
 
 def overtake(step: Step, chain: Coordinator, why: str) -> None:
-    """Close the round of a blocked batch; it is opened again when an operator opens the batch (ruling D4)."""
+    """Close the round of a blocked batch. It opens again when an operator re-opens the batch (ruling D4)."""
     if step.state.open_round(chain.coordinator_id) is not None:
         close(step, chain, RoundEnd.OVERTAKEN, f"by a block: {why}")
         _record_end(step, chain, why)
 
 
 def close_all(step: Step, end: RoundEnd, why: str) -> None:
-    """Close all rounds of an ending tree, and record open questions as unanswered (rulings F9, G1)."""
+    """Close all rounds of an ending tree, and record their questions as unanswered (rulings F9, G1)."""
     for chain in step.state.coordinators.values():
         if step.state.open_round(chain.coordinator_id) is not None:
             close(step, chain, end, f"by the end of the tree: {why}")
@@ -217,7 +224,7 @@ def _show_row(step: Step, current: Round, row: RoundRecord) -> None:
 
 
 def show_verbs(step: Step) -> None:
-    """Update the offered verbs of open rounds, after the job budget was used up meanwhile."""
+    """Update the verbs that open rounds offer, in case the job budget was used up since."""
     for chain in step.state.coordinators.values():
         current = step.state.open_round(chain.coordinator_id)
         if current is not None and current.shown != list(takes(step.state, current)):
@@ -225,7 +232,9 @@ def show_verbs(step: Step) -> None:
 
 
 def show(step: Step) -> None:
-    """Set the task to waiting while a round is open, and the ending command in every row that waits (B3)."""
+    """Show the pause: set the task to waiting while a round is open, and write the command that ends it into every
+    waiting row (B3).
+    """
     state, task = step.state, step.state.task
     shown = open_rounds(state)
     if shown and not task.state.is_closed:
@@ -246,15 +255,13 @@ def show(step: Step) -> None:
 
 
 def _command(record: RoundRecord) -> str:
-    """Return the command that ends the pause; if it is too long, the one that asks the questions one by one."""
+    """Return the command that ends the pause; if that is too long, the command that asks the questions one by one."""
     first = record.commands[0]
     return first if len(first) <= COMMAND_LIMIT else f"service resume {record.coordinator_id}"
 
 
 def _waiting(step: Step) -> list[str]:
-    """Return the jobs that the pause holds up. Legs that wait for a retry are left out: their rows say when that is
-    due.
-    """
+    """Return the jobs that the pause delays. Legs that wait for a retry are left out: their rows say when it is due."""
     legs = (leg for leg in step.state.legs() if leg.is_unstarted and leg.timer is None)
     held = (chain.job_id for chain in step.state.coordinators.values() if chain.phase is Phase.HELD)
     return [*(leg.job_id for leg in legs), *held]
@@ -268,21 +275,23 @@ def open_rounds(state: TreeMemory) -> tuple[RoundRecord, ...]:
 
 
 def takes(state: TreeMemory, current: Round) -> tuple[Verb, ...]:
-    """Return the verbs that end or extend a round, the likeliest first; none that could not have its effect (rulings
-    C3, F4). An answer always has: at the least the finalize gets it.
+    """Return the verbs that a round accepts, the likeliest first, without those that could not do what they say
+    (rulings C3, F4). An answer always can: at least the finalize gets it.
     """
     known = TAKES[current.kind]
     return tuple(verb for verb in known if verb is Verb.ANSWER or why_vain(state, current, verb) is None)
 
 
 def why_vain(state: TreeMemory, current: Round, verb: Verb) -> str | None:
-    """Return why a verb could not have its effect on this round; None when it can."""
+    """Return why a verb could not do in this round what it says, or None."""
     over = no_room(state, verb)
     return over.message if over else current.vain.get(verb)
 
 
 def no_room(state: TreeMemory, verb: Verb) -> Refusal | None:
-    """The bound that keeps a verb from its effect: a retry runs a leg, the others a continuation (rulings C3, C4)."""
+    """Return a refusal if the budgets leave no room for a verb: a retry runs a leg, the others a continuation (rulings
+    C3, C4).
+    """
     limits, used = state.input.settings.bounds, state.ledger()
     if verb not in _RUNS:
         return None
@@ -293,7 +302,7 @@ def no_room(state: TreeMemory, verb: Verb) -> Refusal | None:
 def row_of(
     state: TreeMemory, chain: Coordinator, current: Round, answers: Mapping[str, str] | None = None
 ) -> RoundRecord:
-    """Return the round's row as of now."""
+    """Return the row of a round as of this step."""
     verbs = takes(state, current) if current.open else ()
     asks = current.kind is RoundKind.ASK
     ids = [each.id for each in chain.asking]
@@ -343,7 +352,7 @@ def _failing(chain: Coordinator) -> tuple[FailingRecord, ...]:
 
 
 def digest_of(chain: Coordinator, kind: RoundKind, number: int) -> str:
-    """Return the digest of what a round asks, which changes when more joins (ruling F1)."""
+    """Return the digest of what a round asks. It changes when questions or failures are added (ruling F1)."""
     if kind is RoundKind.ASK:
         asks = [[each.id, each.leg, each.question.prompt, list(each.question.choices)] for each in chain.asking]
     else:
@@ -352,7 +361,7 @@ def digest_of(chain: Coordinator, kind: RoundKind, number: int) -> str:
 
 
 def about(chain: Coordinator, current: Round) -> str:
-    """Return one line: the round, and what it asks."""
+    """Return one line that names the round and says what it asks."""
     which = f"round {current.number} of {chain.coordinator_id}"
     if current.kind is RoundKind.ASK:
         return f"{which} asks {', '.join(each.id for each in chain.asking)}"
@@ -360,7 +369,7 @@ def about(chain: Coordinator, current: Round) -> str:
 
 
 def reason(shown: Sequence[RoundRecord]) -> str:
-    """Return why the task waits: the oldest round, and the number of others."""
+    """Return why the task waits: the oldest round, and how many others are open."""
     first = shown[0]
     more = f" (and {quantity(len(shown) - 1, 'more round')} open)" if len(shown) > 1 else ""
     if first.kind is RoundKind.ASK:

@@ -1,4 +1,4 @@
-"""The reducer: `reduce` handles all events of a tree and returns all its commands."""
+"""The reducer of a tree: `reduce` handles every event and returns all commands."""
 
 from typing import assert_never
 
@@ -56,7 +56,7 @@ def root_run(start: TreeInput) -> JobRun:
 
 
 def new_tree(start: TreeInput) -> TreeMemory:
-    """Return a tree that has not begun: one queued root job, one open task."""
+    """Return the state of a tree that has not begun: one queued root job, one open task."""
     run = root_run(start)
     task = TaskRecord(
         task_id=start.task_id,
@@ -79,7 +79,7 @@ def new_tree(start: TreeInput) -> TreeMemory:
 
 
 def reduce(state: TreeMemory, event: Event) -> list[Command]:
-    """Apply an event to the state and return the commands. Total: an event that does not apply changes nothing."""
+    """Apply an event to the state and return the commands. An event that does not apply changes nothing."""
     step = Step(state, event.now)
     match event:
         case TreeStarted():
@@ -113,7 +113,7 @@ def reduce(state: TreeMemory, event: Event) -> list[Command]:
 
 
 def _shorten_rows(step: Step, why: str, job_ids: tuple[str, ...]) -> None:
-    """Shorten the rows that the store refused, and record that."""
+    """Shorten the rows that the store refused, and record an event."""
     state = step.state
     for job_id in job_ids:
         if job_id in state.jobs:
@@ -128,7 +128,7 @@ def _shorten_rows(step: Step, why: str, job_ids: tuple[str, ...]) -> None:
 
 
 def _start(step: Step) -> None:
-    """Run the root; or, for a recipe, dispatch its legs as if the root had returned them."""
+    """Run the root job; for a recipe, dispatch its legs as if the root job had returned them."""
     state = step.state
     if state.started:
         return
@@ -152,7 +152,7 @@ def _start(step: Step) -> None:
 
 
 def _advance(step: Step) -> None:
-    """Advance all chains until nothing changes, then end the tree if it is finished. No-op in a closed tree."""
+    """Advance all chains until nothing changes, then end the tree if it is finished. Do nothing in a closed tree."""
     if step.state.closed:
         return
     step.warn()

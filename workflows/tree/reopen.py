@@ -1,9 +1,9 @@
-"""Re-opened work: a retry in a blocked task (ruling D4), or jobs lost with the workflow (G2).
+"""Re-opening: the retry of a job in a blocked task (ruling D4), and jobs that were lost with their workflow (G2).
 
-Defines which retries are accepted, their effects, and which of them the rows offer (ruling B3).
+This module defines which retries are accepted, what they do, and which of them rows offer (ruling B3).
 
-A blocked tree closes: its workflow ends, and the store keeps its last state. A retry starts the workflow id again from
-that state with `RetryRequested`, so an abandoned tree uses no resources.
+A blocked tree closes: its workflow ends, and the store keeps its last state. A retry starts a workflow with the same id
+from that state, with `RetryRequested`. So an abandoned tree uses no resources.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from workflows.tree.step import Step
 
 
 def refuse_retry(state: TreeMemory, job_id: str) -> str | None:
-    """Return why this job cannot be retried now, or None. Operations ask before they disturb the tree."""
+    """Return why this job cannot be retried, or None. Operations check this before they change the tree."""
     job = state.jobs.get(job_id)
     if job is None:
         return f"there is no job {job_id} in tree {state.root_id}"
@@ -50,7 +50,7 @@ def refuse_retry(state: TreeMemory, job_id: str) -> str | None:
 
 
 def retry(step: Step, actor: str, job_id: str) -> None:
-    """Run the leg, or the root's last job, as a new attempt, and re-open everything above it."""
+    """Run the leg, or the root's last job, as a new attempt, and re-open every batch above it."""
     state = step.state
     if state.closed_at is not None:
         # Exclude the time the tree was closed.
@@ -87,7 +87,7 @@ def _is_ended_root(state: TreeMemory, job_id: str) -> bool:
 
 
 def _again(batch: Batch, leg: Leg) -> bool:
-    """Return whether the leg failed; or, where a vote or quorum blocked the batch, whether it ran."""
+    """Return whether the leg can be retried: it failed, or it ran in a batch that a vote or quorum blocked."""
     by_rule = bool(batch.stopped) and not batch.blocked_by and leg.state is JobState.SUCCEEDED
     return leg.timer is None and bool(leg.outcome_job_id) and (leg.failing or by_rule)
 
@@ -101,7 +101,7 @@ def _held_back(state: TreeMemory, batch: Batch, leg: Leg) -> str | None:
 
 
 def _open(state: TreeMemory, chain: Coordinator) -> bool:
-    """Return whether the coordinator still waits for this batch, and so does every coordinator above it."""
+    """Return whether the coordinator still waits for its batch, and every coordinator above it too."""
     if chain.phase not in {Phase.WAITING, Phase.BLOCKED} or chain.batch is None or chain.batch.continued:
         return False
     if chain.coordinator_id == state.root_id:
@@ -111,7 +111,9 @@ def _open(state: TreeMemory, chain: Coordinator) -> bool:
 
 
 def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> list[Batch]:
-    """Remove the leg's block from its batch and from those above; batches that other legs block stay blocked."""
+    """Remove the block that the leg caused from its batch and from those above. A batch that other legs block stays
+    blocked. Return the opened batches.
+    """
     batch = chain.batch
     if batch is None:
         return []
@@ -128,7 +130,7 @@ def _reopen(step: Step, chain: Coordinator, leg: Leg, actor: str) -> list[Batch]
 
 
 def _unskip(step: Step, batches: list[Batch]) -> None:
-    """Queue skipped legs again; those that still cannot run are skipped again by the usual rule."""
+    """Queue skipped legs again; a leg that still cannot run is skipped again by the usual rule."""
     going_on = (each for each in batches if not each.stopped and not each.continued)
     for leg in (leg for batch in going_on for leg in batch.acting_legs):
         if leg.state is JobState.SKIPPED or (leg.failing and leg.failed_as):
@@ -137,7 +139,7 @@ def _unskip(step: Step, batches: list[Batch]) -> None:
 
 
 def show_commands(step: Step) -> None:
-    """Update the command of each row, so that no row offers a command that would be refused."""
+    """Update the commands in all rows, so that no row offers a command that would be refused."""
     state = step.state
     _show_task_command(step)
     wanted = {job_id: blocking.way_back(step, again) for job_id, again in _blocking_jobs(state)}
@@ -155,7 +157,7 @@ def show_commands(step: Step) -> None:
 
 
 def show_blocks(step: Step) -> None:
-    """Set or clear the reason of each job, according to whether its delegations are blocked (rulings B3, D4)."""
+    """Say in each job's reason whether its delegations are blocked (rulings B3, D4)."""
     batches = (chain.batch for chain in step.state.coordinators.values())
     blocked = {each.parent_job_id: each.stopped for each in batches if each is not None and each.stopped}
     for job_id, job in list(step.state.jobs.items()):
@@ -189,7 +191,7 @@ def _blocking_jobs(state: TreeMemory) -> Iterator[tuple[str, str]]:
 
 
 def _ways_on(state: TreeMemory) -> Iterator[str]:
-    """Yield jobs whose retry could open the task again, the likeliest first."""
+    """Yield the jobs whose retry could re-open the task, the likeliest first."""
     batch = state.root.batch
     if state.root.phase is Phase.OVER or batch is None:
         yield state.root.job_id
@@ -204,7 +206,9 @@ def _ways_on(state: TreeMemory) -> Iterator[str]:
 
 
 def refuse_taking_up(state: TreeMemory) -> str | None:
-    """Return why this tree cannot be continued, or None. A finalize is outside every count (ruling C4)."""
+    """Return why this tree cannot be continued after its workflow was ended from outside, or None. A finalize counts
+    against no budget (ruling C4).
+    """
     final = state.finalize.job_id if state.finalize else None
     again = len([job_id for job_id in state.in_flight if job_id != final])
     what = f"running {quantity(again, 'interrupted job')} again"
@@ -213,8 +217,8 @@ def refuse_taking_up(state: TreeMemory) -> str | None:
 
 
 def take_up(step: Step, actor: str, why: str, since: float) -> None:
-    """Continue a tree after an outage: extend its clock and open rounds by the outage, and run interrupted
-    jobs again.
+    """Continue a tree after an outage: extend its time and its open rounds by the outage, and run interrupted jobs
+    again.
     """
     state, gap = step.state, max(0.0, step.now - since)
     if not state.is_paused:
@@ -230,7 +234,7 @@ def take_up(step: Step, actor: str, why: str, since: float) -> None:
 
 
 def _run_anew(step: Step, job_id: str, actor: str, why: str) -> None:
-    """Run an interrupted job as a new attempt; in a stopped batch or an ending tree, end it instead."""
+    """Run an interrupted job as a new attempt. In a stopped batch or an ending tree, end the job instead."""
     state, job = step.state, step.state.jobs[job_id]
     pair, ends = state.find_leg(job_id), finalize.ending(step)
     is_final = state.finalize is not None and state.finalize.job_id == job_id

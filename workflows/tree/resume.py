@@ -1,6 +1,7 @@
-"""A person's resume of a paused tree: the check, the effects, the answer to it; and rounds that expire (F3 to F5, F8).
+"""A person's resume of a paused tree: its check, its effects, and the answer to the person; and rounds that expire (F3
+to F5, F8).
 
-Every surface and the tree itself check a resume by `judge`.
+The tree, and every interface that sends it a resume, check the resume by `judge`.
 """
 
 from collections.abc import Iterator
@@ -31,12 +32,12 @@ TEXT_SHOWN = 300
 """Characters of a person's text that an event repeats."""
 
 _DIGEST_SHOWN = 8
-"""Minimum length of a digest prefix that identifies a round."""
+"""How many characters of a digest are enough to identify a round."""
 
 
 @dataclass(frozen=True)
 class AcceptedResume:
-    """A resume that was carried out: its round, and the lines recorded of it."""
+    """A resume that was carried out: its round, and the lines that were recorded."""
 
     coordinator_id: str
     round: int
@@ -45,13 +46,13 @@ class AcceptedResume:
 
 
 def refuse_resume(state: TreeMemory, request: ResumeRequested) -> Refusal | None:
-    """Return why this resume is refused now, or None if it is accepted. Changes nothing."""
+    """Return why this resume would be refused, or None. Changes nothing."""
     outcome = judge(state, request)
     return outcome if isinstance(outcome, Refusal) else None
 
 
 def judge(state: TreeMemory, request: ResumeRequested) -> tuple[Coordinator, Round, Verb] | Refusal:
-    """Return the coordinator, the round and the verb; or the first refusal."""
+    """Return the coordinator, the round and the verb of a resume, or the first reason to refuse it."""
     if request.fault:
         return Refusal(ResumeFault.UNREADABLE, request.fault)
     if request.order.job_id and request.order.job_id not in state.jobs:
@@ -78,10 +79,11 @@ def _accepted_before(state: TreeMemory, request_id: str) -> bool:
 
 
 def _addressed_round(state: TreeMemory, request: ResumeRequested) -> tuple[Coordinator, Round] | Refusal:
-    """Return the coordinator and round that an order means: by its job, by that job's coordinator, or the only open
-    round.
+    """Return the round that an order means, with its coordinator: by the job's id, by that job's coordinator, or the
+    only open round.
 
-    A coordinator that was asked before is never passed over for another: the answer was meant for it.
+    If the order names a coordinator whose rounds are over, no other coordinator's round is taken: the answer was meant
+    for that one.
     """
     meant = (request.order.job_id, state.homes.get(request.order.job_id, ""))
     asked = [each for each in meant if each in state.rounds][:1]
@@ -112,7 +114,7 @@ def _nothing_open(state: TreeMemory, request: ResumeRequested, asked: list[str])
 
 
 def _other_round(state: TreeMemory, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
-    """Refuse a round number or digest that is not the open round's."""
+    """Return a refusal if the order has the number or digest of another round than the open one."""
     cid, number = chain.coordinator_id, request.order.round
     if number is not None and 0 < number < current.number:
         over = last_words(cid, number, state.rounds[cid][number - 1].closed)
@@ -128,8 +130,8 @@ def _other_round(state: TreeMemory, chain: Coordinator, current: Round, request:
 
 
 def _other_words(state: TreeMemory, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
-    """Refuse a verb or text that does not fit this round. `abort` is taken where only the finalize gets an answer:
-    0.2.0 offered it there.
+    """Return a refusal if the verb or text does not fit this round. `abort` is accepted where only the finalize gets an
+    answer, because 0.2.0 offered it there.
     """
     order = request.order
     if order.verb == Verb.ABORT and pause_rounds.why_vain(state, current, Verb.ANSWER):
@@ -140,8 +142,8 @@ def _other_words(state: TreeMemory, chain: Coordinator, current: Round, request:
 
 
 def _no_room(state: TreeMemory, chain: Coordinator, current: Round, request: ResumeRequested) -> Refusal | None:
-    """Refuse a verb for whose effect the budgets have no room (rulings C3, F4). An answer always has its effect: at
-    the least the finalize gets it.
+    """Return a refusal if the budgets leave no room for what a verb does (rulings C3, F4). An answer always has an
+    effect: at least the finalize gets it.
     """
     verb = Verb(request.order.verb)
     if request.answers and verb is Verb.ANSWER:
@@ -159,7 +161,9 @@ def _round_name(chain: Coordinator, current: Round) -> str:
 
 
 def resume(step: Step, request: ResumeRequested) -> Refusal | AcceptedResume:
-    """Carry out a resume if it is the first accepted; otherwise return the refusal, without changes (ruling F4)."""
+    """Carry out a resume if it is the first accepted one; otherwise change nothing, and return the refusal (ruling
+    F4).
+    """
     outcome = judge(step.state, request)
     who: Data = {"actor": short_line(request.order.actor), "channel": short_line(request.order.channel)}
     if isinstance(outcome, Refusal):
@@ -181,7 +185,9 @@ def _signature(who: Data) -> str:
 
 
 def _record_order(step: Step, chain: Coordinator, current: Round, verb: Verb, words: Answers, who: Data) -> list[str]:
-    """Record an event that repeats the recorded answers, so that a typing mistake is seen (ruling F5)."""
+    """Record an event that repeats the recorded answers, so that people notice typing mistakes. Return its lines
+    (ruling F5).
+    """
     lines = _recorded_lines(chain, verb, words)
     message = f"{_signature(who)}: {verb} on round {current.number} of {chain.coordinator_id}"
     data: Data = {**who, "verb": verb.value, "round": current.number, "digest": current.digest, "recorded": lines}
@@ -192,7 +198,7 @@ def _record_order(step: Step, chain: Coordinator, current: Round, verb: Verb, wo
 
 
 def _record_refusal(step: Step, request: ResumeRequested, refusal: Refusal, who: Data) -> None:
-    """Record the refusal, except for a duplicate of a request carried out before."""
+    """Record the refusal, unless the request repeats one that was carried out."""
     if refusal.kind != ResumeFault.DUPLICATE:
         step.state.last_refusal = f"{_signature(who)}, {clock(step.now)}: {refusal.message}"
         job_id = request.order.job_id if request.order.job_id in step.state.jobs else step.state.root_id
@@ -209,7 +215,7 @@ def _record_refusal(step: Step, request: ResumeRequested, refusal: Refusal, who:
 
 
 def _recorded_lines(chain: Coordinator, verb: Verb, words: Answers) -> list[str]:
-    """Return the lines recorded of a person's text."""
+    """Return the lines that an event records of a person's text."""
     if verb is Verb.ANSWER:
         return list(_answers(chain, words))
     text = words.text
@@ -256,7 +262,7 @@ def carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: st
 
 
 def _answer(chain: Coordinator, words: Answers) -> None:
-    """Settle the chain's questions: the coordinator gets the answers, and which are missing (ruling F5)."""
+    """Settle the chain's questions: tell the coordinator the answers, and which are missing (ruling F5)."""
     reply = chain.reply = chain.reply or Reply()
     reply.answers += [
         Answer(id=asked.id, question=asked.question.prompt, text=words.by_id.get(asked.id), leg=asked.leg)
@@ -274,7 +280,7 @@ def _guide(chain: Coordinator, text: str) -> None:
 
 
 def _continue(chain: Coordinator, text: str) -> None:
-    """Accept the failures: vote and quorum no longer block (ruling F3)."""
+    """Accept the failures, so that vote and quorum do not block (ruling F3)."""
     if chain.batch is not None:
         chain.batch.approved = True
     for leg in chain.escalated_legs:
@@ -283,7 +289,7 @@ def _continue(chain: Coordinator, text: str) -> None:
 
 
 def _retry(step: Step, chain: Coordinator, number: int, by: str) -> None:
-    """Run every failed leg of the round again, as far as the job budget allows (rulings F3, C3)."""
+    """Run all failed legs of the round again, as many as the job budget allows (rulings F3, C3)."""
     for leg in chain.escalated_legs:
         leg.escalated = False
         what = f"running leg {leg.id} again"
@@ -296,7 +302,7 @@ def _retry(step: Step, chain: Coordinator, number: int, by: str) -> None:
 
 
 def fire_timer(step: Step, key: str) -> None:
-    """Send the reminder or expire the round of this timer; ignore stale timers (ruling F8)."""
+    """Send the reminder for which the timer fired, or let its round expire; ignore outdated timers (ruling F8)."""
     for coordinator_id in step.state.rounds:
         current = step.state.open_round(coordinator_id)
         if current is not None and current.timer == key:
@@ -318,7 +324,7 @@ def _due(step: Step, chain: Coordinator, current: Round) -> None:
 
 
 def _end(step: Step, chain: Coordinator, kind: str, reason: str) -> None:
-    """Request the tree's finalize; in a blocked task, which has none, end only this chain (ruling D4)."""
+    """Request the tree's finalize. A blocked task has none, so end only this chain there (ruling D4)."""
     if not step.state.is_blocked:
         finalize.request(step, kind, reason)
         return
@@ -329,7 +335,7 @@ def _end(step: Step, chain: Coordinator, kind: str, reason: str) -> None:
 
 
 def answer(step: Step, waiting: int, verdict: Refusal | AcceptedResume) -> AnswerOrder:
-    """Return the answer for the waiting call, once all effects of its order are applied."""
+    """Return the answer to the call that waits for its order, once the order has taken full effect."""
     if isinstance(verdict, Refusal):
         return AnswerOrder(waiting=waiting, refusal=verdict)
     lines = [f"{verdict.verb} is accepted", *(f"  {each}" for each in verdict.recorded), *_stands(step.state, verdict)]
@@ -337,7 +343,7 @@ def answer(step: Step, waiting: int, verdict: Refusal | AcceptedResume) -> Answe
 
 
 def _stands(state: TreeMemory, verdict: AcceptedResume) -> Iterator[str]:
-    """Yield sentences on the state of the ordered round and of rounds still open, or else of the tree."""
+    """Yield sentences on the state of the ordered round and of other open rounds; if none is open, of the tree."""
     meant = state.rounds[verdict.coordinator_id][verdict.round - 1]
     until = f"round {meant.number} of {verdict.coordinator_id} waits until {clock(meant.expires_at)}"
     yield until if meant.open else last_words(verdict.coordinator_id, meant.number, meant.closed)

@@ -1,4 +1,6 @@
-"""Progress of a batch: starting legs, skipping unreachable ones, its one continuation (rulings D1, E1 to E5)."""
+"""The progress of a batch: its legs start, unreachable ones are skipped, one continuation follows (rulings D1, E1 to
+E5).
+"""
 
 from workflows.model.briefs import Correction
 from workflows.model.event_kinds import Data, EventKind
@@ -14,7 +16,7 @@ from workflows.tree.step import Step
 
 
 def move_on(step: Step, chain: Coordinator) -> bool:
-    """Advance a chain as far as possible now; return True if that did more than start legs."""
+    """Advance a chain as far as possible; return True if that did more than start legs."""
     batch = chain.batch
     if batch is not None:
         blocking.stop_waiting(step, batch)
@@ -38,7 +40,7 @@ def move_on(step: Step, chain: Coordinator) -> bool:
 
 
 def _offer_again(step: Step, chain: Coordinator, run: JobRun) -> bool:
-    """Offer a coordinator's job again that was taken back, unless the tree ends (ruling B5)."""
+    """Offer a coordinator's job that was taken back again, unless the tree ends (ruling B5)."""
     if not finalize.ending(step):
         job_offers.offer_coordinator(step, run)
         return False
@@ -49,7 +51,7 @@ def _offer_again(step: Step, chain: Coordinator, run: JobRun) -> bool:
 
 
 def _settle_in_blocked_task(step: Step, chain: Coordinator, batch: Batch | None) -> bool:
-    """In a blocked task, let a blocked batch block its leg. All else waits for a retry (D4)."""
+    """In a blocked task, only let a blocked batch block its leg; everything else waits for a retry (D4)."""
     if chain.phase is not Phase.WAITING or batch is None or not batch.stopped or not batch.is_settled:
         return False
     _record_settling(step, chain, batch, "stopped", batch.stopped)
@@ -58,7 +60,9 @@ def _settle_in_blocked_task(step: Step, chain: Coordinator, batch: Batch | None)
 
 
 def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
-    """Release a held result after the pause: an answered coordinator runs again, any other result is applied (F2)."""
+    """Release a held result after the pause: if its coordinator was answered, that runs again; otherwise the result is
+    applied (F2).
+    """
     asked = bool(chain.reply and chain.reply.answers)
     left_out, chain.held, chain.left_out = chain.left_out or held.not_kept, None, 0
     if finalize.ending(step):
@@ -101,7 +105,7 @@ def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
 
 
 def _settle(step: Step, chain: Coordinator, batch: Batch) -> None:
-    """Settle a batch by exactly one of an end, a block or a continuation (ruling D1)."""
+    """Settle a batch in exactly one way: an end, a block or a continuation (ruling D1)."""
     if finalize.ending(step):
         _record_settling(step, chain, batch, "ending", "the tree is being finalized")
         _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
@@ -121,7 +125,7 @@ def _record_settling(step: Step, chain: Coordinator, batch: Batch, verdict: str,
 
 
 def _end(step: Step, chain: Coordinator, state: JobState, reason: str) -> None:
-    """End a nested chain and its leg; the root's chain waits for the finalize."""
+    """End a delegated chain and its leg; the root's chain waits for the finalize."""
     if step.state.leg_of(chain) is None:
         chain.phase = Phase.OVER
     else:
@@ -163,7 +167,7 @@ def _synthesize(step: Step, chain: Coordinator, batch: Batch) -> None:
 
 
 def _replan(step: Step, chain: Coordinator, reason: str, notes: tuple[str, ...]) -> None:
-    """Enqueue one corrective replan per failed verdict; the attempts are counted per tree, never reset (ruling E5)."""
+    """Enqueue a replan for a failed verdict; replans are counted per tree, and the count is never reset (ruling E5)."""
     state, cap = step.state, step.state.input.settings.bounds.max_verify_replan_attempts
     if state.verify_attempts >= cap:
         message = f"{reason}; no replan is left (limit {cap})"

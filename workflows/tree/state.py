@@ -1,4 +1,4 @@
-"""The input of a tree, and its whole state: one value that is stored, restored and continued."""
+"""The input of a tree, and its whole state, which is one value that is stored and restored."""
 
 import shlex
 from collections.abc import Iterator
@@ -17,44 +17,48 @@ from workflows.policy import binding_words
 from workflows.tree.chains import Batch, Coordinator, Leg
 
 LONGEST_MESSAGE = 200
-"""Maximum length of a message that a command repeats."""
+"""Maximum length of a message that is repeated in a command."""
 
 
 class TreeInput(Wire):
-    """The input of a tree."""
+    """What a tree is started with."""
 
     root_job_id: str
     task_id: str
     title: str = ""
     repo: str
     assignment: Assignment
-    """The root job's assignment; every job of the tree inherits its pull request and base."""
+    """The root job's assignment, whose pull request and base every job of the tree inherits."""
     created_at: float
     settings: TreeSettings = TreeSettings()
     branch_deps: tuple[str, ...] = ()
     """Branches whose work every job of the tree must see."""
     legs: tuple[Delegation, ...] = ()
-    """A recipe's legs: dispatched at once in place of a first run of the root job."""
+    """A recipe's legs, dispatched at once instead of running the root job first."""
     line: tuple[Work, ...] = ()
-    """The work of another tree, whose conflicts it resolves: its jobs begin from what of that goes together (O6)."""
+    """The line of another tree, whose conflicts this tree resolves: its jobs start from those parts of the line that
+    merge (O6).
+    """
     merges: tuple[str, ...] = ()
-    """The parts of that line which conflict: their merge is begun for the root job (ruling O6)."""
+    """The parts of that line that conflict: their merge is begun in the root job's folder (ruling O6)."""
     caveat: str = ""
-    """Caveat of the result: recorded at the start, passed to the job that sums up, and part of the end's reason."""
+    """Caveat of the result. It is recorded at the start, passed to the job that sums up, and part of the final
+    reason.
+    """
     require: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
-    """Labels that every job of the tree requires and prefers of its host (ruling Q4)."""
+    """Labels that every job of the tree requires or prefers of its host (ruling Q4)."""
     read_only: bool = False
-    """True if no job of the tree may implement: the caller who started the tree may only ask (ruling N5)."""
+    """True if no job of the tree may implement, because the caller who started it may only ask (ruling N5)."""
 
     options: str = ""
-    """Options of the command that started it, as typed, without those of its repository, pull request or issue."""
+    """Options of the command that started the tree, as typed, except repository, pull request and issue."""
     pipeline: str = ""
-    """The pipeline whose stage the tree is."""
+    """The name of the pipeline whose stage this tree runs; empty for others."""
 
     @property
     def anew(self) -> str:
-        """Return the command that starts the tree from its beginning; a message that fits into no line is piped in."""
+        """Return the command that starts the tree from its beginning; a message too long for a line is piped in."""
         asked, message = self.assignment, self.assignment.prompt.inline or ""
         fits = 0 < len(message) <= LONGEST_MESSAGE and message.isprintable()
         binding = binding_words.options(asked.pull_request, asked.issue)
@@ -72,35 +76,35 @@ class TreeInput(Wire):
 
 
 class Finalize(Memory):
-    """The one finalize of a tree (ruling G1)."""
+    """The only finalize of a tree (ruling G1)."""
 
     kind: str
     reason: str
     job_id: str | None = None
     done: bool = False
     refused: list[RefusedSet] = []
-    """Sets that were not dispatched because of the finalize, which gets them in its prompt (ruling E6)."""
+    """Sets that were not dispatched because the tree was ending; the finalize gets them in its prompt (ruling E6)."""
     bound: str = ""
     """The bound that tripped, in words; empty if a person or a deadline ended the tree."""
     raised: str = ""
-    """The setting under which the tree would have continued."""
+    """The setting with which the tree would have continued."""
     unrun: bool = False
-    """True if something that was planned did not run: the tree was cut short."""
+    """True if a planned job did not run, so that the tree was cut short."""
 
 
 class Offer(Memory):
-    """A job offered to its host and not begun (ruling B5)."""
+    """An offer of a job to its host, which has not begun it (ruling B5)."""
 
     number: int
     attempt: int
     run: JobRun | None = None
-    """A coordinator's complete run, to be offered again unchanged; a leg's run is rebuilt from its leg."""
+    """A coordinator's complete run, to offer it again unchanged. A leg's run is rebuilt from the leg."""
     taken_back: bool = False
-    """True if the host was asked to return the job and has not answered yet."""
+    """True if the offer is being taken back, and the answer has not arrived."""
 
 
 class TreeMemory(Memory):
-    """The state of the reducer."""
+    """The whole state of a tree's reducer."""
 
     input: TreeInput
     task: TaskRecord
@@ -112,7 +116,7 @@ class TreeMemory(Memory):
     last_number: int = 0
     last_offer: int = 0
     told: dict[str, int] = {}
-    """Number of events recorded for each job."""
+    """How many events are recorded for each job."""
     spent_jobs: int = 0
     """Jobs counted against the job budget: children, retries, continuations, re-runs (ruling C3)."""
     usage: Usage = Usage()
@@ -122,24 +126,26 @@ class TreeMemory(Memory):
     warned: list[str] = []
     verify_attempts: int = 0
     paused_seconds: float = 0.0
-    """Seconds excluded from the wall clock: open rounds, and the time a blocked tree was closed."""
+    """Seconds that the wall clock excludes: open rounds, and the time for which a blocked tree was closed."""
     paused_since: float | None = None
-    """Opening time of the first of the currently open rounds (ruling F8)."""
+    """When the first of the open rounds was opened (ruling F8)."""
     rounds: dict[str, list[Round]] = {}
-    """Rounds by coordinator, kept when its leg runs again, so that numbers never restart (ruling F1)."""
+    """Rounds by coordinator. They are kept when its leg runs again, so that numbers never restart (ruling F1)."""
     last_refusal: str = ""
-    """The last refusal, with actor, time and reason, until a resume is accepted; for senders without an answer (F6)."""
+    """The last refusal of a resume, with actor, time and reason, until one is accepted: senders of signals get no
+    answer (F6).
+    """
     killed_by: str | None = None
     finalize: Finalize | None = None
     jobs: dict[str, JobRecord] = {}
     first: dict[str, str] = {}
-    """Action needed before a failed job is retried, as its run reported (ruling B3)."""
+    """What a person must do before a failed job is retried, by job, as its outcome says (ruling B3)."""
     offers: dict[str, Offer] = {}
-    """Offers to hosts of jobs not begun."""
+    """The offers to hosts of jobs that have not begun, by job."""
     held_back: dict[str, JobRun] = {}
     """Coordinators' jobs that were taken back and will be offered again."""
     homes: dict[str, str] = {}
-    """The coordinator of each job: the one whose chain it is of, or the one that delegated it."""
+    """The coordinator of each job: the one in whose chain it is, or the one that delegated it."""
     coordinators: dict[str, Coordinator] = {}
 
     @property
@@ -159,7 +165,7 @@ class TreeMemory(Memory):
 
     @property
     def in_flight(self) -> list[str]:
-        """Return the jobs whose end will be reported: running and offered ones."""
+        """Return the running and offered jobs, whose end will be reported."""
         return [*self.running, *self.offers]
 
     @property
@@ -170,35 +176,35 @@ class TreeMemory(Memory):
 
     @property
     def quiescent(self) -> bool:
-        """Return whether nothing is in flight and no timer is needed, so that the workflow can continue as new."""
+        """Return whether no job is in flight and no timer is needed, so that the workflow can continue as new."""
         return not self.in_flight and not self.timers
 
     @property
     def is_blocked(self) -> bool:
-        """Return whether the task is blocked: nothing continues until an operator's order (ruling D4)."""
+        """Return whether the task is blocked, so that it continues only on an operator's order (ruling D4)."""
         return self.task.state is TaskState.BLOCKED
 
     @property
     def is_frozen(self) -> bool:
-        """Return whether the task is blocked and not ending: its coordinators start nothing more (ruling D4)."""
+        """Return whether the task is blocked and not ending, so that its coordinators start nothing (ruling D4)."""
         return self.is_blocked and self.finalize is None
 
     @property
     def is_paused(self) -> bool:
-        """Return whether at least one round is open: nothing starts (ruling F8)."""
+        """Return whether a round is open, so that nothing starts (ruling F8)."""
         return self.paused_since is not None
 
     def open_round(self, coordinator_id: str) -> Round | None:
-        """Return the coordinator's open round, of which there is at most one (ruling F1)."""
+        """Return the coordinator's open round, if it has one; it never has two (ruling F1)."""
         rounds = self.rounds.get(coordinator_id)
         return rounds[-1] if rounds and rounds[-1].open else None
 
     def exclude(self, since: float) -> None:
-        """Exclude the time since then from the wall clock (ruling C4)."""
+        """Exclude the time from `since` until now from the wall clock (ruling C4)."""
         self.paused_seconds += self.now - since
 
     def elapsed_seconds(self, now: float) -> float:
-        """Return the wall-clock time without the union of all pauses (rulings C4, F8)."""
+        """Return the wall-clock time without the time in which a round was open (rulings C4, F8)."""
         until = now if self.paused_since is None else self.paused_since
         return max(0.0, until - self.input.created_at - self.paused_seconds)
 
@@ -214,14 +220,16 @@ class TreeMemory(Memory):
 
     @property
     def busy_worktrees(self) -> set[str]:
-        """Return the shared worktrees of jobs in flight. Waiting for jobs, not chains, cannot deadlock (ruling I3)."""
+        """Return the shared worktrees of jobs in flight. A leg waits for such jobs, not for whole chains, so no
+        deadlock can occur (ruling I3).
+        """
         busy = set(self.in_flight)
         shared = (leg for leg in self.legs() if leg.worktree and not leg.twin)
         return {leg.worktree for leg in shared if leg.worktree and leg.job_id in busy}
 
     def kept_sets(self) -> Iterator[JobOutcome | RefusedSet]:
-        """Yield the sets of delegations that the state holds: held back, refused for the finalize, or in briefs of
-        queued jobs.
+        """Yield the sets of delegations in the state: of held results, refused for the finalize, or in briefs of queued
+        jobs.
         """
         yield from (chain.held for chain in self.coordinators.values() if chain.held is not None)
         yield from self.finalize.refused if self.finalize is not None else ()
@@ -233,15 +241,16 @@ class TreeMemory(Memory):
         return [leg for chain in self.coordinators.values() if chain.batch for leg in chain.batch.legs.values()]
 
     def leg_of(self, chain: Coordinator) -> tuple[Coordinator, Leg] | None:
-        """Return the leg of its parent's batch that a delegated chain belongs to; None for the root's chain."""
+        """Return the leg that a delegated chain belongs to, with its coordinator; None for the root's chain."""
         if chain.coordinator_id == self.root_id:
             return None
         return self.find_leg(chain.coordinator_id)
 
     def needed_work(self, chain: Coordinator, batch: Batch, leg: Leg) -> tuple[str, ...]:
-        """Return the branches the leg must see: those given to its coordinator, and those of its dependencies (I1).
+        """Return the branches whose work the leg must see: those given to its coordinator, and those of its
+        dependencies (I1).
 
-        A leg that begins at the tree's base sees, of the former, only those that every job must see.
+        For a leg that begins at the tree's base, only those branches of its coordinator count that every job must see.
         """
         given = self.input.branch_deps if leg.at_base else chain.run.branch_deps
         return tuple(dict.fromkeys([*given, *(each.branch for each in self.given_work(batch, leg))]))
@@ -259,9 +268,10 @@ class TreeMemory(Memory):
         return tuple(each.model_copy(update={"leg": leg.id, "job_id": leg.job_id}) for each in made)
 
     def line_of(self, chain: Coordinator) -> tuple[Work, ...]:
-        """Return the line that the chain's next jobs begin from: its own leg's line, and its work since (ruling O2).
+        """Return the line from which the chain's next jobs begin: the line of its own leg, and the chain's work since
+        (ruling O2).
 
-        Work that every job must see is known by its branches alone.
+        Of work that every job must see, only the branches are known.
         """
         run = chain.run
         given = [Work(branch=branch) for branch in (self.input.branch_deps if run.deps else run.branch_deps)]
@@ -275,12 +285,12 @@ class TreeMemory(Memory):
         return f"{self.path_of(above)} / {leg}" if leg else self.path_of(above)
 
     def decision_of(self, leg: Leg) -> Decision | None:
-        """Return the leg's decision; None if the leg's state is not that of its chain's last job."""
+        """Return the leg's decision; None if the leg's state differs from that of its chain's last job."""
         job = self.jobs.get(leg.outcome_job_id)
         return job.decision if job is not None and job.state is leg.state else None
 
     def find_leg(self, job_id: str) -> tuple[Coordinator, Leg] | None:
-        """Return the leg of a job and the coordinator that delegated it, if its batch is the latest."""
+        """Return the coordinator that delegated a job and the job's leg; None if its batch is not the latest."""
         job = self.jobs.get(job_id)
         parent = self.coordinators.get(self.homes.get(job_id, ""))
         if job is None or job.delegation_id is None or parent is None or parent.batch is None:

@@ -1,4 +1,4 @@
-"""One step of the tree: its changed rows, written once, and the commands that follow from them."""
+"""One step of the tree: its changed rows, written once, and the commands that follow."""
 
 import math
 from typing import TypedDict, Unpack
@@ -47,7 +47,7 @@ class JobChange(TypedDict, total=False):
 
 
 class Step:
-    """A collector of changes and commands; `finish` returns them in the order in which to carry them out."""
+    """Collects the changes and commands of one step; `finish` returns them in the order in which to carry them out."""
 
     def __init__(self, state: TreeMemory, now: float) -> None:
         self.state = state
@@ -62,11 +62,11 @@ class Step:
 
     @property
     def now(self) -> float:
-        """Return the tree's clock, which never runs backwards, whatever the events' times are."""
+        """Return the tree's time, which never runs backwards, whatever times the events have."""
         return self.state.now
 
     def command(self, command: Command) -> None:
-        """Add a command, carried out after the rows of this step are written."""
+        """Add a command, which is carried out after this step's rows are written."""
         self._commands.append(command)
 
     def withdraw(self, job_id: str) -> bool:
@@ -77,7 +77,7 @@ class Step:
         return withdrawn
 
     def answer(self, answer: AnswerOrder) -> None:
-        """Add an answer to a waiting call, sent after all else; alone it makes no new revision."""
+        """Add an answer to a waiting call, which is sent last. An answer alone makes no new revision."""
         self._answers.append(answer)
 
     def add(self, job: JobRecord) -> None:
@@ -89,7 +89,9 @@ class Step:
             self.story(job)
 
     def change(self, job_id: str, **changes: Unpack[JobChange]) -> None:
-        """Change a job's row; record an event for a new state or attempt; raise on an illegal move (rulings B2, B7)."""
+        """Change a job's row, and record an event for a new state or attempt. Raise if the transition is not allowed
+        (rulings B2, B7).
+        """
         job = self.state.jobs[job_id]
         if "next" in changes:
             changes.setdefault("waits_for", WaitsFor.NOTHING)
@@ -106,7 +108,7 @@ class Step:
 
     def again(self, job_id: str, reason: str, next_step: str = "", *, counted: bool = True) -> None:
         """Queue a new attempt of a job, without a branch (rulings D3, I1). It counts against the job budget (C3),
-        except for a moved job (Q5).
+        unless the job moved (Q5).
         """
         self.state.spent_jobs += counted
         self.state.first.pop(job_id, None)
@@ -116,7 +118,7 @@ class Step:
         self.change(job_id, branch=None, head_sha=None, ended_at=None)
 
     def leg_again(self, leg: Leg, reason: str, next_step: str = "", *, counted: bool = True) -> None:
-        """Queue a new attempt of a leg, and forget the chain it delegated."""
+        """Queue a new attempt of a leg, and forget the chain of its last attempt."""
         self.state.coordinators.pop(leg.job_id, None)
         leg.own_branch = (self.state.jobs[leg.job_id].branch or "") if leg.asked and not leg.worktree else ""
         leg.again()
@@ -124,7 +126,7 @@ class Step:
         self.again(leg.job_id, reason, next_step, counted=counted)
 
     def task(self, state: TaskState, reason: str, next_step: str = "", waits_for: WaitsFor = WaitsFor.NOTHING) -> None:
-        """Change the task's state; raise on an illegal move (ruling B2)."""
+        """Change the task's state; raise if the transition is not allowed (ruling B2)."""
         task = self.state.task
         check_task(task.state, state)
         ended = self.now if state.is_closed else None
@@ -133,7 +135,7 @@ class Step:
         self.state.task, self._task = task.model_copy(update=update), True
 
     def next_step(self, text: str, waits_for: WaitsFor, to_retry: str = "") -> None:
-        """Change the command that the task offers, without changing its state."""
+        """Change only the command that the task offers."""
         task = self.state.task
         if (task.next, task.waits_for, task.to_retry) != (text, waits_for, to_retry):
             update = {"next": text, "waits_for": waits_for, "to_retry": to_retry}
@@ -152,7 +154,7 @@ class Step:
         self._tell(kind, job_id, message, data)
 
     def notice(self, notice: Notice, job_id: str) -> None:
-        """Record a notice of a run as an event. Kinds that this release does not know are recorded unchanged."""
+        """Record a notice of a run as an event. A kind that this release does not know is recorded unchanged."""
         self._tell(notice.kind, job_id, notice.message, dict(notice.data))
 
     def _tell(self, kind: str, job_id: str, message: str, data: Data) -> None:
@@ -170,11 +172,11 @@ class Step:
         )
 
     def record_refusal(self, refusal: Refusal, job_id: str) -> None:
-        """Record an event for a refusal of a bound or gate."""
+        """Record the event of a refusal by a bound or gate."""
         self.event(EventKind(refusal.kind), job_id, refusal.message, refusal.data)
 
     def warn(self) -> None:
-        """Record one event per budget that is used to 80 % (ruling C4)."""
+        """Record an event for each budget that is newly used to 80 % (ruling C4)."""
         for name, used, budget in near(self.state.input.settings.bounds, self.state.ledger()):
             if name not in self.state.warned:
                 self.state.warned.append(name)
@@ -184,7 +186,9 @@ class Step:
                 self.event(EventKind.DELEGATION_BUDGET_WARNING, self.state.root_id, message, data)
 
     def finish(self) -> list[Command]:
-        """Return the changed rows under a new revision, then the commands; without changes, only the answers."""
+        """Return the command to write the changed rows under a new revision, then the other commands; without changes,
+        only the answers.
+        """
         if not (self._jobs or self._events or self._rounds or self._task or self._commands):
             return [*self._answers]
         state = self.state
