@@ -71,9 +71,9 @@ default of five pollers, it wrote half of all steps.
 """
 
 CACHED_TREES = 10
-"""Cached workflows for each of those steps: some 100 KB each; others are rebuilt from their history.
+"""Cached workflows per tree step that may run at once, some 100 KB each; others are rebuilt from their history.
 
-Many more than steps: otherwise a workflow that writes its rows is evicted for another, and its step is lost until the
+Far more than steps, because otherwise a workflow is evicted while it writes its rows, and its step is lost until the
 server's timeout.
 """
 

@@ -54,7 +54,7 @@ class Orchestrate(Section):
     escalation_handle: str = ""
     inline_artifact_bodies: bool = _TREE.inline_artifact_bodies
     merge: Literal["ask", "line"] = "ask"
-    """Whether people merge what a tree did, or the branch of its task is moved to its line when it ends (ruling O6)."""
+    """`ask`: people merge a tree's work. `line`: its task branch gets the work when the tree ends (ruling O6)."""
     default_plan_timeout: Timeout = None
     default_implement_timeout: Timeout = None
     default_review_timeout: Timeout = None
@@ -69,41 +69,47 @@ class RuntimeSection(Section):
     adapter: AdapterName = ""
     """Empty: the runtime's own program. `script`: the command speaks the shell protocol in the runtime's place."""
     command: list[str] = []
-    """The program, if it is not the one of that name on the PATH."""
+    """The program's command, if it is not on the PATH under its own name."""
     arguments: list[str] = []
     """Further arguments, after the adapter's own."""
     default_model: str = ""
     default_effort: str = ""
     tiers: dict[Tier, str] = {}
-    """The models that the words `mechanical`, `cheap` and `deep` stand for, beside those known of the program."""
+    """The models that the words `mechanical`, `cheap` and `deep` stand for, if not the program's known ones."""
     max_parallel: int = Field(default=0, ge=0)
     """Limit of this runtime's concurrent runs on a host; 0 is no limit."""
     env: list[str] = []
-    """Names of variables passed to the agent, beside the fixed allow-list."""
+    """Names of variables passed to the agent, besides the fixed allow-list."""
     mcp_servers: list[str] = []
-    """Names of MCP servers in the program's own settings that its jobs have; all others are left out."""
+    """Names of the MCP servers in the program's own settings that its jobs may use; others are left out."""
     renew_login: bool = True
     """True: the operator's own program is started to renew its login when that is about to expire."""
     rate_limit_retries: int = Field(default=8, ge=0)
-    """Retries of a run that met a rate limit or a used-up quota; 0 is none."""
+    """Retries of a run that met a rate limit or a used-up quota; 0: none."""
     rate_limit_backoff: Duration = 60.0
-    """The first wait if the program names no time; the backoff doubles it."""
+    """The first wait if the program doesn't say when the limit ends; each further wait is twice as long."""
     rate_limit_wait: Duration = 21_600.0
     """The longest wait; a limit that lasts longer fails the job."""
     network_retries: int = Field(default=3, ge=0)
     """Retries of a run whose model could not be reached."""
     network_backoff: Duration = 15.0
-    """The first wait for the network; the backoff doubles it."""
+    """The first wait for the network; each further wait is twice as long."""
     box: Literal["auto", "bwrap", "none"] = "auto"
-    """`auto` or `bwrap`: bubblewrap's box, if it was tried here and holds; else nothing is run. `none`: no box."""
+    """`auto` or `bwrap`: run agents in bubblewrap's box, or not at all if a trial finds that it doesn't confine them.
+    `none`: no box.
+    """
     network: Literal["", "none", "model", "full"] = ""
-    """The network in its box; empty: `model`, for shell agents and scripts with the host `*`."""
+    """The network in the box: `none`, `model` or `full`. Empty: `model`; for shell agents and scripts with the host
+    `*`.
+    """
     hosts: list[AllowedHost] = []
-    """With the network `model`, hosts beside those of the program's maker: `name`, `name:port`, `*.name`, `*`."""
+    """With the network `model`, hosts to reach besides those of the program's maker: `name`, `name:port`, `*.name`,
+    `*`.
+    """
     read: list[BoxPath] = []
-    """Folders and files outside the system that it may read in its box: tools, caches."""
+    """Folders and files outside the system that agents may read in the box: tools, caches."""
     write: list[BoxPath] = []
-    """Folders that it may also change."""
+    """Folders that agents may also change."""
 
     @field_validator("box", mode="before")
     @classmethod
@@ -147,8 +153,8 @@ class Store(Section):
 
     url: str = ""
     pool: int = Field(default=4, ge=4, le=400)
-    """The most connections of this host's processes to PostgreSQL: half for the worker, one for GitHub's process, the
-    rest for the bridge.
+    """The most connections to PostgreSQL from this host's processes: half for the worker, one for the GitHub process,
+    the rest for the bridge.
     """
 
 
@@ -156,7 +162,7 @@ class ArtifactsSection(Section):
     """`[artifacts]`: long texts and results, where several hosts share a PostgreSQL store."""
 
     url: NoObjectStore = ""
-    """Gone: the database has all content."""
+    """Without effect: the database has all content."""
 
 
 class WorkerSection(Section):
@@ -182,7 +188,9 @@ class WorkerSection(Section):
     job_disk: int = Field(default=50, ge=0, le=1_000_000)
     """GiB that a job may write, in all and to one file; a job that writes more is ended. 0: no limit."""
     free_disk: float = Field(default=0.5, ge=0, le=1_000_000)
-    """GiB free on the home's disk below which nothing starts; below half of it the run that wrote most is ended."""
+    """With fewer GiB free on the home's disk, no run starts; with less than half of it, the run that wrote most is
+    ended.
+    """
     keep_runs: Duration = 14 * 86_400.0
     """Retention of the prompt and the whole output of a recorded run; the record itself stays."""
     metrics: Listener = ""
@@ -193,13 +201,13 @@ class BridgeSection(Section):
     """`[bridge]`: the HTTP interface."""
 
     enabled: bool = True
-    """Run it with `service daemon`."""
+    """Whether `service daemon` runs the bridge."""
     addr: str = "127.0.0.1"
     port: int = Field(default=8791, ge=1, le=65535)
     allow_remote: bool = False
     """Allow addresses other than loopback: the bridge speaks plain HTTP."""
     allowed_hosts: list[str] = []
-    """Names, beside the usual ones, that a request may call the bridge by (ruling J12)."""
+    """Further host names by which requests may address the bridge (ruling J12)."""
     url: WebOrigin = ""
     """The dashboard's URL for people, if it is not where the bridge listens: a proxy's or a tunnel's."""
     requests_per_minute: int = Field(default=30, ge=1)
@@ -209,9 +217,9 @@ class NotifySection(Section):
     """`[notify]`: the channels of notifications."""
 
     log: bool = True
-    """Write each as a line of JSON to `notifications.jsonl` in the service home."""
+    """Write each notification as a line of JSON to `notifications.jsonl` in the service home."""
     command: list[str] = []
-    """Command to run for each, with the message on standard input."""
+    """Command to run for each notification, with the message on standard input."""
     webhook_url: str = Field(default="", pattern=r"^$|^https?://[^/\s?#][^\s]*$")
     webhook_secret_env: str = ""
     """Name of the variable with the secret that signs webhooks; the secret itself is in no file."""
@@ -248,9 +256,11 @@ class Github(Section):
     api_url: str = Field(default=GITHUB, pattern=r"^https?://[^/\s?#@]+(/[^\s?#@]*[^/\s?#@])?$")
     """For GitHub Enterprise: `https://HOST/api/v3`."""
     repos: list[str] = []
-    """The registered repositories it serves; empty: all with a known GitHub name."""
+    """The registered repositories that GitHub is used for; empty: all with a known GitHub name."""
     comments: Literal["all", "pauses", "never"] = "all"
-    """Comments to write: about a tree's state, pauses and ends; only those that ask people; none."""
+    """Comments to write. `all`: about a tree's state, pauses and end; `pauses`: only those that ask people; `never`:
+    none.
+    """
     commands: list[Literal["resume", "status", "ask", "review", "implement", "kill", "retry"]] = ["resume", "status"]
     """Orders that people with write access may give in comments."""
     check: bool = False
@@ -258,9 +268,11 @@ class Github(Section):
     publish: Literal["never", "on_success"] = "never"
     """Publish the work of a tree that ended well as a pull request."""
     poll: Annotated[Duration, Field(ge=20, le=3600)] = 20.0
-    """Polling interval of comments while something can be answered or ordered; polls without news cost no quota."""
+    """Polling interval of comments while people can answer or order something; polls without news cost no quota."""
     webhook_secret_env: VariableName = ""
-    """Name of the variable with the webhook's secret, in the daemon's environment; without one, it only polls."""
+    """Name of the variable with the webhook's secret, in the daemon's environment; without one, comments are only
+    polled.
+    """
 
     @property
     def is_configured(self) -> bool:
@@ -301,11 +313,13 @@ class Git(Section):
     """`[git]`: how hosts exchange the commits of repositories that have a remote."""
 
     hub: RepositoryUrl = ""
-    """URL or path of a bare repository of your own, through which hosts exchange commits; empty: each one's remote."""
+    """URL or path of a bare repository of your own, through which hosts exchange commits; empty: each repository's
+    remote.
+    """
     hub_branches: bool = False
-    """Push work to branches `service/...` of a remote that takes no other references; its forge may run them."""
+    """Push work to branches `service/...` if a remote accepts no other references; its forge may run CI on them."""
     build_products: bool = False
-    """Commit what builds leave (`__pycache__`, `node_modules`), too, where the repository does not ignore it."""
+    """Also commit build products (`__pycache__`, `node_modules`) that the repository does not ignore."""
 
 
 class Price(Section):
@@ -319,7 +333,7 @@ class Fleet(Section):
     """`[fleet]`: several hosts with one store."""
 
     move_after: Away = 600.0
-    """Time without a sign of life of a host after which its jobs go on elsewhere; "0": never."""
+    """Time without a sign of life from a host after which its jobs continue on other hosts; "0": never."""
 
 
 _PLAIN = RuntimeSection()
