@@ -126,7 +126,7 @@ def show(name: Name, json: Json = False) -> None:
 
 @app.command()
 def remove(name: Name, json: Json = False) -> None:
-    """Forget an agent. Jobs that it has already go on to their end."""
+    """Forget an agent. Its open jobs still run to their end."""
     from bridge.operations.registry import agents
 
     agents.remove(service_here(), name)
@@ -145,7 +145,7 @@ def allow(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], j
 
 @app.command()
 def deny(name: Name, repo: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json = False) -> None:
-    """Stop letting an agent work on a repository. Jobs that it has there already go on to their end."""
+    """Stop letting an agent work on a repository. Its open jobs there still run to their end."""
     from bridge.operations.registry import agents
 
     service = service_here()
@@ -176,7 +176,7 @@ def start(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Start a job; the typed verb is its action."""
+    """Start a job. Its action is the verb that was typed: ask, review or implement."""
     import asyncio
 
     from bridge.operations.jobs import hosts
@@ -230,7 +230,7 @@ def _work(*typed: object) -> dict[str, Any]:
 
 
 def tell_choice(**chosen: str) -> None:
-    """Print what was chosen for the person who left it out."""
+    """Print the values that were chosen because the command left them out."""
     if words := [f"{what} {name}" for what, name in chosen.items() if name]:
         tell(", ".join(words))
 
@@ -266,7 +266,7 @@ def orchestrate(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Run the recipe of the typed name."""
+    """Start the recipe whose name was typed."""
     _orchestrate(
         str(context.info_name), goal, repo, runtimes, legs, _work(pr, issue, base, timeout, budget), wait, json
     )
@@ -292,7 +292,7 @@ def verifier(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """One producer, and an independent check of its work."""
+    """Let one agent do the work, and another check it."""
     _orchestrate("verifier", goal, repo, runtimes, None, _work(pr, issue, base, timeout, budget), wait, json)
 
 

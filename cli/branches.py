@@ -65,7 +65,9 @@ def merge(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Merge what legs did into the branch of their task: all of them, or none. Only --into-mine touches a checkout."""
+    """Merge the branches of these legs into their task's branch: all of them, or none. Only --into-mine touches a
+    checkout.
+    """
     from bridge.operations.branches import merges
     from cli.drawing.progress import progress
     from cli.drawing.words import signature
@@ -106,7 +108,7 @@ def resolve(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Have an agent resolve the merge conflicts in the work of a tree. Its job is merged like any other."""
+    """Start a job that resolves the merge conflicts of a task's branches. Merge its branch like any other."""
     import asyncio
 
     from bridge.operations.orders import follow_ups
@@ -138,7 +140,7 @@ def revise(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Start a job that changes the work as your comments on its diff say."""
+    """Start a job that applies your comments on a diff."""
     import asyncio
 
     from bridge.operations.orders import revising
@@ -153,7 +155,7 @@ def revise(
 
 
 def comment_of(typed: str) -> "DiffComment":
-    """Read a comment as it is typed: `PATH:LINE=TEXT`, or `PATH:old:LINE=TEXT`."""
+    """Parse a typed comment: `PATH:LINE=TEXT`, or `PATH:old:LINE=TEXT` for a line that was removed."""
     from bridge.operations.orders.revising import DiffComment
     from workflows.model.errors import UsageError
 
@@ -173,7 +175,7 @@ def review(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Start a review of the commits that no review of the tree has seen. Its verdict counts for the gate."""
+    """Start a review of the task's commits that were not reviewed yet. Its verdict counts for the gate."""
     import asyncio
 
     from bridge.operations.orders import follow_ups
@@ -194,7 +196,7 @@ def _follow_or_say(
     wait: bool,
     json: bool,
 ) -> None:
-    """Follow a new job, or say what it does, how to watch it, and the command for when it has succeeded."""
+    """Follow a new job. Without --follow, say what it does, how to watch it, and what to type once it has succeeded."""
     from cli.asking.tree import follow
 
     if wait:
@@ -211,7 +213,7 @@ def gate(
     pr: Annotated[int | None, typer.Option("--pr", min=1, help="Judge the head of this pull request.")] = None,
     json: Json = False,
 ) -> None:
-    """Say whether a tree's work is ready to be merged. Prints why not, a reason a line, and exits with 3 then."""
+    """Say whether a tree's work is ready to be merged. If not, print one reason a line and exit with 3."""
     from bridge.operations.branches import merge_gate
     from workflows.github.merge_gate import GateState
     from workflows.model.errors import RefusedError
@@ -227,7 +229,7 @@ def gate(
 
 
 def branches(job_id: JobId, json: Json = False) -> None:
-    """List every branch of a tree: what it has, whether it is merged, how to merge it."""
+    """List every branch of a task: its commits, whether it is merged, how to merge it."""
     from bridge.operations.branches import branches, merge_offer, publish
     from bridge.operations.jobs import jobs
 
@@ -271,7 +273,7 @@ def drop(
     force: Annotated[bool, typer.Option("--force", help="Remove it even if its commits are not merged.")] = False,
     json: Json = False,
 ) -> None:
-    """Remove a leg's branch, or all of a tree. It stays until its work is merged, or you say --force."""
+    """Remove a leg's branch, or all branches of a task. Unmerged branches are removed only with --force."""
     from bridge.operations.branches import drops
     from cli.drawing.words import signature
 
@@ -297,7 +299,7 @@ def diff(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show what a job changed; for a job that may not write, the changes that were thrown away."""
+    """Show what a job changed; for a read-only job, the changes that were discarded."""
     from bridge.operations.branches import diffs
     from cli.drawing import diff
 
@@ -328,7 +330,7 @@ def publish(
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait until it is published.")] = False,
     json: Json = False,
 ) -> None:
-    """Push the branch to GitHub and open its pull request, or bring the one that is there up to date."""
+    """Push the branch to GitHub, and open its pull request or update the open one."""
     from bridge.operations.branches import publish
     from cli.drawing.progress import progress
     from cli.drawing.words import signature

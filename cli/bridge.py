@@ -20,7 +20,7 @@ def serve(
         bool, typer.Option("--allow-remote", help="Allow an address that other machines reach, in clear text.")
     ] = False,
 ) -> None:
-    """Serve in the foreground until Ctrl-C; the daemon does so too, in the background."""
+    """Serve in the foreground until Ctrl-C. The daemon already serves in the background."""
     from bridge.http import process
     from bridge.machine import token
 
@@ -40,7 +40,7 @@ def token_path(
     rotate: Annotated[bool, typer.Option("--rotate", help="Replace it; the old one becomes invalid.")] = False,
     json: Json = False,
 ) -> None:
-    """Print the path of the operator's own token, never the token. The commands are about others."""
+    """Print the path of the operator's token, never the token itself. The commands below manage named tokens."""
     from activities.settings.home import Home
     from bridge.machine import token
 
@@ -56,7 +56,7 @@ def add(
     scope: Annotated[str, typer.Option(help="read: look; ask: also start work; act: also people's decisions.")],
     json: Json = False,
 ) -> None:
-    """Make a token and print it, this once; only its digest is kept."""
+    """Make a token and print it once; only its digest is stored."""
     from bridge.operations.home import tokens
 
     made = tokens.add(service_here(), name, scope)
@@ -69,7 +69,7 @@ def add(
 
 @tokens.command(name="list")
 def list_(json: Json = False) -> None:
-    """List the tokens that have a name, and what each may do."""
+    """List the named tokens, and what each may do."""
     from bridge.operations.home import tokens
     from cli.drawing.words import ago
 
@@ -83,7 +83,7 @@ def list_(json: Json = False) -> None:
 
 @tokens.command()
 def remove(name: Name, json: Json = False) -> None:
-    """Take a token back: it opens nothing from now on, on other hosts within seconds."""
+    """Revoke a token: at once on this host, within seconds on others."""
     from bridge.operations.home import tokens
 
     tokens.remove(service_here(), name)

@@ -21,7 +21,7 @@ class Parameter:
 
     name: str
     also: tuple[str, ...]
-    """Other ways to type the option; for a flag also the one that switches it off."""
+    """Other spellings of the option; for a flag, also the one that switches it off."""
     value: str
     """The placeholder of its value; "" for a flag."""
     type: str
@@ -35,14 +35,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class CommandEntry:
-    """A command as it is typed, and what it may do."""
+    """A command with its usage, its effect, and whether agents may call it."""
 
     command: str
     group: str
     alias: str | None
     help: str
     effect: str
-    """The most it does: it reads, writes or destroys."""
+    """Its greatest possible effect: `reads`, `writes` or `destroys`."""
     for_agents: bool
     """True if agents may call it too."""
     arguments: tuple[Parameter, ...]

@@ -1,7 +1,8 @@
-"""`service completion`: the shells' scripts, and the candidates that they ask for.
+"""`service completion`: completion scripts for shells, and the candidates that they ask for.
 
-Not Typer's own scripts: in zsh and fish they call the `service` that is first on PATH, often the system's; fish calls
-it twice, and both import rich for the descriptions, which takes twice as long; bash sorts what it offers.
+Typer's own scripts are not used. In zsh and fish they call the `service` that is first on PATH, often the system's.
+They take twice as long, because they import rich for the descriptions; fish calls the program twice. In bash the
+candidates lose their order.
 """
 
 import os
@@ -25,19 +26,19 @@ Install = Annotated[bool, typer.Option("--install", help="Write it to its usual 
 
 @app.command()
 def bash(install: Install = False) -> None:
-    """Print it for bash; or: source <(service completion bash)."""
+    """Print the script for bash; or: source <(service completion bash)."""
     _give("bash", install)
 
 
 @app.command()
 def zsh(install: Install = False) -> None:
-    """Print it for zsh; or, after compinit: source <(service completion zsh)."""
+    """Print the script for zsh; or, after compinit: source <(service completion zsh)."""
     _give("zsh", install)
 
 
 @app.command()
 def fish(install: Install = False) -> None:
-    """Print it for fish; or: service completion fish | source."""
+    """Print the script for fish; or: service completion fish | source."""
     _give("fish", install)
 
 
@@ -179,7 +180,7 @@ _STORED: "Mapping[str, Sequence[str]]" = {
     "pipeline show name": ("pipelines", "runs"),
 }
 _NEW = {"agent add", "repo add"}
-"""Commands whose name argument is new, so there is nothing to complete."""
+"""Commands that create the name in their argument, so there is nothing to complete."""
 
 
 def candidates(words: Sequence[str]) -> list[Candidate]:
@@ -220,7 +221,9 @@ def _help_words(done: Sequence[str], begun: str) -> list[Candidate]:
 
 
 def _join(words: Sequence[str]) -> list[str]:
-    """Join bash's `--repo`, `=`, `acme` to one word; the extra last item tells if the unfinished word was joined."""
+    """Join bash's `--repo`, `=`, `acme` to one word; a further last item says whether the unfinished word was
+    joined.
+    """
     joined: list[str] = []
     apart = ""
     for word in words or [""]:
@@ -234,7 +237,9 @@ def _join(words: Sequence[str]) -> list[str]:
 
 
 def _walk(done: Sequence[str]) -> tuple[Any, str, int, Any]:
-    """Return the command, its path, the number of its arguments so far, and the option that still needs its value."""
+    """Return the command that these words begin, its path, the number of its arguments so far, and the option that
+    still needs a value.
+    """
     from cli.main import NOUNS, command_of, root
 
     command, path, arguments, waiting = root(), "", 0, None
@@ -298,7 +303,9 @@ _NAME = re.compile(r"[\w@/+.,-]+", re.ASCII)
 
 
 def stored_names(kind: str, begun: str) -> list[str]:
-    """Return the names of a kind with this prefix, newest jobs and runs first. Empty if there is no readable store."""
+    """Return the stored names of this kind with this prefix, newest jobs and runs first. Return none if the store can't
+    be read.
+    """
     from activities.settings.home import Home
     from workflows.model.errors import ServiceError
 

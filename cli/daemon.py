@@ -1,4 +1,4 @@
-"""`service daemon`: the processes that do the work."""
+"""`service daemon`: starts, stops, shows and installs the service's processes."""
 
 import shlex
 import sys
@@ -58,7 +58,7 @@ def start(
 
 @app.command()
 def stop(as_json: Json = False) -> None:
-    """Stop everything. Agents that are at work go on, and are found again at the next start."""
+    """Stop everything. Running agents continue, and the next start takes them up again."""
     from bridge.daemon import control
     from cli.drawing.progress import progress
     from cli.invocation.faults import if_interrupted
@@ -76,7 +76,7 @@ def status(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what runs and where to look. Exit status 1 when nothing runs."""
+    """Show the running processes and their addresses. Exit status 1 when nothing runs."""
     from bridge.daemon import control
     from bridge.operations import settings
     from bridge.operations.home import overview
@@ -119,7 +119,7 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new lines until Ctrl-C.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, one object for each line.")] = False,
 ) -> None:
-    """Print the end of the logs in the home; each line says whose it is."""
+    """Print the last lines of the logs; each line names its process."""
     from activities.settings.home import Home
     from bridge.daemon import logs
 
@@ -143,8 +143,8 @@ System = Annotated[
 
 @app.command()
 def install(show: Show = False, system: System = False, json: Json = False) -> None:
-    """Have the daemon started at login, and again when it dies: a systemd user unit, or launchd on macOS. With
-    `--system`, at boot and by an account of its own.
+    """Start the daemon at login, and again when it dies: by a systemd user unit, or launchd on macOS. With `--system`,
+    start it at boot under an account of its own.
     """
     from activities.settings.home import Home
     from bridge.daemon import installation
@@ -176,7 +176,7 @@ def install(show: Show = False, system: System = False, json: Json = False) -> N
 
 @app.command()
 def uninstall(system: System = False, json: Json = False) -> None:
-    """Stop the daemon and have it started no more. Nothing of the home is removed."""
+    """Stop the daemon and no longer start it automatically. The home is kept."""
     from activities.settings.home import Home
     from bridge.daemon import installation
 

@@ -1,4 +1,4 @@
-"""`service dashboard` and `--web`: pages in a browser."""
+"""`service dashboard` and `--web`: open pages in a browser."""
 
 import os
 import sys
@@ -31,8 +31,8 @@ def dashboard(
 ) -> None:
     """Open the dashboard: see and do everything in a browser.
 
-    The link is good once and for five minutes. It begins a session of a week in the browser that opens it, under your
-    name; all sessions end with `service bridge token --rotate`.
+    The link works once, within five minutes. The browser that opens it is logged in under your name for a week; all
+    sessions end with `service bridge token --rotate`.
     """
     from bridge.operations.home import links
 
@@ -71,7 +71,7 @@ def open_page(service: "Service", page: str, *, only_print: bool = False, json: 
 
 
 def address_of(service: "Service", page: str) -> str:
-    """Return a page's address for a clickable link; empty if the terminal has no links or the bridge does not run."""
+    """Return a page's address for a clickable link; "" if the terminal shows no links or the bridge does not run."""
     from activities.settings import ready
 
     screen = screen_of(sys.stdout)
@@ -80,7 +80,7 @@ def address_of(service: "Service", page: str) -> str:
 
 
 def _is_watched() -> bool:
-    """Return whether standard output is a terminal, and so read by a person; a file or a pipe gets only the link."""
+    """Return whether standard output is a terminal. A file or a pipe gets only the link."""
     return sys.stdout.isatty()
 
 
@@ -90,5 +90,5 @@ def _has_browser() -> bool:
 
 
 def _is_elsewhere() -> bool:
-    """Return whether the person came by ssh without a display, where only a text browser could open."""
+    """Return whether this is an ssh session without a display, where only a text browser could open."""
     return "SSH_CONNECTION" in os.environ and not {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ)

@@ -35,7 +35,9 @@ ORDERS = (
 
 @app.command()
 def status(json: Json = False) -> None:
-    """Show the account, what is left of its quota, what is read, what waits to be written, what was ordered."""
+    """Show the account and its remaining quota, the repositories that are read, the comments that wait to be written,
+    and the orders in comments.
+    """
     from bridge.operations.github import account
 
     status = account.status(service_here())
@@ -49,7 +51,7 @@ def sync(
     drop: Annotated[bool, typer.Option("--drop", help="Give up what could not be written.")] = False,
     json: Json = False,
 ) -> None:
-    """Have comments looked at now, and say when that has happened."""
+    """Look for new comments at once, and say when that is done."""
     from bridge.operations.github import account
     from cli.drawing.progress import progress
     from cli.invocation.faults import if_interrupted
@@ -69,7 +71,7 @@ def comment_preview(
     fact: Annotated[str, typer.Option(help="Only this fact.")] = "",
     json: Json = False,
 ) -> None:
-    """Print the comments of a tree as they would be written; needs no account."""
+    """Print a task's comments as they would be posted. Needs no account."""
     from bridge.operations.github import tree
 
     comments = tree.comments(service_here(), job, fact)

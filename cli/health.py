@@ -19,7 +19,7 @@ doctor_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @doctor_app.command()
 def doctor(json: Json = False) -> None:
-    """Look at everything the service stands on. Exit status 1 when something is wrong."""
+    """Check everything the service needs. Exit status 1 when something is wrong."""
     from bridge.operations.health import doctor
     from cli.drawing.progress import progress
     from cli.invocation.faults import if_interrupted
@@ -56,7 +56,7 @@ HEADINGS = (
 
 @runtime_app.command(name="list")
 def list_(json: Json = False) -> None:
-    """List every runtime, the program behind it, and whether it works."""
+    """List every runtime, its program, and whether it works."""
     from bridge.operations.health import runtimes
 
     states = runtimes.check_runtimes(service_here())
@@ -74,7 +74,7 @@ def check(
 ) -> None:
     """Say what each runtime lacks and what to type. Exit status 1 when none works; one is enough.
 
-    Each program that is there builds something under the policy that checks get, in its box; no model is asked.
+    Each installed program builds something in its box, under the policy for check jobs; no model is asked.
     """
     from bridge.operations.health import runtimes
 

@@ -39,7 +39,7 @@ def backup(
 
 
 def _lines(made: "Backup", first: str) -> list[str]:
-    """Return the backup's content and the notes on it."""
+    """Return lines on the backup's content, and its notes."""
     from cli.drawing.words import clock
 
     held = f"{quantity(made.files, 'file')}, {format_size(made.bytes)}, version {made.version}"
@@ -54,7 +54,7 @@ def restore(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that `service backup` made.")],
     json: Json = False,
 ) -> None:
-    """Put a backup in the place of an empty home. Its trees go on from where they were once the daemon is started."""
+    """Restore a backup into an empty home. Its tasks continue where they were once the daemon is started."""
     from activities.settings.home import Home
     from bridge.operations.home import backup
     from cli.drawing.progress import progress
@@ -88,9 +88,9 @@ def gc(
     yes: Annotated[bool, typer.Option("--yes/--dry-run", help="Remove it.")] = False,
     json: Json = False,
 ) -> None:
-    """List what nothing needs any more and the room it takes, and remove it when told to.
+    """List files that are no longer needed and their size; with an option, remove them.
 
-    Trees that run, wait for people or are blocked keep all they have. Rows, branches and backups always stay.
+    Tasks that run, wait for people or are blocked keep everything. Rows, branches and backups always stay.
     """
     from bridge.operations.home.gc import reclaim
 
@@ -137,7 +137,7 @@ def show(
     origin: Annotated[bool, typer.Option("--origin", help="Show the origin of each value.")] = False,
     json: Json = False,
 ) -> None:
-    """Print every setting, as a file that could be `config.toml`; below, what running processes do not know yet."""
+    """Print every setting in the form of a `config.toml`, then the changes that running processes have not read yet."""
     from bridge.operations import settings
 
     service = service_here()
@@ -152,7 +152,7 @@ cluster_app = typer.Typer(help="Make a Temporal server of your own ready.", no_a
 
 @cluster_app.callback()
 def _root() -> None:
-    """Keep `init`, the only verb, a word to type, so that others can be added."""
+    """Make Typer keep `init` as a word to type although it is the only verb, so that others can be added."""
 
 
 @cluster_app.command()
@@ -162,7 +162,7 @@ def init(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make namespace and search attributes where you may; print the commands where you may not. Exit 3 then."""
+    """Create the namespace and search attributes. Where you may not, print the commands for it and exit with 3."""
     from bridge.operations.home import cluster
     from cli.drawing.progress import progress
 

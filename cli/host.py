@@ -84,7 +84,9 @@ def show(name: Name, json: Json = False) -> None:
 
 @app.command()
 def remove(name: Name, json: Json = False) -> None:
-    """Forget a host that is gone for good. Refused while it works, has open jobs, or a repository's only checkout."""
+    """Forget a host that will not return. Refused while it is alive, has open jobs, or holds a repository's only
+    checkout.
+    """
     from bridge.operations.registry import hosts
 
     service = service_here()
@@ -145,7 +147,9 @@ def join(
 
 @app.command(hidden=True)
 def answer() -> None:
-    """Answer a new host over ssh: read its proof of the invitation, print settings and keys, encrypted for it."""
+    """Answer a joining host over ssh: read its proof of the invitation, and print settings and keys encrypted for
+    it.
+    """
     from base64 import b64encode
 
     from bridge.operations.home import joining
@@ -160,7 +164,7 @@ def replace_key(
     now: Annotated[bool, typer.Option("--now", help="Even if something is under way: it ends.")] = False,
     json: Json = False,
 ) -> None:
-    """Replace the seal key, and all former ones. Refused while a host works, or a tree or pipeline run is under way."""
+    """Replace the seal key and all former ones. Refused while a host is alive, or a task or pipeline run is open."""
     from bridge.operations.home import seal_keys
 
     replaced = seal_keys.replace(service_here(), now=now)
@@ -178,7 +182,9 @@ def lost(
     now: Annotated[bool, typer.Option("--now", help="Even if the host works: its agents are stopped.")] = False,
     json: Json = False,
 ) -> None:
-    """Move the jobs of a lost host: they go on elsewhere, from their last snapshots. Refused while it works."""
+    """Move the jobs of a lost host to other hosts, where they continue from their last snapshots. Refused while the
+    host is alive.
+    """
     import asyncio
 
     from bridge.operations.registry import hosts
@@ -205,7 +211,7 @@ def drain(
     wait: Annotated[bool, typer.Option("--wait", help="Wait until its last job has ended.")] = False,
     json: Json = False,
 ) -> None:
-    """Have a host start no more jobs, and list those it still runs. It stays drained over restarts, until --undo."""
+    """Stop a host from starting jobs, and list those it still runs. It stays drained across restarts, until --undo."""
     from time import sleep
 
     from bridge.operations.registry import hosts

@@ -55,8 +55,8 @@ def init(
 ) -> None:
     """Register this repository and a team of three agents, start the daemon, try it, and say what to type next.
 
-    What is registered already is left as it is. A Temporal server of your own is made ready first, like by `service
-    cluster init`. Where hosts share a store, the repository is registered with its remote `origin`.
+    Existing registrations stay as they are. A Temporal server of your own is prepared first, as by `service cluster
+    init`. Where hosts share a store, the repository is registered with its remote `origin`.
     """
     if weak_box is not None:
         raise UsageError("there is no weaker box any more; use --without-box or --with-box", "service init --help")
@@ -101,7 +101,9 @@ def init(
 
 
 def _prepare(service: "Service", *, json: bool) -> tuple[str, ...]:
-    """Make the Temporal server ready, and return what was made; where it may not, print the commands and leave."""
+    """Prepare the Temporal server, and return what was created. Without the permission, print the commands for it and
+    exit.
+    """
     from bridge.operations.home import cluster
     from cli.drawing.progress import progress
 
@@ -151,13 +153,13 @@ def _try_job(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, An
 
 
 def _lacking(plan: "InitPlan", seen: "Sequence[RuntimeStatus]") -> list[str]:
-    """Name the team's programs that lack something, and the command to type."""
+    """Return lines on the team's programs that lack something, with the command to type."""
     used = {each.runtime for each in plan.members}
     return [f"{each.program}: {each.says}; {each.fix}" for each in seen if each.name in used and each.fix]
 
 
 def _path() -> list[str]:
-    """Return the PATH entry that makes `service` this program, if the shell finds another one or none."""
+    """Return the line that puts this program on PATH, if the shell finds another `service` or none."""
     here, there = Path(sys.prefix) / "bin" / "service", shutil.which("service")
     if not here.exists() or (there and os.path.samefile(here, there)):
         return []

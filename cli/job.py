@@ -1,4 +1,4 @@
-"""`service job`: shows jobs and trees, ends them, runs parts of them again."""
+"""`service job`: shows jobs and trees, ends them, repeats failed parts."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -43,7 +43,7 @@ def list_(
     json: Json = False,
     web: Web = False,
 ) -> None:
-    """List the newest trees: their state, what they wait for, what was said last. With --jobs, the jobs."""
+    """List the newest tasks: state, what they wait for, last message. With --jobs, list jobs."""
     from activities.store.job_rows import JobFilter
     from activities.store.tree_list import TreeFilter
     from bridge.operations.jobs.tree_list import state_by_name
@@ -137,7 +137,7 @@ def _list_jobs(service: "Service", wanted: "JobFilter", *, json: bool) -> None:
 
 @app.command()
 def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
-    """Show one job: its state and why, its result, its claimed and observed changes, and the next command."""
+    """Show one job: its state with the reason, its result, its claimed and observed changes, and the next command."""
 
     from bridge.operations.branches import branches
     from bridge.operations.home import links
@@ -179,7 +179,7 @@ def prompt(
     task: Annotated[bool, typer.Option("--task", help="Only the task of its tree, as it was ordered.")] = False,
     json: Json = False,
 ) -> None:
-    """Print the prompt that a job's program got, without secrets. For people."""
+    """Print the prompt that a job's program got, with secrets redacted. For people only."""
 
     from bridge.operations.jobs import output
 
@@ -201,7 +201,7 @@ def tree(
     json: Json = False,
     web: Web = False,
 ) -> None:
-    """Show a tree: every job under the one that delegated it, and the spend against every bound."""
+    """Show a task: every job under the one that delegated it, and the spend against every limit."""
     from bridge.operations.home import links
     from bridge.operations.jobs import jobs
     from cli.drawing.tree import lines
@@ -230,7 +230,7 @@ def events(
     follow: Annotated[bool, typer.Option("--follow", help="Show new events until the tree has ended.")] = False,
     json: Json = False,
 ) -> None:
-    """Show what happened to a job; for a root, to its whole tree."""
+    """Show the events of a job; for a root job, of its whole task."""
     from bridge.operations.jobs import jobs
     from cli.asking.tree import follow_events
     from cli.drawing.words import event_in_words
@@ -252,7 +252,7 @@ def kill(
     now: Annotated[bool, typer.Option("--now", help="Also stop running agents.")] = False,
     json: Json = False,
 ) -> None:
-    """End a tree: running jobs finish, no new ones start, and one last job writes the summary."""
+    """End a task: running jobs finish, no new ones start, and one last job writes the summary."""
     import asyncio
 
     from bridge.operations.orders import trees
@@ -269,7 +269,7 @@ def kill(
 
 @app.command()
 def dismiss(job_id: JobId, json: Json = False) -> None:
-    """Give a blocked task up: it is over, and nobody is reminded of it again. Its branches stay."""
+    """End a blocked task, so that nobody is reminded of it again. Its branches stay."""
     import asyncio
 
     from bridge.operations.orders import trees
@@ -293,7 +293,7 @@ def _say_over(killed: "Killed", *, json: bool) -> None:
 
 @app.command()
 def retry(job_id: JobId, json: Json = False) -> None:
-    """Run a failed leg again; a tree it blocked goes on from there."""
+    """Run a failed part again; a task that it blocked then continues."""
     import asyncio
 
     from bridge.operations.orders import trees
@@ -331,7 +331,9 @@ def open_(
     repo: Annotated[str | None, typer.Option(help="OWNER/NAME")] = None,
     json: Json = False,
 ) -> None:
-    """Record a pull request review you are doing yourself. A hint for people: it decides nothing."""
+    """Record that you are reviewing a pull request yourself. This only informs people; it doesn't count for the
+    gate.
+    """
     from bridge.operations.registry import reviews
 
     review = reviews.open_review(

@@ -1,4 +1,4 @@
-"""The entry point: finds the noun, runs the verb, turns errors into a sentence and an exit code (ruling K6)."""
+"""The entry point: runs the typed command, and turns errors into a sentence and an exit code (ruling K6)."""
 
 import gc
 import importlib
@@ -59,7 +59,7 @@ PANELS = {
         "host": "manage the hosts that share the work",
     },
 }
-"""The nouns by what people do with them, as `service --help` lists them."""
+"""The nouns under their headings in `service --help`."""
 NOUNS = {noun: says for panel in PANELS.values() for noun, says in panel.items()}
 _SHARED = {
     **dict.fromkeys(("backup", "restore", "gc", "config", "cluster"), "home"),
@@ -67,7 +67,7 @@ _SHARED = {
     "help": "manual",
     "orchestrate": "agent",
 }
-"""The modules that hold several nouns, or are not called by their noun."""
+"""Maps nouns to their modules where the names differ."""
 
 PAGED = {
     *("agent list", "agent show", "attention", "config show", "daemon install", "doctor"),
@@ -77,11 +77,11 @@ PAGED = {
     *("repo list", "result render", "result schema", "runtime check", "runtime list", "spend"),
 }
 _LASTING = ("watch", "follow", "web", "whole", "raw")
-"""Options whose output is shown as it comes."""
+"""Options whose output is printed at once, not collected for the pager."""
 
 
 class Nouns(TyperGroup):
-    """A group that lists every noun and imports only the one in use: `--help` stays instant."""
+    """The root group. It lists every noun but imports only the module of the typed one, so that `--help` is fast."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(NOUNS)
@@ -120,7 +120,7 @@ def leaves(command: Any, path: str) -> "Iterator[tuple[str, Any]]":
 
 
 def walk(words: "Sequence[str]") -> "tuple[Any, list[str]]":
-    """Return the command or group that these words begin with, and its path; the root for none."""
+    """Return the command or group that these words begin with, and its path; without words, the root."""
     if not words or words[0] not in NOUNS:
         return root(), []
     command, path = command_of(words[0]), [words[0]]
@@ -134,12 +134,12 @@ def walk(words: "Sequence[str]") -> "tuple[Any, list[str]]":
 
 
 def help_of(words: "Sequence[str]") -> str:
-    """Return the `--help` command for the command these words begin with."""
+    """Return the command line that prints help for the command these words begin with."""
     return " ".join(["service", *walk(words)[1], "--help"])
 
 
 def near_commands(words: "Sequence[str]") -> list[tuple[str, str]]:
-    """Return the commands that were probably meant by words that are no command, and each with its arguments."""
+    """Return the commands that were probably meant by these unknown words: each alone, and with its arguments."""
     from cli.invocation import suggestions
 
     known = [path for noun in NOUNS for path, leaf in leaves(command_of(noun), noun) if not leaf.hidden]
@@ -148,7 +148,9 @@ def near_commands(words: "Sequence[str]") -> list[tuple[str, str]]:
 
 
 def _check_permission(path: str, carry_out: "Callable[..., Any]") -> "Callable[..., Any]":
-    """Refuse the command to agents unless they may call it. The caller is identified only if that matters."""
+    """Wrap the command so that it is refused to agents who may not call it. The caller is identified only if that
+    matters.
+    """
     if path in SERVED:
         return carry_out
 
@@ -312,7 +314,7 @@ def _is_agent(name: str) -> bool:
 
 
 def run() -> None:
-    """Run the command in this process. It leaves by `os._exit`: Temporal's threads can crash an orderly exit."""
+    """Run the command in this process. Exit by `os._exit`: Temporal's threads can crash an orderly exit."""
     gc.set_threshold(500_000)  # most commands end before a collection is worth its time
     os._exit(run_to_code())
 

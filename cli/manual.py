@@ -96,7 +96,7 @@ def help_(
     topic: Annotated[list[str] | None, typer.Argument(help="A page, or a command: trees, job, job tree.")] = None,
     json: Json = False,
 ) -> None:
-    """Read a page of the manual, or how a command is typed; without a word, list the pages."""
+    """Show a page of the manual or a command's usage; without an argument, list the pages."""
     words = topic or []
     name = " ".join(words)
     if not words:
@@ -135,7 +135,7 @@ def _page(name: str, *, as_json: bool) -> None:
 
 
 def _command(words: list[str], *, as_json: bool) -> None:
-    """Print the help of a command, like its `--help`."""
+    """Print what the command's `--help` prints."""
     from cli import main
     from cli.drawing.output import say_json
 

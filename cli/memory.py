@@ -1,4 +1,4 @@
-"""`service memory`: entries that people confirm and agents recall."""
+"""`service memory`: notes that people confirm and that agents get in their prompts."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +35,7 @@ def add(
     repo: Annotated[str | None, typer.Option(help="About OWNER/NAME; without it, general.")] = None,
     json: Json = False,
 ) -> None:
-    """Write an entry; writing it confirms it."""
+    """Add a confirmed entry."""
     from bridge.operations.registry import memory
     from cli.drawing.words import actor
 
@@ -95,7 +95,7 @@ def list_(
 
 @app.command()
 def show(entry_id: Id, json: Json = False) -> None:
-    """Show one entry: what it says, who wrote it, who decided about it."""
+    """Show one entry: its text, its author, and who confirmed or retired it."""
     from bridge.operations.registry import memory
     from cli.drawing.words import clock, state
 
@@ -147,7 +147,7 @@ def recall(
     limit: Annotated[int, typer.Option(min=1, max=100, help="How many at most.")] = 15,
     json: Json = False,
 ) -> None:
-    """Look up what is confirmed, best match first; what is printed can stand in an agent's prompt."""
+    """Search confirmed entries, best match first. The output is fit for an agent's prompt."""
     from bridge.operations.registry import memory
     from workflows.policy.memory import render_memory
 

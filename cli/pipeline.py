@@ -1,4 +1,4 @@
-"""`service pipeline`: registers pipelines, runs them, follows their runs."""
+"""`service pipeline`: registers and runs pipelines, and follows their runs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -45,7 +45,7 @@ def add(
     file: Annotated[Path, typer.Argument(help="A .yaml, .yml or .toml file.")],
     json: Json = False,
 ) -> None:
-    """Register a pipeline, or replace the one of its name; runs that go on keep the file they started with."""
+    """Register a pipeline, or replace the one with its name. Active runs keep the file they started with."""
     import asyncio
 
     from bridge.operations.pipelines import definitions
@@ -95,7 +95,7 @@ def show(
     json: Json = False,
     web: Web = False,
 ) -> None:
-    """Show a pipeline and its file; or a run with its stages; or what a stage printed."""
+    """Show a pipeline and its file, a run with its stages, or the output of a stage."""
     from bridge.operations.home import links
     from bridge.operations.pipelines import definitions
 
@@ -126,7 +126,7 @@ def run(
     wait: Wait = False,
     json: Json = False,
 ) -> None:
-    """Start a run. While one is active, there is no second."""
+    """Start a run. Refused while a run of this pipeline is active."""
     import asyncio
 
     from bridge.operations.pipelines import definitions
@@ -227,7 +227,7 @@ def enable(name: Name, json: Json = False) -> None:
 
 @app.command()
 def disable(name: Name, json: Json = False) -> None:
-    """Start no more runs of a pipeline; one that goes on is not touched."""
+    """Start no more runs of a pipeline; an active run continues."""
     import asyncio
 
     from bridge.operations.pipelines import definitions

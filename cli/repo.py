@@ -57,7 +57,7 @@ def add(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Register a repository by its checkout or its remote, or point its name at another one."""
+    """Register a repository by its checkout or its remote, or change them."""
     from bridge.operations.registry import arguments, repos
     from cli.drawing.progress import progress
 
@@ -122,10 +122,10 @@ def sweep(
     yes: Annotated[bool | None, typer.Option("--yes/--dry-run", help="Remove without asking, or only list.")] = None,
     json: Json = False,
 ) -> None:
-    """List worktrees, merged branches and locks that killed processes left; with an option, unmerged branches.
+    """List what killed processes left: worktrees, merged branches and locks; with an option, also unmerged branches.
 
-    Commits that are nowhere else are removed only with --unmerged, --tree, --older-than or --state. On a terminal you
-    are then asked once, with the list of what would go.
+    Unmerged commits are removed only with --unmerged, --tree, --older-than or --state. On a terminal you then see the
+    list and are asked once.
     """
     from bridge.operations.branches.drops import Choice
 

@@ -1,4 +1,4 @@
-"""`service result`: checks, describes and shows the object that ends a job."""
+"""`service result`: checks, describes and shows the result object with which an agent ends its job."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +21,7 @@ def check(
     file: File = "-",
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON object.")] = False,
 ) -> None:
-    """Print the result found in an output, or every fault of it (exit 1)."""
+    """Print the result object found in an agent's output, or its faults with exit status 1."""
     import json
 
     from bridge.operations.jobs import results
@@ -64,7 +64,7 @@ def render(
     file: File = "-",
     as_json: Annotated[bool, typer.Option("--json", help="Print the comment or the faults as JSON.")] = False,
 ) -> None:
-    """Print the comment a result would be posted as, or every fault of it (exit 1)."""
+    """Print a result as the comment that would be posted, or its faults with exit status 1."""
     from bridge.operations.jobs import results
     from cli.drawing.output import say_document, say_json
     from workflows.contract.parse import Rejected

@@ -23,7 +23,7 @@ def resume(
     other: Annotated[bool, typer.Option("--other", help="Accept an answer that is not one of the choices.")] = False,
     json: Json = False,
 ) -> None:
-    """Answer a tree's questions, or decide about its failures. Without a verb it asks, question by question."""
+    """Answer a task's questions, or decide about its failures. Without a verb it asks you each question."""
     import asyncio
 
     from bridge.operations.jobs import hosts, jobs, rounds
@@ -59,7 +59,7 @@ def resume(
 
 
 def _read(path: Path) -> str:
-    """Return the whole text. Refuse unreadable text: reading it wrongly is worse than asking again."""
+    """Return the file's whole text. Refuse text that is not UTF-8, since a wrong answer is worse than none."""
     from workflows.model.errors import NotFoundError, UsageError
 
     piped = str(path) == "-"

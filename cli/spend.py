@@ -22,9 +22,9 @@ def spend(
     days: Annotated[int, typer.Option(min=1, max=366, help="Number of days in UTC, today included.")] = 30,
     json: Json = False,
 ) -> None:
-    """Show tokens and dollars by day, agent, repository and model. `~` marks what is partly a guess.
+    """Show tokens and dollars by day, agent, repository and model. `~` marks sums that are partly estimated.
 
-    REPAIRED counts the results that agents were asked to correct.
+    REPAIRED counts results that an agent had to correct.
     """
     from bridge.operations.jobs import spend
 

@@ -1,4 +1,4 @@
-"""`service job log`: a job's transcript, by its end, whole, or as it grows."""
+"""`service job log`: the end of a job's transcript, all of it, or new entries as they come."""
 
 import sys
 import time
@@ -28,7 +28,7 @@ def log(
     raw: Annotated[bool, typer.Option("--raw", help="Print the program's whole output as it is.")] = False,
     json: Json = False,
 ) -> None:
-    """Show what a job's agent said and did: its words, its calls of tools, the files it changed. For people."""
+    """Show what a job's agent said and did: messages, tool calls, changed files. For people only."""
     from cli.drawing.entries import lines_of
     from cli.invocation.faults import left_alone
     from workflows.model.errors import UsageError
@@ -49,7 +49,7 @@ def log(
 
 
 def _end(service: "Service", job_id: str, attempt: int | None, tail: int) -> "Log":
-    """Return the last entries; a page may have some more than it was asked for."""
+    """Return the last `tail` entries; a page of the transcript may have more than it was asked for."""
     from bridge.operations.jobs import output
 
     log = output.log(service, job_id, attempt, limit=tail)
@@ -60,7 +60,9 @@ def _end(service: "Service", job_id: str, attempt: int | None, tail: int) -> "Lo
 
 
 def _parts(service: "Service", job_id: str, attempt: int | None, tail: int | None, *, follow: bool) -> "Iterator[Log]":
-    """Yield the parts of a transcript; with `follow`, until the job has ended, also of attempts that begin later."""
+    """Yield the transcript in parts. With `follow`, go on until the job has ended, including attempts that begin
+    later.
+    """
     from bridge.operations.jobs import output
 
     if tail is None:
@@ -88,7 +90,7 @@ def _parts(service: "Service", job_id: str, attempt: int | None, tail: int | Non
 
 
 def _print_raw(service: "Service", job_id: str, attempt: int | None, *, follow: bool) -> None:
-    """Print the output: to a program as it is, to a person line by line."""
+    """Print the agent's raw output: unchanged to a program, as escaped lines to a person."""
     from bridge.operations.jobs import output
 
     at = 0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InitAnswers:
-    """Answers given on the command line; the rest is asked, or with `--yes` taken as proposed."""
+    """Answers given on the command line; other questions are asked, or with `--yes` answered by their defaults."""
 
     yes: bool
     name: str | None
@@ -38,13 +38,13 @@ class InitAnswers:
 
 @dataclass(frozen=True)
 class Decisions:
-    """The decisions of `service init`."""
+    """What the person decided in `service init`."""
 
     plan: "InitPlan"
     start: bool
     check: bool
     unboxed: tuple[str, ...] = ()
-    """Runtimes whose agents run without a box, since no box of this machine holds them."""
+    """Runtimes whose agents run without a box, because this machine has no box that can confine them."""
 
 
 def decide(
@@ -54,7 +54,7 @@ def decide(
     lacks: "Sequence[str]",
     answers: InitAnswers,
 ) -> Decisions:
-    """Ask one question after the other; change nothing. `lacks` is what the Temporal server lacks."""
+    """Ask all questions in turn, and change nothing. `lacks` is what the Temporal server lacks."""
     from bridge.operations.registry import init
 
     github = f", on GitHub {checkout.github}" if checkout.github else ""
@@ -146,7 +146,7 @@ def _require_terminal() -> None:
 
 
 def in_words(service: "Service", plan: "InitPlan") -> list[str]:
-    """Describe, one line each, what the plan does with the repository and with every agent."""
+    """Return a line for the repository and one for each agent: what the plan does with it."""
     from bridge.operations.registry.init import Standing
 
     lines = [*_repository(plan)]
@@ -163,7 +163,7 @@ def in_words(service: "Service", plan: "InitPlan") -> list[str]:
 
 
 def _repository(plan: "InitPlan") -> Iterator[str]:
-    """Yield what becomes of the repository, and of its remote where hosts share a store."""
+    """Yield lines on whether the repository is registered, and with which remote where hosts share a store."""
     from workflows.model.errors import Commands
 
     checkout, remote = plan.checkout, plan.checkout.remote

@@ -1,4 +1,4 @@
-"""A run of a pipeline, followed to its end: line by line, or on a screen of its own."""
+"""Following a pipeline run to its end: line by line, or in a live view."""
 
 import sys
 import time
@@ -18,7 +18,7 @@ INTERVAL = 0.2
 
 
 def watch(service: "Service", run_id: str, *, json: bool) -> int:
-    """Show the run live on a terminal; elsewhere like `follow`."""
+    """Show the run in a live view on a terminal; elsewhere do as `follow` does."""
     from cli.drawing.screens import can_move
 
     if json or not can_move(sys.stdout) or not can_move(sys.stderr):
@@ -28,7 +28,7 @@ def watch(service: "Service", run_id: str, *, json: bool) -> int:
 
 
 def follow(service: "Service", run_id: str, *, json: bool) -> int:
-    """Print each change once, then the end. Return 0 if the run succeeded, 1 if it ended otherwise."""
+    """Print each change of the run once, then its outcome. Return 0 if the run succeeded, 1 if it ended otherwise."""
     from cli.drawing.progress import progress
 
     with left_alone(f"service pipeline watch {run_id}", "service attention"), progress(timed=False) as step:
@@ -59,7 +59,7 @@ def _watch_live(service: "Service", run_id: str) -> "RunView":
 
 
 def _asking(run: "RunView") -> list[str]:
-    """Return the root jobs of a run's stages if the run waits for a person; else none."""
+    """Return the root jobs of the run's stages if the run waits for a person, else an empty list."""
     return [stage.job_id for stage in run.stages if stage.job_id] if run.state == "awaiting_human" else []
 
 

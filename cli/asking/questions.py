@@ -9,7 +9,7 @@ from cli.drawing.output import ask_text, ask_yes_or_no, tell, tell_error
 from cli.drawing.words import actor, clock, one_line
 
 LONGEST_LINE = 4095
-"""Bytes of a line that a terminal takes; it drops the rest."""
+"""Most bytes of a typed line that a terminal passes on; it drops the rest."""
 
 if TYPE_CHECKING:
     from bridge.operations.service import Service
@@ -28,7 +28,7 @@ class TypedAnswer:
     lines: list[str] = field(default_factory=list)
 
     def order(self, job_id: str, round_: int | None, digest: str) -> "ResumeOrder":
-        """Build the order for the tree. Characters that a terminal accepts and no store does are cleaned."""
+        """Build the order for the tree. Remove characters that can be typed but not stored."""
         from workflows.model.orders import ResumeOrder
         from workflows.policy.answers import clean
 
@@ -46,7 +46,7 @@ class TypedAnswer:
 
 
 def ask(waiting: "RoundRecord", *, may_wait: bool = False) -> TypedAnswer | None:
-    """Ask each question, or what to do about the failures. Return None if the person leaves that for later."""
+    """Ask each question, or what to do about the failures. Return None if the person postpones the answer."""
     if not waiting.questions or "answer" not in waiting.verbs:
         return _decide(waiting, may_wait=may_wait)
     answer = TypedAnswer("answer")
@@ -61,8 +61,8 @@ def ask(waiting: "RoundRecord", *, may_wait: bool = False) -> TypedAnswer | None
 
 
 def round_lines(waiting: "RoundRecord", *, briefly: bool = False) -> list[str]:
-    """Return the round's questions and commands as lines; with `briefly` only the heading, because the questions
-    follow.
+    """Return the round's questions and commands as lines; with `briefly` only the heading, for use before the questions
+    are asked.
     """
     lines = [f"{waiting.coordinator_id} waits for you until {clock(waiting.expires_at)} ({waiting.kind})"]
     if briefly:
@@ -75,7 +75,9 @@ def round_lines(waiting: "RoundRecord", *, briefly: bool = False) -> list[str]:
 
 
 def _answer(question: "QuestionRecord", answer: TypedAnswer, *, may_wait: bool) -> str | None:
-    """Ask one question. Return "" if it stays open on purpose, None if everything is left for later."""
+    """Ask one question. Return "" if the person leaves this question open, None if the person postpones the whole
+    answer.
+    """
     from workflows.policy.answers import is_choice
 
     tell(*with_head(f"{question.id}:", question.prompt), *_choices(question))
@@ -101,7 +103,7 @@ def _answer(question: "QuestionRecord", answer: TypedAnswer, *, may_wait: bool) 
 
 
 def _ask_line(question: str) -> str:
-    """Ask again while an answer reaches the terminal's limit of a line, which may have cut it."""
+    """Ask for a line. Ask again if the answer is as long as a terminal's longest line, since it may have been cut."""
     while len((text := ask_text(question, "")).encode()) >= LONGEST_LINE:
         tell(f"a terminal takes {LONGEST_LINE:,} bytes in one line, and this was longer; to give the text as a file:")
         tell("  Ctrl-C, then: service resume JOB VERB --file PATH")
@@ -109,7 +111,7 @@ def _ask_line(question: str) -> str:
 
 
 def _numbers(question: "QuestionRecord") -> dict[str, str]:
-    """Number the choices; if a choice is itself a number, numbers are ambiguous and only the full text counts."""
+    """Map a number to each choice. Return no numbers if a choice is itself a number, which would be ambiguous."""
     if any(choice.strip().isdigit() for choice in question.choices):
         return {}
     return {str(number): choice for number, choice in enumerate(question.choices, 1)}
@@ -146,7 +148,7 @@ def _duration() -> str:
 
 
 class Asker:
-    """Shows each round once, and again when questions have joined. On a terminal it offers to answer."""
+    """Shows each round once, and again when it has new questions. On a terminal it offers to answer them."""
 
     def __init__(self, service: "Service", *, json: bool) -> None:
         self._service = service
@@ -154,7 +156,7 @@ class Asker:
         self._seen: set[tuple[str, str]] = set()
 
     def has_news(self, root: str) -> bool:
-        """Return whether the tree has a round that was not shown yet."""
+        """Return whether the tree has a round or questions that were not shown yet."""
         return bool(self._news(root))
 
     def look(self, root: str) -> None:

@@ -1,4 +1,4 @@
-"""A tree, followed to its end: `--wait`, `--follow` and `--watch`."""
+"""Following a tree to its end: `--wait`, `--follow` and `--watch`."""
 
 import sys
 import time
@@ -23,7 +23,8 @@ _REDRAW = 0.3
 
 
 def follow(service: "Service", job_id: str, *, json: bool, ends: bool = True) -> int:
-    """Print each change once, then the end; if the command `ends` there, also what to type next.
+    """Print each change of the tree once, then its outcome. If this is the last output of the command (`ends`), also
+    print the commands to type next.
 
     Return 0 if the tree is done, 1 if it ended otherwise or was cut short.
     """
@@ -58,7 +59,7 @@ def follow(service: "Service", job_id: str, *, json: bool, ends: bool = True) ->
 
 
 def silently(service: "Service", job_id: str) -> "Tree":
-    """Return the tree when it is over or waits for a person, without output or questions."""
+    """Wait without output or questions until the tree is over or needs a person; return it."""
     with left_alone(f"service job tree {job_id} --watch"):
         for tree, _ in _watch(service, job_id):
             if tree.over or tree.task.state == "awaiting_human":
@@ -83,7 +84,7 @@ def follow_events(service: "Service", job_id: str, *, json: bool) -> None:
 
 
 class LastLines:
-    """A printer of agents' output between the events: each job's last line when it has changed, rate-limited."""
+    """Prints agents' output between the events, rate-limited: each job's last line if it has changed."""
 
     def __init__(self, service: "Service", job_id: str) -> None:
         self._service = service
@@ -91,7 +92,7 @@ class LastLines:
         self._said: dict[str, tuple[float, str]] = {}
 
     def say_what_is_new(self, tree: "Tree") -> None:
-        """Print at most one line per job in `LINE_INTERVAL` seconds; for a root, of its whole tree."""
+        """Print the last lines that have changed, at most one per job in `LINE_INTERVAL` seconds."""
         from bridge.operations.jobs import jobs
 
         for job in tree.jobs:
@@ -149,7 +150,7 @@ def say_what_is_next(service: "Service", job_id: str) -> None:
 
 
 def follow_commands(job_id: str) -> tuple[str, str]:
-    """Return the commands for following a tree that was started or continues."""
+    """Return the commands with which a person follows a running tree."""
     return f"service job tree {job_id} --watch", "service attention"
 
 

@@ -16,9 +16,9 @@ def demo(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print only the outcome, as JSON.")] = False,
 ) -> None:
-    """Play a tree of jobs whose check fails, and that is planned again and done.
+    """Run a task whose first check fails; its lead then plans again and finishes it.
 
-    It has a home, a daemon and a repository of its own in a temporary folder, and leaves nothing behind.
+    The demo has its own home, daemon and repository in a temporary folder, and removes them at the end.
     """
     from cli.demo import playing
 

@@ -1,8 +1,8 @@
-"""The demo's agents, with no model behind them: each reads its prompt and answers as agents must.
+"""The demo's agents, which need no model: each reads its prompt and answers as agents must.
 
-They are started in the worktree of their job, with the prompt on standard input and the job in `SERVICE_*` variables;
-the last `service_result` they print counts. The builder's first limiter has a fault on purpose: the checker finds it by
-running it. How many seconds each takes may be their one argument.
+They start in their job's worktree, with the prompt on standard input and the job in `SERVICE_*` variables. The last
+`service_result` they print counts. The builder's first rate limiter has a deliberate fault, which the checker finds by
+running it. The optional argument is the number of seconds each agent takes.
 """
 
 import json
@@ -49,7 +49,7 @@ def builder() -> Result:
 
 
 def checker() -> Result:
-    """Run the built code, in a worktree in which the work of its dependencies is merged."""
+    """Run the built code, in a worktree with the merged branches of its dependencies."""
     ran = subprocess.run([sys.executable, "-c", CHECK], capture_output=True, text=True, check=False)
     tests = [{"command": "python -c CHECK", "exit_code": ran.returncode}]
     if ran.returncode == 0:
@@ -78,7 +78,7 @@ def delegate(summary: str, legs: list[Result]) -> Result:
 
 
 def main() -> None:
-    """Answer as the agent that the process was started as."""
+    """Play the agent that `SERVICE_AGENT` names."""
     prompt = sys.stdin.read()
     time.sleep(float(sys.argv[1]) if sys.argv[1:] else 0)
     print(json.dumps({"type": "usage", "input_tokens": len(prompt) // 4, "output_tokens": 200}))

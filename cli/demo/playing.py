@@ -19,7 +19,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def play(home: Path | None, *, keep: bool, json: bool) -> int:
-    """Tell the story, and return the exit code."""
+    """Run all steps of the demo, and return the exit code."""
     began, result, code = time.monotonic(), DemoResult(), 0
     with _end_alike():
         stage = make_stage(home, silent=json)
@@ -56,7 +56,7 @@ def _print_failure(stage: DemoStage, error: ServiceError) -> int:
 
 
 def _leave_running(stage: DemoStage, result: DemoResult) -> list[str]:
-    """Print and return the commands to look around in the kept demo, and the one that ends it."""
+    """Print and return the commands that show the kept demo, and the one that ends it."""
     look = [f"job tree {result.job_id}", f"job merge {result.job_id}"] if result.job_id else []
     looking = [stage.command_line(words) for words in (*look, "job list", "daemon status", "dashboard")]
     ending = f"{stage.command_line('daemon stop')} && rm -rf {shlex.quote(str(stage.home))}"

@@ -1,4 +1,4 @@
-"""The home that belongs to the demo alone, and the commands that are typed in it."""
+"""The demo's own home, and the commands that the demo runs in it."""
 
 import json
 import os
@@ -38,7 +38,7 @@ class CommandFailedError(ServiceError):
 
 @dataclass(frozen=True)
 class DemoStage:
-    """A home that belongs to the demo alone."""
+    """The demo's own home, and a runner of commands in it."""
 
     home: Path
     silent: bool = False
@@ -46,7 +46,7 @@ class DemoStage:
 
     @property
     def checkout(self) -> Path:
-        """The repository that the agents work on."""
+        """The path of the repository that the agents work on."""
         return self.home / "demo" / "hello"
 
     @property
@@ -63,27 +63,27 @@ class DemoStage:
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
-        """Say what a step waits for: on a progress line on a terminal, else as a line of the story."""
+        """Show during the context what a step waits for: on a progress line on a terminal, else as an output line."""
         if not self.silent and not can_move(sys.stderr):
             self.tell(f"{INDENT}waiting for {what} …")
         with progress(f"waiting for {what}"):
             yield
 
     def service(self, *words: str) -> None:
-        """Run a command, and show its output below it."""
+        """Print a `service` command, run it, and print its output."""
         self._show(words)
         with progress(f"waiting for service {words[0]} {words[1]}"):
             output = self._run(words)
         self.tell(*(f"{INDENT}{line}" for line in output.splitlines()))
 
     def read(self, *words: str, waits_for: str) -> Any:
-        """Show a command, and return its JSON output."""
+        """Print a `service` command, run it, and return its JSON output."""
         self._show(words)
         with self.waiting(waits_for):
             return self.look(*words)
 
     def look(self, *words: str) -> Any:
-        """Return the JSON output of a command that the story does not show."""
+        """Run a `service` command without showing it, and return its JSON output."""
         return json.loads(self._run((*words, "--json")))
 
     def watch(self, *words: str) -> None:
@@ -97,7 +97,7 @@ class DemoStage:
     def clear(self, runs: str = "") -> None:
         """Stop everything and remove the folder; the folder is kept if the daemon cannot be stopped.
 
-        `runs` is an open tree: its agents would outlive the daemon.
+        `runs` is the id of an open tree, which is ended first: its agents would outlive the daemon.
         """
         try:
             if runs:
@@ -138,7 +138,7 @@ class DemoStage:
 
 
 def make_stage(wanted: Path | None, *, silent: bool) -> DemoStage:
-    """Make the folder. Refuse one that holds something, since it is removed at the end."""
+    """Make the demo's folder. Refuse a folder that is not empty, since the demo removes it at the end."""
     try:
         if wanted is None:
             wanted = Path(tempfile.mkdtemp(prefix="service-demo-"))
@@ -156,7 +156,7 @@ def make_stage(wanted: Path | None, *, silent: bool) -> DemoStage:
 def _free_ports() -> str:
     """Return settings with free ports, so that the demo runs beside a service in use and beside other demos.
 
-    They are chosen at random: two demos that begin at one moment would find the same next free one.
+    They are chosen at random: two demos started at the same moment would both take the next free ones.
     """
     for _ in range(TRIES):
         first = secrets.choice(LANES)

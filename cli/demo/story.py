@@ -1,4 +1,4 @@
-"""The story of the demo: steps in order, made of commands that anybody could type. To tell more, add one to `STORY`.
+"""The demo's steps in order, made of commands that anybody could type. Add a step to `STORY` to extend the demo.
 
 The docstring of a step is printed above it.
 """
@@ -15,7 +15,7 @@ from cli.demo.stage import INDENT, CommandFailedError, DemoStage
 REPO = "demo/hello"
 GOAL = "Build a rate limiter, and have it verified."
 PACE = 1.0
-"""Seconds that each agent takes if a person watches; else it takes none."""
+"""Seconds that each agent takes while a person watches; otherwise agents don't wait."""
 
 
 @dataclass
@@ -25,7 +25,7 @@ class DemoResult:
     job_id: str = ""
     summary: str = ""
     jobs: int = 0
-    """The number of jobs once the tree is over; 0 until then."""
+    """The tree's number of jobs; 0 until it is over."""
 
 
 def the_daemon(stage: DemoStage, result: DemoResult) -> None:
@@ -47,7 +47,7 @@ def the_daemon(stage: DemoStage, result: DemoResult) -> None:
 
 
 def _name_a_box(stage: DemoStage) -> None:
-    """Have the demo's own scripts run without a box where none of this machine holds."""
+    """Run the demo's own scripts without a box if none works on this machine."""
     from activities.boxes import try_boxes
     from activities.host import boxing
     from activities.runtimes.known_runtimes import SHELL
@@ -103,7 +103,7 @@ STORY: tuple[Callable[[DemoStage, DemoResult], None], ...] = (the_daemon, a_repo
 
 
 def tell(stage: DemoStage, result: DemoResult) -> None:
-    """Print and carry out each step in order."""
+    """Print the docstring of each step and run it, in order."""
     for step in STORY:
         stage.tell("", f"{step.__name__.replace('_', ' ').capitalize()}. {step.__doc__}")
         step(stage, result)

@@ -1,4 +1,4 @@
-"""The daemon and its work on one screen."""
+"""The output of `service daemon status`."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,9 @@ _FEW = 3
 
 
 def lines(seen: "DaemonStatus", *, links: bool = False) -> list[str]:
-    """Return the status and addresses. On a terminal, lists are links; `links` spells their addresses out."""
+    """Return the daemon's status and addresses. On a terminal, the lists of Temporal's web UI are links; `links` prints
+    their addresses.
+    """
     state = seen.state
     if not seen.running:
         last = [f"last start failed: {state.problem}", f"try: {state.hint}"] if state and state.problem else []
@@ -42,7 +44,7 @@ def lines(seen: "DaemonStatus", *, links: bool = False) -> list[str]:
 
 
 def figures(overview: "Overview") -> Iterator[str]:
-    """Yield the queue, waiting people's items, today's cost, and disk space."""
+    """Yield a line each for the queue, the items that wait for people, today's cost, and disk space."""
     from workflows.policy.prices import dollars
 
     known, hosts, used = overview.counts, overview.slots, overview.spent_today
@@ -64,7 +66,7 @@ def figures(overview: "Overview") -> Iterator[str]:
 
 
 def settings(processes: "Sequence[Process]", *, whole: bool) -> list[str]:
-    """Name the running processes whose settings are outdated; abridged on a terminal."""
+    """Return lines on the running processes whose settings are outdated; abridged unless `whole`."""
     from bridge.operations import settings
 
     if not whole and can_move(sys.stdout):
@@ -74,7 +76,7 @@ def settings(processes: "Sequence[Process]", *, whole: bool) -> list[str]:
 
 
 def _briefly(processes: "Sequence[Process]") -> Iterator[str]:
-    """Yield a line for each group of processes with equal differences, then the commands that restart them."""
+    """Yield a line for each group of processes with the same outdated settings, then the commands that restart them."""
     differing: dict[str, list[str]] = {}
     for process in processes:
         differing.setdefault(_differences(process), []).append(process.name)
@@ -99,7 +101,9 @@ def _field(name: str, *value: Piece | str) -> ScreenLine:
 
 
 def _lists(views: dict[str, str], state: "DaemonState", *, spelt: bool) -> Iterator[ScreenLine]:
-    """Yield the lists in Temporal's web UI. Their addresses are longer than a terminal line, and are not typed."""
+    """Yield links to the lists in Temporal's web UI. Their addresses are longer than a terminal line, so they are
+    printed only if `spelt`.
+    """
     every = views.pop("all", "")
     embedded = any(child.name == "server" for child in state.children)
     missing = "served by the bridge, which is off: [bridge].enabled" if embedded else "the web UI of your cluster"

@@ -1,4 +1,4 @@
-"""The diff of a job: as lines with colours, as a table of its files, and as their names."""
+"""A job's diff as coloured lines, as a table of files, or as file names."""
 
 import sys
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _LOOKS = (
 
 
 def print_names(diff: "JobDiff") -> None:
-    """Print names to a program as raw bytes, and to a person as text."""
+    """Print the names of the changed files: to a program as raw bytes, to a person as text."""
     if sys.stdout.isatty():
         say(*(_readable(change.path) for change in diff.files)) if diff.files else None
     else:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from activities.agents.entries import Entry
 
 RESULT_LINES = 10
-"""Lines of a call's result that are shown; the raw output and `--json` have more."""
+"""Most lines shown of a tool call's result; the raw output and `--json` have all."""
 
 _LOOKS = {
     "said": Tone.STRONG,
@@ -48,7 +48,7 @@ def lines_of(entry: "Entry") -> Iterator[str]:
 
 
 def _with_head(head: Piece, text: list[str]) -> Iterator[str]:
-    """Yield a text behind its word, or below it if it has several lines."""
+    """Yield a text behind its label, or below the label if it has several lines."""
     if len(text) == 1:
         yield _line(head, f" {text[0].removeprefix(PREFIX)}".rstrip())
     else:

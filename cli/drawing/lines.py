@@ -12,19 +12,19 @@ FOLDED = "| "
 
 
 class Tone(StrEnum):
-    """The look of a text by its meaning; the value is the number of the escape sequence for it."""
+    """The look of a text by its meaning. The value is the parameter of its escape sequence."""
 
     PLAIN = ""
     STRONG = "1"
     QUIET = "2"
-    """Secondary, no longer valid, or not yet."""
+    """Secondary, outdated, or still to come."""
     BAD = "31"
     GOOD = "32"
     ASKS = "1;35"
     """A person must answer."""
     GOES = "36"
     STUCK = "1;31"
-    """Nothing continues before somebody acts."""
+    """The work is stuck until somebody acts."""
 
 
 END = "\x1b[0m"
@@ -48,11 +48,11 @@ OF_MARKS = {"·": "queued", "▶": "running", "✔": "succeeded", "✘": "failed
     "-": "skipped",
     "⏸": "awaiting_human",
 }
-"""The state of each shape."""
+"""The state that each mark of a tree view stands for."""
 
 
 def of_state(word: str) -> Tone:
-    """Return the look of a state; plain if the state is unknown."""
+    """Return the look of a job's or task's state; plain if the state is unknown."""
     return _STATES.get(word, Tone.PLAIN)
 
 
@@ -68,8 +68,8 @@ class Piece(NamedTuple):
 class ScreenLine(str):
     """A line of several pieces. As a string it is plain text; `say` draws it on a terminal.
 
-    What does not fit continues on further lines, each prefixed with `below`; without `below` the line is never folded,
-    as for a command that somebody copies.
+    A line that does not fit continues on further lines, each prefixed with `below`. Without `below` it is never folded:
+    a command must stay easy to copy.
     """
 
     __slots__ = ("below", "pieces")
@@ -84,7 +84,7 @@ class ScreenLine(str):
 
 
 def path(name: str) -> Piece:
-    """Return a local path that opens on a click."""
+    """Return a local path as a link that opens on a click."""
     from socket import gethostname
     from urllib.parse import quote
 
@@ -115,7 +115,7 @@ def part(pieces: tuple[Piece, ...], begin: int, end: int) -> Iterator[Piece]:
 def in_fields(fields: Iterable[tuple[str, object]]) -> Iterator[str]:
     """Yield a line per field; a value of several lines follows below its name.
 
-    A `ScreenLine` keeps its own looks, and is folded only if it says so.
+    A value that is a `ScreenLine` keeps its looks and its rule of folding.
     """
     shown = [
         (name, value if isinstance(value, ScreenLine) else str(value)) for name, value in fields if _is_said(value)
@@ -147,7 +147,7 @@ _BRANCHES = " │├└─"
 def tree_line(line: str, label: str = "") -> ScreenLine:
     """Return one job's line with coloured branches, mark and state; it is folded if it does not fit.
 
-    `label` is how the line calls the state, if not by its own word.
+    `label` is the word for the state in this line, if it is not the state itself.
     """
     rest = line.lstrip(_BRANCHES)
     stem = line[: len(line) - len(rest)]

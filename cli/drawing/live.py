@@ -23,9 +23,9 @@ from cli.drawing.viewport import ViewRow, fit
 from workflows.model.errors import ServiceError
 
 _LOOKS = 10
-"""Checks of the view and of the window's size each second."""
+"""How often each second the view and the window's size are checked."""
 _NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
-"""A terminal may also count more columns than rich: such a line is cut, not wrapped."""
+"""Switch wrapping off and on. If a terminal counts more columns than rich, the line is cut instead of wrapped."""
 _HELP = "Ctrl-C leaves this view; what it shows goes on."
 _MORE = "Too tall for this window: all of it is printed at the end, or at Ctrl-C."
 
@@ -65,7 +65,7 @@ class LiveScreen(Live):
             self._enter()
 
     def refresh(self) -> None:
-        """Draw the view if anything has changed."""
+        """Draw the view if its content or the window's size has changed."""
         screen = screen_of(sys.stdout) or Screen(80)
         lines = frame(self.view, screen)
         if self._drawn != (screen, lines):
@@ -88,7 +88,7 @@ class LiveScreen(Live):
             self._enter()
 
     def leave(self) -> None:
-        """Restore the terminal. Errors are ignored: it may be closed."""
+        """Restore the terminal. Ignore errors, since it may be closed."""
         with self._in_one_piece():
             self._restore()
         self._handle_signals()
@@ -111,7 +111,7 @@ class LiveScreen(Live):
 
     @contextmanager
     def _in_one_piece(self) -> Iterator[None]:
-        """Keep signals for later during the context: rich forgets what it began if one ends it halfway."""
+        """Defer signals during the context: interrupted halfway, rich does not restore the terminal."""
         self._changes_screen = True
         try:
             yield
@@ -192,7 +192,9 @@ def _folding(line: str) -> ScreenLine:
 
 
 def _suspend() -> None:
-    """Stop this process as Ctrl-Z does by default; Python would report a Ctrl-Z that came as the handler changed."""
+    """Stop this process as Ctrl-Z does by default. Without this, Python reports an error if a Ctrl-Z arrives while the
+    handler changes.
+    """
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
     handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTSTP)

@@ -19,7 +19,7 @@ _WIDEST = 100
 _INDENT = "    "
 _REMARK = "  # "
 _NARROWEST = 8
-"""The least width of a folded remark."""
+"""The least width of a folded comment."""
 _OTHER_PAGE = re.compile(r"\[([^\[\]]+)\]\((?![^)\s]{0,40}://)[^)\s]{1,200}\)")
 _BOLD = Theme({"markdown.h1": "bold", "markdown.h2": "bold", "markdown.h3": "bold", "markdown.code": "bold"})
 
@@ -30,7 +30,7 @@ def width() -> int:
 
 
 def lines(text: str, wide: int) -> Iterator[ScreenLine]:
-    """Yield the lines of a page. Of links to other pages only the words are shown."""
+    """Yield the lines of a page. Links to other pages are shown by their text only."""
     console = Console(file=io.StringIO(), width=wide, theme=_BOLD)
     page = _ManualPage(_OTHER_PAGE.sub(r"\1", text), hyperlinks=False)
     for row in Segment.split_lines(console.render(page, console.options)):
@@ -45,7 +45,9 @@ class _Heading(Heading):
 
 
 class _CodeLines(CodeBlock):
-    """A block of lines to copy: unchanged, except that a remark behind a command is folded."""
+    """A code block. Its lines stay as they are, so that they can be copied; only a comment behind a command is
+    folded.
+    """
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip().split("\n")

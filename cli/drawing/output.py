@@ -1,9 +1,9 @@
 """The only output path of the command line: everything printed or asked goes through here (ruling N6).
 
-Output contains text of agents and of strangers. None of it reaches the terminal unescaped, and none of its lines passes
-for a line of the service: `say` takes lines, a line end inside one is escaped, and texts of several lines go through
-`prefix_lines` first. A `ScreenLine` of `cli.drawing` is drawn with escape sequences on a terminal, and is plain
-text elsewhere.
+Output contains text of agents and of strangers. None of it reaches the terminal unescaped, and none of its lines can be
+mistaken for a line of the service. `say` takes single lines and escapes a line end inside one; texts of several lines
+go through `prefix_lines` first. A `ScreenLine` of `cli.drawing` is drawn with escape sequences on a terminal, and is
+plain text elsewhere.
 """
 
 import errno
@@ -61,7 +61,7 @@ def remember_words(words: Sequence[str]) -> None:
 
 
 def is_for_programs() -> bool:
-    """Return whether errors are JSON."""
+    """Return whether errors are printed as JSON."""
     return _for_programs
 
 
@@ -78,7 +78,7 @@ def tell(*lines: str) -> None:
 
 
 def say_next(*commands: str) -> None:
-    """Print the commands that fit what was done, in one block below it. Without any, print nothing."""
+    """Print the commands to type next, in one block below the output."""
     if commands:
         say("next:", *(f"  {command}" for command in commands))
 
@@ -142,7 +142,7 @@ def say_document(text: str) -> None:
 
 
 def hand_over(pieces: Iterable[bytes]) -> None:
-    """Write raw bytes to a program. Never to a terminal."""
+    """Write raw bytes to standard output, for a program. Never call this for a terminal."""
     assert not sys.stdout.isatty()
     flush()
     with _printing():
@@ -150,14 +150,14 @@ def hand_over(pieces: Iterable[bytes]) -> None:
 
 
 def draw(text: str, stream: "TextIO") -> None:
-    """Write a finished drawing at once. Its lines must have been through `one_line`."""
+    """Write drawn text at once. Each of its lines must have been made safe by `one_line`."""
     with _printing():
         stream.write(text)
         stream.flush()
 
 
 def page(lines: Iterator[str]) -> None:
-    """Page lines, or print them without a pager. The person may leave before the end."""
+    """Page lines, or print them without a pager. The person may close the pager before the last line."""
     from cli.drawing import pager
 
     ended = _rows(sys.stdout, lines)
@@ -170,7 +170,7 @@ def page(lines: Iterator[str]) -> None:
 
 @contextmanager
 def in_pages() -> Iterator[None]:
-    """Collect the output of the context, and show it at the end: in the pager if it is taller than the terminal."""
+    """Collect the output of the context, and print it at the end, in the pager if it is taller than the terminal."""
     global _kept
     _kept = []
     try:
@@ -181,7 +181,9 @@ def in_pages() -> Iterator[None]:
 
 
 def pages_elsewhere(show: Callable[[str], None]) -> None:
-    """Show paged output by this function from now on: the command was typed in another process, which has the pager."""
+    """Have this function show paged output: the command was typed in another process, and that process runs the
+    pager.
+    """
     global _elsewhere
     _elsewhere = show
 
@@ -199,7 +201,7 @@ def _show(text: str) -> None:
 
 
 def run_pager(lines: Iterable[str]) -> None:
-    """Page lines that are ready to be shown; print them if the pager does not start."""
+    """Page lines that are already safe; print them if the pager does not start."""
     from cli.drawing import pager
 
     try:
@@ -228,7 +230,7 @@ def ask_yes_or_no(question: str, *, default: bool = False) -> bool:
 
 
 def _forget_keys() -> None:
-    """Discard what was typed before the question, or pasted below an answer: it was not meant for this question."""
+    """Discard keys typed before the question was shown: they were not meant for it."""
     if sys.stdin is None or not sys.stdin.isatty():
         return
     import select
@@ -253,7 +255,9 @@ def tell_error(error: "ServiceError") -> None:
 
 
 def tell_fault(message: str, code: str, commands: Sequence[str], usage: str = "") -> None:
-    """Print an error in its only form: a sentence, the usage, the commands to type next. `code` is for programs."""
+    """Print an error in the form of all errors: a sentence, the usage, the commands to type next. Programs read
+    `code`.
+    """
     message, commands = _without_secrets(message), [_without_secrets(command) for command in commands if command]
     if _for_programs:
         fault = {"error": message, "code": code, "hint": "\n".join(commands)}

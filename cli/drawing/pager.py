@@ -44,14 +44,14 @@ def is_tall(text: str, screen: Screen) -> bool:
 
 
 def for_pager(text: str) -> str:
-    """Remove links: not every pager supports them."""
+    """Remove links from the text, since not every pager supports them."""
     return _LINKS.sub("", text)
 
 
 def run(lines: Iterable[str]) -> None:
-    """Page the lines as they are produced, until the person leaves the pager, whose keys include Ctrl-C.
+    """Page the lines as they are produced, until the person closes the pager. Ctrl-C is one of the pager's keys.
 
-    After a pager that was killed the terminal's settings are restored. Raise OSError if it does not start.
+    Restore the terminal's settings if the pager was killed. Raise OSError if it does not start.
     """
     settings = None
     with suppress(termios.error):
@@ -70,4 +70,4 @@ def run(lines: Iterable[str]) -> None:
 
 
 def _leave_to_the_pager(number: int, frame: FrameType | None) -> None:
-    """Do nothing. A pager would inherit SIG_IGN."""
+    """Handle a signal by doing nothing. SIG_IGN would be inherited by the pager, this handler is not."""

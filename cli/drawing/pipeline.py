@@ -18,7 +18,7 @@ _OVER = 3
 
 
 def lines(run: "RunView") -> Iterator[str]:
-    """Yield a run as lines for a person."""
+    """Yield the lines that show a run to a person."""
     from workflows.policy.prices import dollars
 
     yield state_line(f"{run.id}  {run.pipeline}  {run.state}{f': {run.reason}' if run.reason else ''}", run.state)

@@ -1,8 +1,8 @@
 """A progress line below all other output, on a terminal's standard error only.
 
 It appears after half a second, so that quick commands draw nothing. Other output is printed above it, and it is removed
-while a person is asked something. The cursor stays at its start: resizing or folding leaves nothing of the line behind,
-and nothing has to be restored if the process is killed.
+while a person is asked something. The cursor stays at the line's start: so no rest of the line is left if the window is
+resized, and a killed process leaves nothing to restore.
 """
 
 import sys
@@ -48,7 +48,7 @@ def progress(what: str = "", *, timed: bool = True) -> Iterator[Step]:
 
 @contextmanager
 def _tell_when_slow(what: str) -> Iterator[Step]:
-    """Print a line of its own for each step that has lasted for ten seconds: nothing can be drawn there."""
+    """Print a line for each step that has lasted for ten seconds, where a progress line can't be drawn."""
     steps, over, printed = [what], threading.Event(), [""]
 
     def tell_slow() -> None:

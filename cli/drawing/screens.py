@@ -23,7 +23,7 @@ class Screen(NamedTuple):
     """A terminal, or a stream for which colours are forced."""
 
     width: int | None
-    """None if unknown: colours are forced for a file or a pipe."""
+    """None if unknown, as for a file or a pipe with forced colours."""
     height: int = 24
     colours: bool = True
     links: bool = False
@@ -52,7 +52,7 @@ def can_move(stream: "TextIO") -> bool:
 
 
 def _size(stream: "TextIO") -> tuple[int, int]:
-    """Ask the terminal itself for its size: the environment may be that of another process."""
+    """Return the terminal's size. Ask the terminal, since the environment may be that of another process."""
     try:
         size = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
@@ -65,7 +65,9 @@ def _forces_colours(environment: Mapping[str, str]) -> bool:
 
 
 def rows_of(line: str, screen: Screen) -> Iterator[str]:
-    """Yield the screen lines of a line. Their only control characters are our own sequences (ruling N6)."""
+    """Yield the lines that a line takes on the screen. Their only control characters are our own sequences (ruling
+    N6).
+    """
     from cli.drawing.widths import folds, width
 
     pieces = tuple(piece._replace(text=one_line(piece.text)) for piece in pieces_of(line))

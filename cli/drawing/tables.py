@@ -13,7 +13,7 @@ _NARROWEST = 4
 
 
 class Column(NamedTuple):
-    """A heading, and how its column yields when the table is too wide.
+    """A column's heading, and how it shrinks if the table is too wide.
 
     By default a column is as wide as its widest cell.
     """
@@ -22,7 +22,7 @@ class Column(NamedTuple):
     least: int | None = None
     """Least width it may shrink to; longer cells are cut."""
     leaves: int = 0
-    """Greater than 0: it may be left out. The highest number goes first, and empty columns before all others."""
+    """If greater than 0, the column may be left out: empty columns first, then those with the highest number."""
     plain: int | None = None
     """Maximal cell width without a terminal."""
     right: bool = False

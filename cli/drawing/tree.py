@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NAMED = 3
 WIDTH = 100
 _RANKS = {"running": 0, "blocked": 1, "failed": 2, "queued": 4}
-"""Priority on a screen that is too short; queued jobs that need a person's action rank higher, see `_WAITS`."""
+"""Priority on a screen that is too short; queued jobs that need a person rank higher, see `_WAITS`."""
 _WAITS, _OVER = 3, 5
 
 
@@ -122,7 +122,7 @@ def _job(job: "JobRecord", label: str, host: str) -> str:
 
 
 def _durations(job: "JobRecord") -> Iterator[str]:
-    """Yield how long a job ran, and how long it waited for its start, from a second on."""
+    """Yield how long a job ran, and how long it waited for its start if that was a second or more."""
     from workflows.text.durations import format_duration
 
     began = job.started_at or job.ended_at or time.time()

@@ -1,4 +1,4 @@
-"""Choice of the lines of a view that fit on a screen: the most important ones, with counts of the others."""
+"""Choosing the most important lines of a view that fit on a screen; the hidden ones are counted."""
 
 import re
 from collections import Counter
@@ -35,7 +35,7 @@ def fit(rows: Sequence[ViewRow], height: int) -> list[ViewRow]:
 
 
 class _Window:
-    """The visible rows, and the lines they take together with one for each gap."""
+    """The visible rows, and the number of lines they take, including one for each gap."""
 
     def __init__(self, count: int, height: int) -> None:
         self.places: set[int] = set()
@@ -56,7 +56,7 @@ class _Window:
         return True
 
     def _is_hidden(self, place: int) -> bool:
-        """Return whether the row at this place exists and is hidden, so that it needs a line for its gap."""
+        """Return whether the row at this place exists and is hidden."""
         return 0 <= place < self._count and place not in self.places
 
 

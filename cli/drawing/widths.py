@@ -6,7 +6,9 @@ from functools import cache
 
 CUT = "…"
 _PERHAPS_WIDE = "[\u0300-\u1fff\u200b-\u200f\u20d0-\u20ff\u2300-\u23ff\u25fd-\u27bf\u2b00-\U0010ffff]"
-"""All other characters take one column. Rich, which knows the widths of these, is imported only for texts with some."""
+"""Characters whose width only rich knows; all others take one column. Rich is imported only for texts that have
+some.
+"""
 
 
 @cache

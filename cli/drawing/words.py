@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 ENDED_BADLY = ("failed", "blocked", "cancelled")
 WAITING = ("blocked", "awaiting_human")
-"""States of tasks that need a person's action."""
+"""The states of a task that needs a person."""
 _STAGES = {
     "waiting": "waiting for a free slot",
     "put_off": "not running, put off",
     "ended": "ended, and is being recorded",
 }
 LONGEST = 300
-"""Longest text in a table: the widest terminal shows it, and a plain column is cut to its own width."""
+"""Longest text of a table's cell; the widest terminals can show it."""
 _BLANKS = re.compile("[ \t\n]+|\r\n")
 UNKNOWN = "at an unknown time"
-"""The words for a time that no clock has shown: somebody wrote it into the store by hand."""
+"""The words for an impossible time, which somebody wrote into the store by hand."""
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 
 
 def ago(at: float) -> str:
-    """Format the time since then, in the largest unit that fits."""
+    """Format the time that has passed since `at`, in the largest unit that fits."""
     if not isfinite(at):
         return UNKNOWN
     seconds = max(0, int(time.time() - at))
@@ -84,7 +84,7 @@ def actor() -> str:
 
 
 def signature() -> str:
-    """Return the actor with the channel, for records that name an actor in words only."""
+    """Return the user's name with the channel, for records that store both as one text."""
     from workflows.model import orders
 
     return orders.signature(actor(), "cli")
@@ -146,7 +146,7 @@ def tree_row(row: "TreeRow") -> tuple[str, ...]:
 
 
 def job_row(job: "JobRecord", label: str) -> tuple[str, ...]:
-    """Return a table row for a job, with its state as `label`."""
+    """Return a table row for a job, with `label` in place of its state."""
     from workflows.policy.decisions import decision_label
 
     return (
@@ -163,7 +163,7 @@ def job_row(job: "JobRecord", label: str) -> tuple[str, ...]:
 
 
 def in_words(detail: "JobDetail", program: str, page: str = "") -> list[str]:
-    """Return a job's lines for a person: state first, evidence last. Its id links to its page."""
+    """Return the lines that show a job to a person: state first, evidence last. The job's id links to `page`."""
     from workflows.policy.cut_short import task_words
     from workflows.policy.decisions import decision_label
     from workflows.policy.prices import dollars

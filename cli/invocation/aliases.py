@@ -1,4 +1,4 @@
-"""Short ways to type frequent commands. It imports nothing: the client of the warm process has no time for it."""
+"""Short forms of frequent commands. This module imports nothing, so that the warm process's client starts fast."""
 
 from collections.abc import Sequence
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Other(Protocol):
-    """Another process."""
+    """The process in which the command was typed, if that is another one."""
 
     @property
     def pid(self) -> int: ...
@@ -63,8 +63,8 @@ def _refuse_unknown(why: str, instead: str) -> "NoReturn":
 
 
 def _is_apart() -> bool:
-    """Return whether the daemon's pid is not visible here, as in another pid namespace. Supervisors are invisible then
-    too.
+    """Return whether the daemon's pid is not visible here, as in another pid namespace. Then agents' supervisors aren't
+    visible either.
     """
     from activities.runs.os_processes import identity
     from activities.settings.home import Home

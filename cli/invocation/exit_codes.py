@@ -1,4 +1,4 @@
-"""The exit codes of the command line, and what each means: in general, and for single commands (ruling K6)."""
+"""The exit codes of the command line, with their meaning in general and for single commands (ruling K6)."""
 
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UnreachableError, UsageError
 

@@ -1,4 +1,4 @@
-"""The end of a command that went wrong: a sentence, a code for programs, an exit code, and never a traceback (K6)."""
+"""Reporting a command's error: a sentence, a code for programs, an exit code, never a traceback (K6)."""
 
 import errno
 import os
@@ -45,7 +45,7 @@ def answer(fault: BaseException) -> int:
 
 
 def tell_interrupted(*commands: str) -> int:
-    """Print the commands that return to the running work; without any, print nothing."""
+    """Print the commands that show the work, which continues, and return the exit code of Ctrl-C."""
     if commands:
         tell_fault("interrupted", "interrupted", commands)
     return INTERRUPTED
@@ -53,7 +53,7 @@ def tell_interrupted(*commands: str) -> int:
 
 @contextmanager
 def left_alone(*commands: str) -> Iterator[None]:
-    """On Ctrl-C, stop waiting and print the commands that return to the work, which continues."""
+    """On Ctrl-C during the context, stop waiting and print the commands that show the work, which continues."""
     try:
         yield
     except (KeyboardInterrupt, Abort):
@@ -66,7 +66,7 @@ def left_alone(*commands: str) -> Iterator[None]:
 
 @contextmanager
 def if_interrupted(says: str, *commands: str) -> Iterator[None]:
-    """On Ctrl-C, print the state of the work and the commands to type."""
+    """On Ctrl-C during the context, print this sentence and the commands to type."""
     try:
         yield
     except (KeyboardInterrupt, Abort):
@@ -92,7 +92,7 @@ def tell_misuse(misuse: "TyperException", message: str, commands: Sequence[str])
 
 
 def _wrong_number(misuse: "TyperException") -> str | None:
-    """Return the message for a value that is not a number, or out of range; None for any other error."""
+    """Return the message if the value is not a number or out of range; None for any other error."""
     if type(misuse) is not BadParameter or misuse.param is None or misuse.ctx is None:
         return None
     kind = kinds(misuse.ctx.command.callback).get(misuse.param.name or "")
@@ -106,7 +106,7 @@ def _wrong_number(misuse: "TyperException") -> str | None:
 def open_streams() -> None:
     """Open /dev/null for missing standard streams, before another file can get their descriptor.
 
-    Characters that a terminal cannot show are escaped instead of raising an error.
+    Have characters escaped that a terminal cannot show, instead of raising an error.
     """
     for number, name, flags in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
@@ -150,7 +150,7 @@ def _in_words(fault: BaseException) -> str:
 
 
 def _keep_traceback(fault: BaseException) -> str:
-    """Write the traceback to a log, and return a phrase that names the log's place."""
+    """Write the traceback to a log, and return a phrase with the log's path."""
     import time
     import traceback
 
@@ -167,7 +167,9 @@ def _keep_traceback(fault: BaseException) -> str:
 
 
 def _in_home(entry: str) -> "Path":
-    """Append to `faults.log`, readable by its owner alone; one rotated file is kept."""
+    """Append this text to the home's `faults.log`, readable by its owner alone, with one rotated file. Return its
+    path.
+    """
     from activities.settings.home import Home
 
     folder = Home.locate().ensure().logs

@@ -1,4 +1,4 @@
-"""One look for every help text: no boxes, at most 80 columns, whole sentences, values in capitals."""
+"""The common layout of help texts: no boxes, at most 80 columns, whole sentences, values in capitals."""
 
 import re
 import sys
@@ -32,11 +32,11 @@ VERB_PANELS = {
     },
     "pipeline": {"Register": "add list show enable disable remove", "Run": "run runs watch cancel"},
 }
-"""The verbs of large groups by what people do with them; a verb that is not listed is below `Commands`."""
+"""Headings for the verbs of large groups. A verb that is not listed comes under `Commands`."""
 
 
 def dress(command: Any, path: str) -> None:
-    """Apply this look to the command with this path after `service`, and to all its subcommands."""
+    """Apply the common layout to the command with this path after `service`, and to all its subcommands."""
     command.context_class = _context_of(command.context_class)
     command.short_help = command.short_help or _sentence(command.help or "")
     known = kinds(command.callback)
@@ -92,7 +92,7 @@ def usage_of(context: Any) -> str:
 
 
 def _placeholder(parameter: Any, kind: ValueKind) -> str:
-    """Return an argument's name, or the kind of an option's value."""
+    """Return the placeholder of a parameter: an argument's name, or the type of an option's value."""
     if parameter.param_type_name == "argument":
         return f"{parameter.name.upper()}{'...' if parameter.nargs != 1 else ''}"
     return _VALUES.get(kind.type, "TEXT")
@@ -105,7 +105,7 @@ def _sentence(text: str) -> str:
 
 
 def _context_of(usual: Any) -> Any:
-    """Return a context class whose help texts are written by the formatter below."""
+    """Return a subclass of the context class whose help texts have the common layout."""
 
     class Formatter(usual.formatter_class):  # type: ignore[misc]
         def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:

@@ -43,21 +43,23 @@ RepoHere = Annotated[
 
 
 def service_here() -> "Service":
-    """Open the service of this home. The module is imported on first use, because help texts don't need it."""
+    """Open the service of this home. Import its module only here, because help texts don't need it."""
     from bridge.operations.service import Service
 
     return Service.locate()
 
 
 def repo_here(service: "Service", named: str | None) -> str:
-    """Return the named repository, else the one of the current folder."""
+    """Return the repository's name: the given one, else that of the current folder."""
     from bridge.operations.registry import repos
 
     return repos.here(service, Path()).name if named is None else named
 
 
 def token_here(service: "Service") -> str | None:
-    """Return the token of `[github].token_env` from the environment: it fetches heads of private repositories."""
+    """Return the GitHub token from the variable that `[github].token_env` names. It is needed to fetch from private
+    repositories.
+    """
     return os.environ.get(service.settings.github.token_env, "").strip() or None
 
 

@@ -1,4 +1,6 @@
-"""Types of options and arguments, read from the commands' own functions: Typer's classes for them differ by release."""
+"""Types of options and arguments, read from the signatures of the commands' functions, because Typer's own classes
+differ by release.
+"""
 
 import types
 from collections.abc import Callable

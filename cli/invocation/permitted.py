@@ -1,7 +1,7 @@
-"""The commands agents may call, and alternatives to the others (ruling N5): the one table.
+"""The table of commands that agents may call, with alternatives to the others (ruling N5).
 
 Agents look, propose and check their results. Whatever starts work outside their tree, spends, decides, or changes the
-service's settings is for people. A command missing from both parts is refused, and fails a test.
+service's settings is for people. A command that is missing here is refused to agents, and a test fails.
 """
 
 SERVED = frozenset(
@@ -46,7 +46,7 @@ INSTEAD = {
         SAY,
     ),
 }
-"""Commands for people, each with an agent's alternative."""
+"""Commands for people only, each with what an agent should do instead."""
 
 READS, WRITES, DESTROYS = "reads", "writes", "destroys"
 _WRITTEN_BY_AGENTS = {"memory propose"}
@@ -73,8 +73,8 @@ _DESTROYS = {
 
 
 def effect(command: str) -> str:
-    """Return the most that a command does with any of its options: reads; writes; or destroys, that is removes or ends
-    what no other command brings back.
+    """Return the most that a command does with any of its options: `reads`, `writes`, or `destroys`, which removes or
+    ends something irrevocably.
     """
     if command in _DESTROYS:
         return DESTROYS

@@ -8,21 +8,21 @@ from itertools import takewhile
 from workflows.model import ids
 
 _LONGEST = 200
-"""The length of a command that is repeated in a suggestion; a longer one is typed again."""
+"""Longest command that a suggestion repeats with its arguments."""
 _CLOSE = 0.65
-"""The similarity of words that count as close."""
+"""Least similarity of words that are suggested."""
 _AS_GOOD = 0.1
-"""How much less similar another suggestion may be than the best one."""
+"""How much less similar than the best suggestion another one may be."""
 _MOST = 3
 FREE_TEXTS = ("CONTENT", "GOAL", "MESSAGE", "QUERY", "TEXT")
 """Arguments that are sentences."""
 _ELSEWHERE = 0.8
-"""How much less similar a verb of another group is."""
+"""Factor for the similarity of a verb from another group."""
 _PART, _SHORTEST_PART = 0.8, 4
-"""The similarity of `panel` and `review-panel`, and the length of words that count as such parts."""
+"""The similarity of a word and its part, such as `review-panel` and `panel`, and the least length of such a part."""
 _VERBS = {"add": "create new", "kill": "abort", "list": "ls", "remove": "delete rm", "show": "describe get info view"}
 _SAME_MEANING = {word: verb for verb, words in _VERBS.items() for word in words.split()}
-"""Words of other tools, and the verb here."""
+"""Maps verbs of other tools to this program's."""
 _WANTED = {
     "agent ask": ("chat", "job add", "job create", "job new", "job start", "new", "prompt", "task"),
     "agent implement": ("do", "fix", "run"),
@@ -67,7 +67,7 @@ _WANTED = {
     "--version": ("version",),
 }
 _MEANT = {typed: [path for path in _WANTED if typed in _WANTED[path]] for ways in _WANTED.values() for typed in ways}
-"""Commands that do not exist, and those that do it."""
+"""Maps commands that don't exist to those that do the same."""
 _OF_A_JOB = {
     "job events": ("events", "history"),
     "job kill": ("abort", "cancel", "delete", "end", "kill", "remove", "rm", "stop"),
@@ -130,9 +130,9 @@ def of_a_job(words: Sequence[str]) -> str:
 
 
 def near_commands(words: Sequence[str], group: int, known: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the commands that were probably meant, best first, and each with all the typed words behind it.
+    """Return the commands that were probably meant, best first: each alone, and with all typed words.
 
-    The first `group` words are a command's group, and the next one is not in it.
+    The first `group` words are an existing group; the next word is unknown in it.
     """
     plain = list(takewhile(lambda word: not word.startswith("-"), words))
     if for_job := of_a_job(words):
@@ -184,7 +184,7 @@ def split(words: Sequence[str], flags: Collection[str]) -> tuple[list[str], list
 
 
 def correct(words: Sequence[str], wrong: str, right: str) -> str:
-    """Return the typed command with a word replaced, as itself or as an option's value; "" if that is not possible."""
+    """Return the typed command with a word replaced, also inside `--option=value`; "" if that is not possible."""
     as_value = [word.partition("=") for word in words]
     replaced = [
         right
@@ -200,6 +200,6 @@ def correct(words: Sequence[str], wrong: str, right: str) -> str:
 
 
 def command(*words: str) -> str:
-    """Return the command as it is typed; without its arguments if they are long."""
+    """Return the command line; "" if it is too long or has several lines."""
     command = shlex.join(("service", *words))
     return command if len(command) <= _LONGEST and "\n" not in command else ""

@@ -1,4 +1,4 @@
-"""The client, `service` as it is typed: hands the command to the home's warm process, and waits for it to end."""
+"""The client side of the warm process: hands the typed command to it, and waits for the command to end."""
 
 import io
 import os
@@ -28,7 +28,9 @@ _SAID_IN_JSON = f'{{"error": "{_WHY}", "code": "cut_off", "hint": "service job l
 
 
 def hand_over(words: Sequence[str]) -> int | None:
-    """Return the command's exit code; None if it was not accepted and nothing was begun."""
+    """Run the command in the warm process, and return its exit code; None if it was not accepted and so did not
+    begin.
+    """
     if MARK in os.environ or own_process.is_needed(words[1:]):
         return None
     connection = _connect()
@@ -123,7 +125,7 @@ def _word(line: socket.socket) -> str:
 
 
 class _Followed:
-    """The command while it runs in its own process."""
+    """A command that runs in a fork of the warm process."""
 
     def __init__(self, line: socket.socket, pid: int, *, as_json: bool) -> None:
         self._line = line
@@ -132,7 +134,7 @@ class _Followed:
         self._passed_on: int | None = None
 
     def to_its_end(self) -> int | None:
-        """Return the command's exit code; a signal that ended it ends this process too."""
+        """Wait for the command, and return its exit code. If a signal ended it, end this process by that signal too."""
         handlers = dict.fromkeys((*_TO_ALL, *_TO_ONE), self._pass_on) | {signal.SIGTSTP: self._suspend}
         before = {number: signal.getsignal(number) for number in handlers}
         for number, handler in handlers.items():
@@ -156,7 +158,7 @@ class _Followed:
         return int(answer)
 
     def _show(self, file: int) -> None:
-        """Page a file, with the default signal handlers restored for the pager."""
+        """Page the text of this file descriptor, with default signal handlers for the pager."""
         from cli.drawing import output
 
         for number in (*_TO_ALL, *_TO_ONE, signal.SIGTSTP):

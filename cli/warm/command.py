@@ -1,7 +1,8 @@
-"""One command in a process forked for it: it takes over the order's context, runs, and returns its exit code.
+"""One command in a process that was forked for it: it takes over the client's context, runs, and sends back its exit
+code.
 
-It serves people alone (ruling N5; the checks: `README.md`). So whatever a command starts here is a person's, although
-none of its parents shows that.
+Only people's commands run here (ruling N5; the checks: `README.md`). So whatever a command starts counts as started by
+a person, although its parent processes don't show that.
 """
 
 import contextlib
@@ -44,14 +45,14 @@ from workflows.model.errors import RefusedError, ServiceError
 PATIENCE = 10.0
 """Seconds a caller may take to send the order."""
 _pages: list[int] = []
-"""The file with the text to page at the end, if any."""
+"""The file with the text that the client pages at the end, if any."""
 _PASSED = frozenset((*TAKEN, *remotes.PASSED, *(name for program in PROGRAMS.values() for name in program.passes)))
 _RESET = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
 @dataclass(frozen=True)
 class WarmServer:
-    """The forking process, as it was started."""
+    """How the warm process, which forks for each command, was started."""
 
     pid: int
     stamp: str
@@ -104,8 +105,9 @@ def _admit(line: socket.socket) -> Peer:
 def shows(shown: int, key: int) -> bool:
     """Return whether the descriptor is the key, open for reading.
 
-    Opening the key is the proof: there is no secret to read from a backup or to pass on. A byte is read, since a box
-    does not keep anybody from opening a file with `O_PATH`, or for neither reading nor writing.
+    Being able to open the key file is the proof: there is no secret that could be copied from a backup or passed on.
+    The descriptor must be readable, since a box does not stop a process from opening a file with `O_PATH`, or for
+    neither reading nor writing.
     """
     if not os.path.samestat(os.fstat(shown), os.fstat(key)):
         return False
@@ -157,7 +159,9 @@ def _become(order: Order, files: list[int]) -> None:
 
 
 def _take_over(environment: dict[str, str]) -> None:
-    """Take over the listed variables and those the settings name; all other secrets are redacted from texts too."""
+    """Take over the listed variables and those the settings name. Secrets in all other variables are also redacted from
+    texts.
+    """
     os.environ.clear()
     listed = (*TAKEN_PREFIXES, *READ_AT_START)
     os.environ.update({name: environment[name] for name in environment if name in _PASSED or name.startswith(listed)})
@@ -204,7 +208,7 @@ def _leave(line: socket.socket, code: int) -> NoReturn:
 
 
 def _keep(text: str) -> None:
-    """Collect text for the client's pager: the terminal and its keys are the client's."""
+    """Collect text for the client's pager. The client pages it, since it has the terminal."""
     if not _pages:
         _pages.append(os.memfd_create("pages"))
     os.write(_pages[0], text.encode("utf-8", "backslashreplace"))

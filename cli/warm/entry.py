@@ -14,7 +14,7 @@ _OURS = {
     "activities": "settings/home.py",
     "bridge": "operations/service.py",
 }
-"""Each package with a file that no package of the same name has."""
+"""Each of the service's packages with a file that identifies it: no other package of the same name has it."""
 _OWN = "pipx install delegation-service  (or: uv tool install delegation-service)"
 
 

@@ -1,4 +1,4 @@
-"""The socket in the home by which commands are handed over, and its key. Imports nothing that takes time."""
+"""The home's socket, by which commands are handed over, and its key file. This module imports nothing slow."""
 
 import os
 import socket
@@ -10,10 +10,9 @@ _BACKLOG = 128
 
 
 def until_the_first(home: Home) -> None:
-    """Wait for the first typed command; that command, and others during this process's imports, run in processes of
-    their own.
+    """Wait for the first typed command. It, and others during this process's imports, run in their own processes.
 
-    So a daemon without typed commands pays nothing for this process.
+    So the imports cost nothing in a home where nobody types commands.
     """
     listener, key = listen(home)
     try:
@@ -25,7 +24,7 @@ def until_the_first(home: Home) -> None:
 
 
 def listen(home: Home) -> tuple[socket.socket, int]:
-    """Create the home's socket and its key, both only for the owner; leftovers of earlier ones are replaced."""
+    """Create the home's socket and its key, both only for the owner; those of an earlier process are replaced."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     folder = os.open(home.root, os.O_PATH | os.O_DIRECTORY)
     try:
@@ -41,7 +40,7 @@ def listen(home: Home) -> tuple[socket.socket, int]:
 
 
 def _new_key(home: Home, folder: int) -> int:
-    """Create a new file that no process has open yet. While it is open here, its inode is not reused."""
+    """Create a new key file, which no other process has open. While it is open here, its inode is not reused."""
     draft = f".{home.commands_key.name}.{os.getpid()}"
     with suppress(FileNotFoundError):
         os.unlink(draft, dir_fd=folder)

@@ -1,6 +1,6 @@
-"""The order `service` hands to the warm process: everything a process of its own would have been started with.
+"""The order that `service` hands to the warm process: the command and the whole context it was typed in.
 
-Both sides import this module, and it imports nothing: the client has no time for it.
+Both sides import this module; it imports nothing, so that the client starts fast.
 """
 
 import os
@@ -17,12 +17,16 @@ TAKEN = (
     *("TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"),
     *("PATH", "PAGER", "LESS", "LESSCHARSET", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "SSH_CONNECTION", "ZDOTDIR"),
 )
-"""Variables that are taken over as they are, beside those of the settings' programs."""
+"""Variables that are taken over unchanged, in addition to those that the settings name for programs."""
 TAKEN_PREFIXES = ("LC_", "XDG_", "SERVICE_", "TEMPORAL_", "PG", "GIT_")
 MARK = "SERVICE_RUN_MARK"
-"""A variable in every agent's environment: its commands run in their own process, in its box."""
+"""A variable in every agent's environment. Commands with it are not handed over: they run in their own process, in the
+agent's box.
+"""
 READ_AT_START = ("PYTHON", "TYPER_", "PYDANTIC_", "LD_", "MALLOC_", "GLIBC_")
-"""Variables that Python reads at its start or at imports: too late to change them in a running process."""
+"""Prefixes of variables that are read at Python's start or at imports, so that a running process can't take them
+over.
+"""
 Stream = tuple[str, bool, bool]
 """A stream's error handler for encoding, line buffering, and write-through."""
 PACKAGES = ("cli", "bridge", "activities", "workflows")
@@ -48,7 +52,7 @@ class Order:
         self.streams = list(streams)
         self.umask = umask
         self.ignored = list(ignored)
-        """Signals that were ignored where it was typed, as `nohup` does."""
+        """Signals that the client ignores, for example under `nohup`."""
 
     def encode(self) -> bytes:
         """Encode the order; NUL separates its parts, since none can contain one."""
@@ -87,7 +91,7 @@ def stamp() -> str:
 
 
 def _sum(folder: str) -> tuple[int, int, int]:
-    """Sum up the number of files, their sizes and modification times."""
+    """Return the folder's number of files, and the sums of their sizes and modification times."""
     count = size = changed = 0
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -100,6 +104,6 @@ def _sum(folder: str) -> tuple[int, int, int]:
 
 
 def read_at_start(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    """Return the variables that must be equal in the warm process."""
+    """Return the variables that must be equal in client and warm process, because Python reads them at its start."""
     names = tuple(os.fsencode(each) for each in READ_AT_START)
     return {name: value for name, value in environment.items() if name.startswith(names)}

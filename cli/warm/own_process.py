@@ -10,11 +10,13 @@ from cli.invocation.aliases import expand
 _NOUNS = {"dashboard", "demo", "doctor", "init", "runtime"}
 _COMMANDS = {("daemon", "start"), ("daemon", "stop"), ("daemon", "run"), ("bridge", "serve")}
 _BROWSER = "--web"
-"""A browser that a command opens belongs to the person, not to the daemon."""
+"""The option that opens a browser, which must be a child of the person's session, not of the daemon."""
 _ON_A_TERMINAL = {"-", "--wait", "--watch", "--follow", "-f", "diff", "watch", "help"}
-"""Words of commands that read from the terminal, page, or run long: Ctrl-Z, `bg` and `fg` are the shell's to handle."""
+"""Words of commands that read from the terminal, page, or run long: there the shell must handle Ctrl-Z, `bg` and
+`fg`.
+"""
 _VERBS = {"answer", "retry", "continue", "abort", "extend"}
-"""`service resume` asks on the terminal without one of these."""
+"""The verbs of `service resume`, which asks on the terminal if none of them is typed."""
 _DESCRIPTORS = ("/dev/fd/", "/proc/")
 """Paths that differ between processes, such as `<(command)` of a shell."""
 

@@ -1,4 +1,4 @@
-"""The process at the other end of a hand-over, identified by the kernel and not by its own claims."""
+"""The process at the other end of the socket, as the kernel identifies it."""
 
 import os
 import select
@@ -22,7 +22,7 @@ class Peer:
 
     @classmethod
     def of(cls, line: socket.socket) -> "Peer":
-        """Return the process that connected. Older kernels need a look-up by pid, at once."""
+        """Return the process that connected. On older kernels it is looked up by its pid, at once."""
         pid, user = peer_of(line)
         try:
             return cls(pid, user, line.getsockopt(socket.SOL_SOCKET, SO_PEERPIDFD))
@@ -31,7 +31,7 @@ class Peer:
 
     @property
     def lives(self) -> bool:
-        """True if the peer has not ended: its pid is still its own."""
+        """True while the process has not ended, so that its pid is still its own."""
         ends = select.poll()  # unlike `select`, it takes handles above 1023
         ends.register(self.handle, select.POLLIN)
         return not ends.poll(0)

@@ -26,7 +26,7 @@ _IMPORTED_LATE = (
 )
 """Modules that reads import where they use them."""
 _NEVER_HERE = "cli.drawing.markdown"
-"""Takes 11 MB, and pages of the manual are laid out on terminals only, in a process of their own."""
+"""A module that is not imported here: it takes 11 MB, and only the manual needs it, which runs in its own process."""
 
 
 def serve(home: Home) -> NoReturn:
@@ -69,7 +69,7 @@ def _warm_up() -> None:
 
 
 def _begin_anew(number: int, frame: FrameType | None) -> None:
-    """Re-exec this process after a change of the installation, so that the daemon has nothing to do."""
+    """Re-exec this process after a change of the installation, so that the daemon need not restart it."""
     del frame
     signal.signal(number, signal.SIG_IGN)  # until the new program handles it
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -1,6 +1,6 @@
-"""The console script: the daemon's warm process runs the command if there is one; else it runs here (ruling K7).
+"""The console script: the command runs in the daemon's warm process if there is one, else here (ruling K7).
 
-Every command pays for the imports before that decision, so there are next to none.
+Every command pays for imports before that decision, so this module has almost none.
 """
 
 import os
@@ -25,7 +25,9 @@ def run() -> None:
 
 
 def _handed_over() -> int | None:
-    """Return the exit code, or None if the command was not accepted and nothing was begun."""
+    """Run the command in the warm process, and return its exit code; None if it was not accepted and so did not
+    begin.
+    """
     if sys.platform != "linux":
         return None
     from cli.warm import client
