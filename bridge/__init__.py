@@ -1,1 +1,1 @@
-"""One set of operations, and every surface that is not a terminal."""
+"""The service's operations, and its interfaces other than the terminal: HTTP, dashboard, GitHub, daemon."""

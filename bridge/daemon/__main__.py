@@ -13,7 +13,7 @@ from workflows.text.invisible import visible
 
 
 def main(arguments: list[str]) -> None:
-    """Run the group, and exit with the error's exit code if it fails."""
+    """Run the daemon's processes, and exit with the error's exit code if that fails."""
     try:
         options = DaemonOptions.model_validate_json(arguments[0])
         run_foreground(Home.locate(), options, FileLock(int(arguments[1])) if arguments[1:] else None)

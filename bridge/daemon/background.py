@@ -1,4 +1,4 @@
-"""The group in a background process: start it and wait until it works, or stop it and wait until it has ended."""
+"""The daemon as a background process: start it and wait until it works, or stop it and wait until it has ended."""
 
 import os
 import signal
@@ -24,8 +24,8 @@ _ENDING = (GroupPhase.STOPPING, GroupPhase.STOPPED, GroupPhase.FAILED)
 
 
 def start(home: Home, options: DaemonOptions, step: Step = unheard) -> DaemonStatus:
-    """Start the daemon in the background and wait until it works, or reports what went wrong. Idempotent while one
-    runs.
+    """Start the daemon in the background and wait until it works. Raise its error if it fails. Idempotent while a
+    daemon runs.
     """
     require_writable(home)
     seen = status(home)
@@ -98,7 +98,7 @@ def _released_within(home: Home, pid: int, seconds: float, step: Step = unheard)
 
 
 class ComingUp:
-    """A poller of a starting group's state, until all members work."""
+    """Reports the progress of a starting daemon until all its members work."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -106,7 +106,9 @@ class ComingUp:
         self._took: dict[str, float] = {}
 
     def look(self, state: DaemonState) -> str:
-        """Return the started members with their times, and the starting one: `server 1.2 s, worker 3 s …`."""
+        """Return the started members with their start times, and the one that is starting: `server 1.2 s, worker 3 s
+        …`.
+        """
         now = self._clock()
         for child in state.children:
             if child.phase is not ChildPhase.WAITING:
@@ -121,6 +123,6 @@ class ComingUp:
 
 
 def ending(state: DaemonState) -> str:
-    """Return which members of a stopping group still run; the next one to stop comes first."""
+    """Return the members of a stopping daemon that still run; the next one to stop comes first."""
     left = [child.name for child in reversed(state.children) if child.phase is not ChildPhase.STOPPED]
     return f"stopping {', '.join(left)}" if left else "stopping"

@@ -1,4 +1,4 @@
-"""The operations of `service daemon`: run, start and stop a home's group as its settings want it, and show its
+"""The operations of `service daemon`: run, start and stop a home's processes with its settings, and show their
 status.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def run(service: Service, temporal_port: int | None, ui_port: int | None, *, strict_ports: bool) -> None:
-    """Run the whole group in the foreground until a stop signal."""
+    """Run all processes of the daemon in the foreground until a stop signal."""
     from bridge.daemon.foreground import run_foreground
 
     _require(service)
@@ -34,7 +34,7 @@ def start(
     strict_ports: bool = False,
     step: Step = unheard,
 ) -> DaemonStatus:
-    """Start the group in the background, and return once all its members work."""
+    """Start the daemon in the background, and return once all its processes work."""
     from bridge.daemon import background
 
     if not daemon_state.status(service.home).running:
@@ -50,7 +50,7 @@ def stop(service: Service, step: Step = unheard) -> bool:
 
 
 def status(service: Service) -> DaemonStatus:
-    """Return what runs, where it listens, and its health."""
+    """Return the running processes, their addresses, and the service's health."""
     return daemon_state.status(service.home)
 
 
@@ -63,7 +63,7 @@ def preflight_failures(service: Service) -> int:
 
 
 def _require(service: Service) -> None:
-    """Check the requirements of a start first, and raise an error that names what is missing."""
+    """Check the requirements of a start. Raise an error that names what is missing."""
     from bridge.operations.home import cluster
 
     cluster.require(service)
@@ -105,7 +105,9 @@ def _options(service: Service, temporal_port: int | None, ui_port: int | None, s
 
 
 def _bridge(wanted: "BridgeSection") -> dict[str, Any]:
-    """Return the bridge's options. Refuse an address that other machines can reach, unless the settings allow it."""
+    """Return the daemon's options for the bridge. Refuse an address that other machines can reach, unless the settings
+    allow it.
+    """
     if not wanted.enabled:
         return {}
     where = address.choose_address(wanted, None, allow_remote=False)
@@ -114,7 +116,7 @@ def _bridge(wanted: "BridgeSection") -> dict[str, Any]:
 
 
 def _github(wanted: "Github") -> dict[str, Any]:
-    """Return the options of the GitHub process, if an account is configured."""
+    """Return the daemon's options for the GitHub process, if an account is configured."""
     if not wanted.is_configured:
         return {}
     command = (sys.executable, "-P", "-m", "bridge.github")
@@ -123,8 +125,8 @@ def _github(wanted: "Github") -> dict[str, Any]:
 
 
 def _commands() -> dict[str, Any]:
-    """Return the options of the process that runs typed commands, on Linux: elsewhere it cannot identify its
-    callers.
+    """Return the daemon's options for the process that runs typed commands. Only on Linux: elsewhere it can't identify
+    its callers.
     """
     if sys.platform != "linux":
         return {}

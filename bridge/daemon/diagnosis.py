@@ -1,6 +1,6 @@
 """Diagnosis of a failed start: the server's last output, turned into a cause and the next command to type.
 
-Only its output tells causes apart; its exit codes do not.
+The server's exit codes don't tell causes apart.
 """
 
 import re
@@ -12,7 +12,7 @@ from workflows.model.errors import ServiceError
 
 _PORT = re.compile(r"can't set (frontend|UI) port (\d+)")
 _PORT_LOST = re.compile(r"listen tcp \S*:(\d+): bind: address already in use")
-"""The port was free when the server checked it, and taken when it listened."""
+"""Matches the server's message for a port that was free when checked and in use when it listened."""
 _BRIDGE_PORT = re.compile(r"error: port (\d+), fixed for the bridge, is taken")
 _ERROR = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\Z", re.MULTILINE | re.DOTALL)
 _UNREADABLE = re.compile(
@@ -60,7 +60,7 @@ def database_in_use(home: Home, pid: int | None) -> ServiceError:
 
 
 def diagnose_bridge(log: str) -> ServiceError | None:
-    """Return the bridge's own error message, or the error of its taken port."""
+    """Return the error that the bridge printed, or the error for a port in use."""
     if port := _BRIDGE_PORT.search(log):
         return port_in_use(int(port[1]), "the bridge")
     return diagnose_program(log)

@@ -1,7 +1,7 @@
 """Run a program that the kernel kills when the process that started it dies, even by SIGKILL.
 
-Runs as a script that imports nothing of the service: `die_with_parent.py PID PROGRAM [ARGUMENTS]`. Only Linux can
-tie lives together; elsewhere the program is started untied.
+Runs as a script that imports nothing of the service: `die_with_parent.py PID PROGRAM [ARGUMENTS]`. Only Linux supports
+this; elsewhere the program is run without that tie.
 """
 
 import ctypes

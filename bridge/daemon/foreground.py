@@ -1,4 +1,4 @@
-"""The group in this process, logging to standard error: one per home, until a stop signal."""
+"""The daemon's members, run by this process until a stop signal: one daemon per home, logs on standard error."""
 
 import asyncio
 import contextlib
@@ -50,7 +50,9 @@ _LAST_ONE_ENDING = 2.0
 
 
 def run_foreground(home: Home, options: DaemonOptions, lock: FileLock | None = None) -> None:
-    """Return after a stop; raise if the group cannot be started. `lock` is the inherited lock of the daemon."""
+    """Run the daemon in this process until it is stopped. Raise if a member can't be started. `lock` is the daemon's
+    lock, if inherited.
+    """
     service_process.to_stderr("%(asctime)s %(levelname)s %(message)s")
     asyncio.run(_run(home, options, lock))
 
@@ -102,7 +104,7 @@ async def _run_members(home: Home, options: DaemonOptions, state: StateFile, sto
 
 
 async def _with_free_ports(options: DaemonOptions, supervise: Callable[[], Awaitable[None]]) -> None:
-    """Run `supervise`; if a chosen port has been taken meanwhile, run it again, which chooses other ports."""
+    """Run `supervise`. If another process took a chosen port meanwhile, run it again: it chooses other ports."""
     for race in range(1, _PORT_RACES + 1):
         try:
             return await supervise()
@@ -170,7 +172,7 @@ def _own_members(
 def _polling(
     member: MemberProgram, options: DaemonOptions, ui: Listener | None, queues: tuple[Queue, ...]
 ) -> MemberProgram:
-    """Reconnect a member that polls the service's own server after the server's restart."""
+    """Return the member with a check that it polls the embedded server again after a restart of the server."""
     if ui is None:
         return member
 
@@ -224,7 +226,7 @@ def _server(home: Home, options: DaemonOptions, port: int, ui: Listener, lock: F
 def _bridge(
     home: Home, options: DaemonOptions, env: dict[str, str], state: StateFile, avoid: Collection[int] = ()
 ) -> list[MemberProgram]:
-    """Build the HTTP bridge if it is enabled, on its port or the next free one."""
+    """Build the HTTP bridge's member if the bridge is enabled, on its port or the next free one."""
     if not options.bridge_command:
         return []
     host = options.bridge_addr
@@ -239,14 +241,14 @@ def _bridge(
 
 
 def _github(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[MemberProgram]:
-    """Build the GitHub process if an account is configured."""
+    """Build the GitHub process's member if an account is configured."""
     argv = options.github_command
     return [_program(home, "github", argv, env, ready=home.github_ready)] if argv else []
 
 
 def _commands(home: Home, options: DaemonOptions, env: dict[str, str]) -> list[MemberProgram]:
-    """Build the process that runs commands. Its start is not awaited: until it works, each command has its own
-    process.
+    """Build the member that runs typed commands. Its start is not awaited: until it is ready, each command runs in its
+    own process.
     """
     home.commands_socket.unlink(missing_ok=True)
     argv = options.commands_command

@@ -1,5 +1,5 @@
-"""The daemon as a service: of the user's service manager, started at login (systemd, or launchd on macOS), or of the
-system's, started at boot under an account of its own (systemd).
+"""Installing the daemon in a service manager: in the user's, which starts it at login (systemd, or launchd on macOS),
+or in the system's, which starts it at boot under its own account (systemd).
 """
 
 import os
@@ -22,7 +22,7 @@ _COMMAND = ("-P", "-c", "from cli.main import run; run()", "daemon", "run")
 
 ACCOUNT = "delegation"
 ACCOUNT_HOME = Path("/var/lib/delegation-service")
-"""The account of a system's service. The service's home in it is the one that the account's commands use by default."""
+"""The home directory of a system service's account. Commands of that account use the service home in it by default."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def plan(home: Home, platform: str = sys.platform) -> Installation:
 
 
 def plan_for_system(platform: str = sys.platform, folder: Path = Path("/etc/systemd/system")) -> Installation:
-    """Return the file and commands for a service of the system, which runs as `ACCOUNT`."""
+    """Return the file and commands for a system service, which runs as `ACCOUNT`."""
     if platform != "linux":
         raise UsageError(f"services of the system cannot be installed on {platform}", "service daemon install")
     unit = f"{NAME}.service"
@@ -67,14 +67,14 @@ def plan_for_system(platform: str = sys.platform, folder: Path = Path("/etc/syst
 
 
 def require_root(verb: str) -> None:
-    """Refuse to install or uninstall a service of the system without the rights of root."""
+    """Raise if a system service is to be installed or uninstalled by somebody other than root."""
     if os.geteuid() != 0:
         typed = shlex.join((str(Path(sys.argv[0]).absolute()), "daemon", verb, "--system"))
         raise RefusedError(f"a service of the system is {verb}ed by root", f"sudo {typed}")
 
 
 def require_readable() -> None:
-    """Refuse to install for the system from an environment that the account cannot read."""
+    """Raise if `ACCOUNT` could not read the Python environment of the system service."""
     # An environment links to an interpreter that is elsewhere.
     for needed in (Path(sys.prefix) / "bin", Path(sys.executable).resolve()):
         if closed := closed_folder(needed):
@@ -146,7 +146,7 @@ def _name(home: Home) -> str:
 
 
 def _environment(home: Home, path: str = "") -> dict[str, str]:
-    """Return the variables that locate programs. Secrets are not among them: they belong in the home's `daemon.env`."""
+    """Return the variables that locate programs. Secrets are left out: they belong in the home's `daemon.env`."""
     return {"SERVICE_HOME": str(home.root), "PATH": path or os.environ.get("PATH", os.defpath)}
 
 

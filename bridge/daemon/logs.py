@@ -1,5 +1,4 @@
-"""The logs of the daemon and its members: several programs append to each, rotation bounds its size (ruling N8),
-and people follow them."""
+"""The logs of the daemon and its members. Several programs append to each log; rotation bounds its size (ruling N8)."""
 
 import asyncio
 import logging
@@ -17,7 +16,7 @@ from workflows.model.errors import NotFoundError, with_nearest
 log = logging.getLogger(__name__)
 
 KEEP_BYTES = 8 * 1024 * 1024
-"""The limit of each log. One rotated copy is kept besides."""
+"""Largest size of each log. One rotated copy is kept as well."""
 PAUSE = 20.0
 LOOKS, REST_PAUSE = 10, 0.002
 _EXPLAIN_BYTES = 64 * 1024
@@ -47,9 +46,9 @@ def _set_all_aside(folder: Path) -> None:
 def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
     """Copy a log that exceeds the limit over its previous copy, and truncate it.
 
-    The programs that write to the log keep it open in append mode, so nobody has to reopen it. Bytes written between
-    the last read and the truncation are lost; so a read that found more is followed by another one, up to a bound. If
-    the last line is incomplete, as while it is being written, wait a moment.
+    Programs keep the log open in append mode, so they need not reopen it. Bytes written between the last read and the
+    truncation are lost. To keep them few, read again while there is more, up to a limit, and wait a moment if the last
+    line is incomplete.
     """
     if size_of(path) <= limit:
         return
@@ -73,7 +72,7 @@ def set_aside(path: Path, limit: int = KEEP_BYTES) -> None:
 
 
 def log_end(path: Path, start: int = 0) -> str:
-    """Return the end of what was written from `start` on, bounded to what helps to explain a failure."""
+    """Return the end of the text after `start`, enough to explain a failure."""
     with path.open("rb") as log:
         size = log.seek(0, os.SEEK_END)
         log.seek(max(start if start <= size else 0, size - _EXPLAIN_BYTES))
@@ -81,14 +80,14 @@ def log_end(path: Path, start: int = 0) -> str:
 
 
 def excerpt(text: str, lines: int = 8) -> str:
-    """Return the last lines of a log, set off from the sentence they follow."""
+    """Return the last lines of a log, indented for use below a sentence."""
     kept = [line for line in text.splitlines() if line.strip()][-lines:]
     return "".join(f"\n  | {line[:500]}" for line in kept)
 
 
 FOLLOW_PAUSE = 0.3
 READ = 256 * 1024
-"""Bytes from the end that are searched for the last lines."""
+"""How many bytes at a log's end are searched for its last lines."""
 
 
 def names(home: Home) -> list[str]:

@@ -1,4 +1,6 @@
-"""One process of the group: tied to its parent, awaited until ready, stopped with everything it started."""
+"""A member of the daemon, that is one process: it dies with its parent, is awaited until ready, and stops with
+everything it started.
+"""
 
 import asyncio
 import contextlib
@@ -38,9 +40,9 @@ class MemberProgram:
     explain: Callable[[str], ServiceError | None] = lambda _: None
     """Returns the cause of a failed start, if the output shows it."""
     beat: Callable[[], Awaitable[object]] | None = None
-    """Returns another value after each sign of life; None if the member gives none."""
+    """Returns a value that changes with each sign of life; None if the member has no such check."""
     patience: float = 60.0
-    """Seconds without a beat, or at the start without progress, after which the member is frozen."""
+    """Seconds without a beat, or while starting without progress, after which the member counts as frozen."""
     grace: float = 10.0
     """Seconds between SIGTERM and SIGKILL."""
     inherit: tuple[int, ...] = ()
@@ -48,13 +50,13 @@ class MemberProgram:
     umask: int = -1
     """The umask for its files; -1 keeps the daemon's."""
     works_with: str = ""
-    """The name of another member, after which this one is started again."""
+    """The name of another member whose restart requires this one to reconnect or restart."""
     rejoins: Callable[[int], Awaitable[None]] | None = None
-    """Takes the pid, and returns once this member works with that one again, which was restarted."""
+    """Takes the pid, and returns once this member works with the restarted member `works_with`."""
 
 
 class MemberProcess:
-    """A started member."""
+    """The process of a started member."""
 
     def __init__(self, member: MemberProgram, process: asyncio.subprocess.Process, log_start: int) -> None:
         self.member = member
@@ -62,11 +64,13 @@ class MemberProcess:
         self._process = process
         self._log_start = log_start
         self.is_frozen = False
-        """True if it was ended because it gave no sign of life."""
+        """True if the member was killed because it gave no sign of life."""
 
     @classmethod
     async def launch(cls, member: MemberProgram) -> "MemberProcess":
-        """Start the member in a session of its own: the daemon itself passes on a Ctrl-C of its terminal, in order."""
+        """Start the member in its own session, so that a Ctrl-C reaches only the daemon, which stops its members in
+        order.
+        """
         with open_log(member.log) as log:
             start = os.fstat(log.fileno()).st_size  # before anything is printed
             process = await asyncio.create_subprocess_exec(
@@ -118,7 +122,7 @@ class MemberProcess:
             self.kill()
 
     async def _until_missing(self, sign: Callable[[], Awaitable[object]]) -> None:
-        """Return once the member has given no such sign for the time of its patience."""
+        """Return once `sign` has returned no new value for the member's `patience`."""
         signs, clock = SignsOfLife(self.pid), asyncio.get_running_loop().time
         began = clock()
         while not await asyncio.to_thread(signs.are_missing, await sign()):
@@ -126,7 +130,7 @@ class MemberProcess:
             began = clock()
 
     async def _progress(self) -> object:
-        """Return what grows while the member starts: seconds of processor time, and bytes in its log."""
+        """Return figures that grow while the member starts: seconds of processor time, and bytes in its log."""
         used, _ = os_processes.effort(self.pid) or (0.0, False)
         with contextlib.suppress(OSError):
             return int(used), self.member.log.stat().st_size
@@ -163,6 +167,6 @@ class MemberProcess:
 
 
 async def until(condition: Callable[[], bool], pause: float = 0.05) -> None:
-    """Poll until another process has made the condition true: there is no event to wait for."""
+    """Poll until the condition is true. It depends on another process, so there is no event to wait for."""
     while not await asyncio.to_thread(condition):  # noqa: ASYNC110
         await asyncio.sleep(pause)

@@ -18,11 +18,11 @@ class DaemonOptions(BaseModel):
 
     temporal_port: int = Field(default=7233, ge=0, le=65_535)
     ui_port: int | None = None
-    """Without effect; told if set."""
+    """No longer has an effect; setting it prints a notice."""
     strict_ports: bool = False
     embedded: bool = True
     own_store: bool = True
-    """True if the store belongs to this home: no other host works with it."""
+    """True if the store belongs to this home, so that no other host uses it."""
     address: str | None = None
     """The cluster to use when the server is not embedded; for display only: the worker reads its own settings."""
     namespace: str = NAMESPACE
@@ -34,20 +34,22 @@ class DaemonOptions(BaseModel):
     github_queues: tuple[Queue, ...] = ()
     """The task queues that the GitHub process polls."""
     settings: SettingsInUse | None = None
-    """The settings these options come from, to be compared with later ones (ruling K4)."""
+    """The settings that these options were made from, for comparison with later settings (ruling K4)."""
     bridge_command: tuple[str, ...] = ()
     """The HTTP bridge's command without its address; empty runs none."""
     github_command: tuple[str, ...] = ()
-    """The GitHub process; empty runs none."""
+    """The command of the GitHub process; empty runs none."""
     github_secret: str = ""
-    """The variable with the account's token: no other member receives it."""
+    """The name of the variable with the account's token, which only the GitHub process receives."""
     webhook_secret: str = ""
-    """The variable with the webhook's secret: only the bridge receives it."""
+    """The name of the variable with the webhook's secret, which only the bridge receives."""
     commands_command: tuple[str, ...] = ()
-    """The process that runs typed commands; empty runs none."""
+    """The command of the process that runs typed commands; empty runs none."""
     bridge_addr: str = LOOPBACK
     bridge_url: str = ""
     """The address at which people reach the bridge, if it is not the one it listens on."""
     bridge_port: int = Field(default=8791, ge=0, le=65_535)
     worker_command: tuple[str, ...] = (sys.executable, "-P", "-m", "activities")
-    """`-P`: Python must not import a folder in the current directory that is named like one of our packages."""
+    """The worker's command. With `-P` Python does not import a folder in the current directory that is named like one
+    of our packages.
+    """

@@ -1,8 +1,9 @@
 """Replacing a seal key that others could have read, or that a person has removed (ruling N1).
 
-No exposed key is accepted beside the new one: its readers could forge "old" data. So the daemon replaces all keys when
-it starts and nothing that is sealed with them is running; until then `service doctor` reports it. The schedules of
-pipelines and the GitHub desk, which stay in Temporal, are sealed again once everything runs.
+An exposed key must not stay valid beside the new one: whoever read it could forge "old" data. So the daemon replaces
+all keys when it starts, provided that nothing sealed with them is running; until then `service doctor` reports the
+exposure. Pipelines' schedules and the GitHub desk stay in Temporal; they are sealed with the new key once everything
+runs.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ LOOK_SECONDS, AGAIN_SECONDS = 0.5, 15.0
 
 
 def turn(home: Home, *, alone: bool) -> None:
-    """Replace the key if it must be and can be. `alone`: no other host shares it."""
+    """Replace the seal key if that is necessary and possible. `alone` is true if no other host shares the key."""
     if not home.seal_key.exists() or (alone and not home.store.exists()):
         home.seal_key_open.unlink(missing_ok=True)
         write_private(home.seal_key_new, "")
@@ -40,7 +41,9 @@ def turn(home: Home, *, alone: bool) -> None:
 
 
 async def seal_schedules(home: Home, running: Callable[[], bool]) -> None:
-    """If the key was replaced, write the schedules of pipelines again and restart the desk, once all is `running`."""
+    """If the key was replaced, wait until the service is `running`, then write pipelines' schedules with the new key
+    and restart the desk.
+    """
     from bridge.operations.github import desk
     from bridge.operations.pipelines import definitions
 
@@ -60,7 +63,7 @@ async def seal_schedules(home: Home, running: Callable[[], bool]) -> None:
 
 
 async def keep_closed(home: Home) -> None:
-    """Check the home's permissions again and again, and close whatever was opened to others."""
+    """Check the home's permissions periodically, and withdraw access that others were given."""
     while True:
         try:
             await asyncio.to_thread(home.ensure)

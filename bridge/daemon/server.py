@@ -30,7 +30,9 @@ Queue = tuple[str, str]
 """A task queue, and what is polled for: WORKFLOW or ACTIVITY."""
 
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
-"""As fast as memory, and safe against a process crash; a power cut may cost the last transactions."""
+"""Settings of SQLite that are as fast as memory and survive a process crash; a power cut may lose the last
+transactions.
+"""
 
 TUNING = (
     # The one history shard may poll its queues only 20 times a second otherwise: 50 ms on every step of every tree.
@@ -58,17 +60,19 @@ _BEAT_SECONDS = 10.0
 """Time for an answer that shows that the server is not frozen."""
 
 _KNOWN_SECONDS = 4.0
-"""Time until all parts of the server know a new search attribute: each refreshes its cache every two seconds."""
+"""Time until all parts of the server know a new search attribute: each part refreshes its cache every two seconds."""
 
 GO_MEMORY = {"GOGC": "300", "GOMEMLIMIT": "512MiB"}
 """Garbage collection a third as often: some 100 MiB more memory, and a seventh less CPU."""
 
 _NO_HTTP_API = 'frontend.httpAllowedHosts=["none.invalid"]'
-"""A web page in a local browser could start workflows by a form post, so the HTTP API accepts no host name."""
+"""Makes the HTTP API accept no host name: otherwise a web page in a local browser could start workflows by a form
+post.
+"""
 
 _TIME_SKIPPING = "frontend.WorkflowTimeSkippingEnabled=true"
 _OWN_SETTINGS_ONLY = ("--disable-config-file", "--disable-config-env")
-"""A person's `temporal.toml` and `TEMPORAL_*` are about other clusters."""
+"""Flags that ignore the user's `temporal.toml` and `TEMPORAL_*` variables, which are about other clusters."""
 
 
 def find_program() -> Path:
@@ -97,9 +101,11 @@ def server_command(
     program: Path | None = None,
     encrypt: bool = False,
 ) -> tuple[str, ...]:
-    """Return the exact command line. No home keeps everything in memory; no `ui` serves no web UI.
+    """Return the exact command line. Without a home, the server keeps everything in memory; without `ui`, it serves no
+    web UI.
 
-    The web UI takes any Host and Origin, so it listens where no page finds it, and people reach it through the bridge.
+    The web UI accepts any Host and Origin. So it listens where no web page can reach it, and people use it through the
+    bridge.
     """
     keys = (*TUNING, _NO_HTTP_API, *((_TIME_SKIPPING,) if time_skipping else ()))
     return (
@@ -130,7 +136,7 @@ def server_environment() -> dict[str, str]:
 
 
 async def server_answers(ui: Listener, namespace: str = NAMESPACE) -> None:
-    """Wait until the web UI reaches the server, and the namespace exists."""
+    """Wait until the web UI reaches the server and the namespace exists."""
     await until(lambda: _settings(ui, namespace) is not None)
 
 
@@ -184,7 +190,7 @@ def _settings(ui: Listener, namespace: str) -> dict[str, Any] | None:
 
 
 def _answer(ui: Listener, namespace: str, path: str = "", seconds: float = 2.0) -> dict[str, Any] | None:
-    """Return the server's answer about the namespace, or a part of it; None if the server gave no answer."""
+    """Ask the server about the namespace, or about `path` in it. Return None without an answer."""
     connection = HTTPConnection(*ui, timeout=seconds)
     try:
         connection.request("GET", f"/api/v1/namespaces/{namespace}{path}")

@@ -1,7 +1,6 @@
-"""A supervised group: started in order, each member restarted when it dies, stopped in reverse, nothing left
-running.
+"""A supervised group of processes: started in order, stopped in reverse order, each restarted when it dies.
 
-Without a library: service managers such as systemd are not on every machine, and need setup.
+This uses no service manager: systemd and the like are not on every machine, and need setup.
 """
 
 import asyncio
@@ -28,12 +27,12 @@ class Backoff:
     first: float = 0.1
     most: float = 30.0
     healthy_after: float = 2.0
-    """A member that was ready for this long starts over at `first`."""
+    """The delay is `first` again for a member that was ready for this many seconds."""
     rejoins_within: float = 5.0
-    """Time for a member to work again with a restarted one; then it is restarted too.
+    """Seconds in which a member must work again with a member that was restarted; after that it is restarted too.
 
-    The SDK waits up to 10 s before it polls a restarted server again. A new process polls at once, and takes over what
-    the last one held, but its start takes longer on a busy machine.
+    The SDK waits up to 10 s before it polls a restarted server again. A new process polls at once, but takes long to
+    start on a busy machine.
     """
 
     def delay(self, failures: int) -> float:
@@ -53,7 +52,7 @@ class _Slot:
 
 
 class MemberGroup:
-    """A group that runs its members until a stop, and announces every change."""
+    """Runs the daemon's members until a stop, and reports every change of state."""
 
     def __init__(self, members: Sequence[MemberProgram], announce: Announce, backoff: Backoff | None = None) -> None:
         self._slots = [_Slot(member) for member in members]
@@ -62,7 +61,9 @@ class MemberGroup:
         self._phase = GroupPhase.STARTING
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Return after a stop; raise if a member fails its first start. No process is left running either way."""
+        """Run all members until a stop. Raise if a member fails its first start. No process is left running either
+        way.
+        """
         serving = asyncio.create_task(self._serve())
         stopping = asyncio.create_task(stop.wait())
         try:
@@ -136,7 +137,7 @@ class MemberGroup:
         return await self._start(slot)
 
     async def _bring_back_those_that_work_with(self, slot: _Slot) -> None:
-        """Restart the members that do not work with a restarted member again in time."""
+        """Restart members that depend on this restarted member and do not work with it again in time."""
         if slot.state.restarts:
             mine = [other for other in self._slots if other.member.works_with == slot.member.name]
             await asyncio.gather(*(self._bring_back(other, slot.member.name) for other in mine))
@@ -165,7 +166,7 @@ class MemberGroup:
         self._say()
 
     def _say(self) -> None:
-        """Announce the phase of the group and the state of all members. A running group with a member down is
+        """Report the phase of the group and the state of all members. A running group with a member down is
         degraded.
         """
         children = tuple(slot.state for slot in self._slots)

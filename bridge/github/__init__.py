@@ -1,3 +1,3 @@
-"""The process that has the GitHub account: it reads comments, carries out their commands and writes the declared
-facts.
+"""The process that uses the GitHub account: it reads comments, carries out their commands, and posts comments, checks
+and pull requests.
 """

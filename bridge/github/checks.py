@@ -35,7 +35,7 @@ STATUSES = {
 
 
 def wanted_checks(session: GithubSession, thread: Thread) -> list[FactRow]:
-    """Return the check to declare for a tree of a pull request, at the last known head."""
+    """Return the check to set for a tree on its pull request's last known head, if any."""
     if not session.settings.check or thread.kind != "pull_request" or not thread.head_sha:
         return []
     if not _decides(session, thread):
@@ -51,7 +51,7 @@ def again(session: GithubSession, thread: Thread) -> None:
 
 
 async def look(session: GithubSession, github: str) -> None:
-    """Fetch the heads of the watched pull requests and the entries of the merge queue."""
+    """Fetch the heads of the watched pull requests and the merge queue's entries; record new ones."""
     store = session.store
     mine = await asyncio.to_thread(threads.open_pulls, store, github) if session.settings.check else []
     if not mine:
@@ -138,7 +138,7 @@ async def _check_run(session: GithubSession, fact: FactRow, body: dict[str, Any]
 
 
 async def _ours(session: GithubSession, fact: FactRow, *, looks: bool) -> tuple[str, int]:
-    """Return the id of the service's own check run, or "", and the number of annotations that it has."""
+    """Return the id of the service's own check run, or "", and its number of annotations."""
     if fact.github_id and not looks:
         return fact.github_id, 0
     check_runs = await api.check_runs(session.client, fact.github, fact.subject, NAME)

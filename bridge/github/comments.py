@@ -1,5 +1,6 @@
-"""Reading comments and heads: conditional requests, only where something can be answered or commanded (ruling L7). Then
-acting on each comment exactly once: permission, commands, and the one receipt (rulings L4 to L6).
+"""Reading comments and heads by conditional requests, only in repositories where comments can contain answers or
+commands (ruling L7). Then acting on each comment exactly once: check permission, run its commands, post one receipt
+(rulings L4 to L6).
 """
 
 import asyncio
@@ -35,15 +36,13 @@ from workflows.model.errors import ServiceError, UnreachableError
 log = logging.getLogger(__name__)
 
 FAILED_SECONDS = 300.0
-"""A repository that GitHub declines or fails at is read again after so long: such requests count against the rate
-limit.
-"""
+"""Seconds until a repository is read again after a failed request: failed requests count against the rate limit."""
 
 FREE_SECONDS = 20.0
-"""At most three conditional requests a minute and repository."""
+"""Seconds between reads of a repository: three conditional requests a minute."""
 
 LATE_SECONDS = 60.0
-"""The overlap between two reads: GitHub may show a comment that much later than others of its time."""
+"""Seconds by which two reads overlap: GitHub may show a comment that much later than others of the same time."""
 
 HOUR = 3600.0
 
@@ -94,7 +93,7 @@ async def _read_one(session: GithubSession, known: Polling) -> list[str]:
 
 
 def _leave(session: GithubSession, known: Polling, why: str) -> None:
-    """Postpone the next read of a repository after a failure; doctor and status show the reason."""
+    """Postpone the next read of a repository after a failure. `service doctor` and `github status` show the reason."""
     now = time.time()
     account.note_reading(session.store, known.github, polled_at=now, next_at=now + FAILED_SECONDS, error=why)
 
@@ -113,7 +112,7 @@ def _take(session: GithubSession, known: Polling, comments: list[IssueComment]) 
 
 
 def _begin_new(session: GithubSession) -> None:
-    """Begin to read repositories that are newly of interest, from their first tree on."""
+    """Start to read repositories that are not read yet but should be, from their first tree on."""
     store = session.store
     known = {each.github for each in account.readings(store)}
     for github in polling.of_interest(session.service) - known:
@@ -128,13 +127,13 @@ class CommentOutcome:
     done: list[str]
     refused: list[str]
     instead: list[str]
-    """Lines to write in place of what was refused."""
+    """Suggested lines to write instead of the refused ones."""
     reports: list[str]
     job_id: str | None = None
     lines: list[str] = field(default_factory=list)
     """The comment line each refusal is about."""
     stranger: bool = False
-    """True if the author may command nothing: their words are not repeated."""
+    """True if the author may give no commands; then the reply does not quote them."""
 
     def refuse(self, why: str, line: str) -> None:
         self.refused.append(why)
@@ -142,7 +141,7 @@ class CommentOutcome:
 
 
 async def act(session: GithubSession) -> list[str]:
-    """Act on the open comments. Those left wait while Temporal is unreachable."""
+    """Act on all open comments. Stop while Temporal is unreachable; the remaining comments wait."""
     did: list[str] = []
     for row in await asyncio.to_thread(threads.open_comments, session.store):
         try:

@@ -1,7 +1,8 @@
-"""The GitHub process: it signals the desk on news, and takes the desk's turns.
+"""The GitHub process. The desk is the Temporal workflow that runs GitHub turns; this process signals it on news, and
+runs its turns.
 
-A turn declares what is to be told, reads what is new, acts on commands, writes one fact, and schedules the next turn.
-It may be repeated from any point: every step first looks whether it was done.
+A turn declares new facts (comments, checks or pull requests to post), reads new comments, acts on commands, writes one
+fact, and schedules the next turn. A turn may be repeated from any point: every step first checks whether it was done.
 """
 
 import asyncio
@@ -50,7 +51,7 @@ from workflows.text.durations import clock
 log = logging.getLogger("service")
 
 LOOK_SECONDS = 1.0
-"""Seconds between two looks for news in the store."""
+"""Seconds between two checks of the store for news."""
 
 RING_SECONDS = 2.0
 """Least seconds between two signals to the desk."""
@@ -59,10 +60,10 @@ FIRST_WAIT, LONGEST_WAIT = 5.0, 900.0
 """The backoff, in seconds, while GitHub is unreachable: from the first to the longest wait."""
 
 FRESH_SECONDS = 3600.0
-"""The account's login is asked for again after so long."""
+"""Seconds after which the account's login is fetched again."""
 
 REFUSED_SECONDS = 300.0
-"""The wait after GitHub refused the account."""
+"""Seconds to wait after GitHub refused the account."""
 
 SETTLES = 10.0
 """Least seconds between two edits of a status comment, unless the tree waits or has ended: legs end in bursts."""
@@ -148,7 +149,7 @@ class Desk:
     async def turn(self, desk: str) -> Turn:
         """Take one turn. A rate limit ends the turn, and the workflow's timer waits.
 
-        Anybody who reaches the server can start a desk, so the id is checked: there is one desk, and it takes no input.
+        Anybody with access to the Temporal server can start a desk, so check the id: there is one desk, without input.
         """
         if desk != (ours := desk_id(self._session.service.settings.temporal.task_queue)):
             raise ApplicationError(f"{desk} is not the desk of this service, which is {ours}", non_retryable=True)
@@ -205,7 +206,7 @@ def _block(store: Engine, known: Account, why: str, until: float) -> None:
 
 
 def _leave_alone(store: Engine, known: Account, why: str) -> None:
-    """Block the account's requests while GitHub is unreachable, with exponential backoff."""
+    """Block the account's requests for a time after GitHub was unreachable, with exponential backoff."""
     wait = backoff(FIRST_WAIT, known.failures, LONGEST_WAIT)
     since = known.failing_since or time.time()
     until = time.time() + wait
@@ -237,7 +238,9 @@ async def _refresh_login(session: GithubSession) -> None:
 
 
 def _bound_new(service: Service) -> bool:
-    """Bind new trees, and have their repositories polled at once: their pull requests' heads may be outdated."""
+    """Bind new trees to their issues or pull requests, and have their repositories read at once, since known heads may
+    be outdated.
+    """
     served = service.settings.github.repos
     new = threads.bind_new(service.store, served) | threads.bind_pulls(service.store, served)
     for github in new:

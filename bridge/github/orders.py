@@ -1,7 +1,7 @@
-"""One command of a comment, carried out by the operation that every other surface uses (rulings F6, L4).
+"""Carrying out one command of a comment, by the same operation that the terminal and HTTP use (rulings F6, L4).
 
 The command applies to the pauses that were open when the comment was written. Otherwise two services that read a thread
-at different times could disagree on who takes an answer.
+at different times could disagree on whose pause an answer is for.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ _PAUSE = re.compile(r"(job-[0-9a-z]++).*-r[0-9]+-pause")
 """The marker of a pause comment; while the pause is open, the comment says which command to write."""
 
 SECOND = 1.0
-"""GitHub rounds times down to whole seconds."""
+"""One second: GitHub rounds times down to whole seconds."""
 
 
 class NotOursError(Exception):
@@ -70,7 +70,7 @@ class CommandResult:
 
 @dataclass(frozen=True)
 class _Pauses:
-    """The rounds that a comment can mean."""
+    """The rounds of questions that a comment's command can be for."""
 
     mine: tuple[RoundRecord, ...]
     others: frozenset[str]
@@ -80,11 +80,11 @@ class _Pauses:
 
     @property
     def lines(self) -> str:
-        """The corrected commands to suggest, each with its job."""
+        """The commands to suggest instead, each with its job."""
         return "\n".join(each.commands[0] for each in self.now if each.commands)
 
     def lines_for(self, command: ResumeCommand) -> str:
-        """Return the commands that keep what is right in an order which lacks only the job."""
+        """Return the person's command once for each possible job, if only the job is missing in it."""
         return "\n".join(_line(each, command) for each in self.now if each.commands)
 
 
@@ -106,7 +106,7 @@ def carry_out(session: GithubSession, source: CommandSource, command: CommentCom
 
 
 async def is_for_us(session: GithubSession, source: CommandSource, command: CommentCommand) -> bool:
-    """Return whether the command addresses this service, by its job, its thread or its repository."""
+    """Return whether the command is for this service, judged by its job, its thread or its repository."""
     try:
         match command:
             case ResumeCommand(job=job) | KillCommand(job=job) | RetryCommand(job=job) if job:
@@ -142,7 +142,9 @@ async def _resume(session: GithubSession, source: CommandSource, command: Resume
 
 
 async def _target(session: GithubSession, source: CommandSource, command: ResumeCommand) -> tuple[str, int | None]:
-    """Return the job that a command means, and the number of its round that was open when the comment was written."""
+    """Return the job that a command is for, and the number of the job's round that was open when the comment was
+    written.
+    """
     if command.job:
         job = await _job(session, source, command.job)
         pauses = await _open_then(session, source.row, [ids.root_of(job) or job])
@@ -277,7 +279,7 @@ def _repo_of(session: GithubSession, github: str) -> str:
 
 
 def _line(row: RoundRecord, command: ResumeCommand) -> str:
-    """Return the command for a round that keeps the order's verb and words where the round takes them."""
+    """Return the command to suggest for this round, with the person's verb and words where the round accepts them."""
     if command.verb not in row.verbs or (command.verb == Verb.EXTEND and refuse_duration(command.text)):
         return row.commands[0]
     if command.verb == Verb.ANSWER:

@@ -1,5 +1,5 @@
-"""Publishing a tree's work (ruling L9): declaring it, pushing the branch, then opening its pull request, or finding it
-by its head, and updating it as the tree goes.
+"""Publishing a tree's branch (ruling L9): push the branch, open its pull request or find an existing one by its head,
+and update it while the tree runs.
 
 Every step looks at GitHub first and does one write, so neither a crash nor a second process creates a duplicate.
 """
@@ -35,17 +35,17 @@ from workflows.policy.backoff import backoff
 from workflows.text.digests import digest
 
 LATE_SECONDS = 86_400.0
-"""Seconds after a tree's end within which its rows may still be written."""
+"""Seconds after a tree's end in which its rows in the store may still change."""
 FIRST_WAIT = 60.0
 MOST_PUSHES = 8
 """Attempts to push, with exponential backoff: four hours in all."""
 
 NOT_SEEN_YET = 4
-"""Attempts to wait for GitHub to see a branch that was just pushed."""
+"""Attempts to open a pull request while GitHub does not see the pushed branch yet."""
 
 
 def declare(session: GithubSession) -> None:
-    """Declare automatic publications, and pull requests whose tree has ended since they were written."""
+    """Declare automatic publications, and updates of pull requests whose tree has ended since they were written."""
     store, repos_ = session.store, _published_repos(session)
     facts.publish_in(store, [each.name for each in repos_], time.time())
     known = {each.name: each for each in repos_}
@@ -103,8 +103,8 @@ def to_push(store: Engine, now: float) -> list[FactRow]:
 
 
 def pusher(session: GithubSession, fact: FactRow) -> str:
-    """Return the host that pushes: for a repository with a remote this host, which surely has the account; else the
-    checkout's host.
+    """Return the host that pushes the branch: this host if the repository has a remote, since this host has the
+    account; else the checkout's host.
     """
     task = job_rows.task_of(session.store, fact.root_job_id)
     repo = repo_rows.get(session.store, task.repo) if task else None
@@ -177,7 +177,7 @@ def _work(session: GithubSession, fact: FactRow) -> NamedCommit:
 
 
 async def _refuse_protected(session: GithubSession, github: str, branch: str) -> None:
-    """Refuse to push to the default branch or to a protected one. GitHub is asked for every name."""
+    """Refuse to push to the default branch or to a protected one. Ask GitHub each time."""
     default = (await api.repository(session.client, github)).default_branch
     there = await api.branch(session.client, github, branch)
     if branch == default or (there is not None and there.protected):
@@ -191,7 +191,7 @@ def _push(session: GithubSession, fact: FactRow, repo: Path, work: NamedCommit) 
 
 
 def _leave(store: Engine, fact: FactRow, error: NothingToPublishError) -> None:
-    """Close an automatic publication that has nothing to publish; fail one that a person has ordered."""
+    """End a publication that has nothing to publish: close it if it was automatic, fail it if a person ordered it."""
     if publication(fact).actor == BY_ITSELF:
         facts.mark_written(store, fact.fact_id)
         facts.note(store, fact.fact_id, error=error.message)
@@ -237,7 +237,7 @@ async def _open(session: GithubSession, fact: FactRow, what: Publication, conten
 async def _handle_refusal(
     session: GithubSession, fact: FactRow, what: Publication, error: DeclinedError, base: str
 ) -> Pull:
-    """Handle GitHub's 422: use a pull request that somebody opened first, retry without a draft, or give up."""
+    """Handle GitHub's 422: use a pull request that somebody else opened, retry without a draft, or give up."""
     if error.status != 422:
         raise error
     why = str(error).lower()

@@ -1,4 +1,4 @@
-"""The dependencies of every step of a desk's turn, and the possible outcomes of a write."""
+"""The dependencies that every step of a GitHub turn takes, and the possible outcomes of a write."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from bridge.operations.service import Service
 
 @dataclass(frozen=True)
 class GithubSession:
-    """One GitHub account that serves one service."""
+    """The GitHub account, store and clients that every step of a turn uses."""
 
     service: Service
     client: Client
@@ -31,7 +31,7 @@ APART = 1.0
 
 @dataclass(frozen=True)
 class Wrote:
-    """A successful write: the object's id, its page, and the digest of its content."""
+    """A successful write: the id and page of the written object, and the digest of its content."""
 
     github_id: str = ""
     url: str = ""
@@ -41,7 +41,7 @@ class Wrote:
 
 
 class Later(Exception):  # noqa: N818
-    """The write has to wait for something else."""
+    """The write must wait until something else is done."""
 
     def __init__(self, why: str, until: float) -> None:
         super().__init__(why)
@@ -49,7 +49,7 @@ class Later(Exception):  # noqa: N818
 
 
 class Needless(Exception):  # noqa: N818
-    """The fact is outdated and was never written: nothing is to be written."""
+    """The fact is outdated before it was written, so nothing is written."""
 
 
 class CommentDeleted(Exception):  # noqa: N818

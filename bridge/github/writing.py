@@ -32,10 +32,10 @@ AWAY_SECONDS, LONGEST_AWAY = 5.0, 1800.0
 """The backoff of a fact that GitHub fails at. It queues behind all other due facts, so it cannot block them."""
 
 FOR_GOOD = frozenset({404, 410, 422})
-"""Permanent errors: not found, gone, or impossible."""
+"""Status codes of permanent errors: not found, gone, or unprocessable."""
 
 MOST_ATTEMPTS = 8
-"""Attempts to write what GitHub declines for a reason that may pass."""
+"""Attempts to write a fact after temporary errors."""
 
 COMMENTS = (
     FactKind.STATUS,
@@ -48,10 +48,14 @@ COMMENTS = (
 REACTIONS = {FactKind.TAKEN: "eyes", FactKind.APPLIED: "+1"}
 
 CLOCKS_APART = 3600.0
-"""Generous bound on the clock skew to GitHub: the search for the service's comment begins this much before the fact."""
+"""Generous bound, in seconds, on the clock skew to GitHub: the search for an existing comment begins this long before
+the fact.
+"""
 
 LONG_AGO = 10.0
-"""A search that took longer is repeated before a comment is created: the process may have been suspended in between."""
+"""Seconds after which a search is repeated before a comment is created: the process may have been suspended in
+between.
+"""
 
 
 async def write_one(session: GithubSession) -> list[str]:
@@ -109,7 +113,7 @@ def _record(session: GithubSession, fact: FactRow, wrote: Wrote) -> None:
 
 
 def _retry_or_give_up(session: GithubSession, fact: FactRow, why: str, *, final: bool = False) -> list[str]:
-    """Give up at once on a permanent error, else after some attempts. People are notified of both."""
+    """Give up at once on a permanent error, else after some attempts. Notify people when giving up."""
     if final or fact.attempts + 1 >= MOST_ATTEMPTS:
         facts.give_up(session.store, fact.fact_id, why)
     else:
@@ -120,7 +124,7 @@ def _retry_or_give_up(session: GithubSession, fact: FactRow, why: str, *, final:
 
 @dataclass(frozen=True)
 class CommentBody:
-    """The whole comment, with its marker."""
+    """The whole text of a comment, with its hidden marker."""
 
     text: str
     only_edit: bool = False
@@ -197,7 +201,7 @@ async def _ours(session: GithubSession, fact: FactRow) -> str:
 
 
 async def reaction(session: GithubSession, fact: FactRow) -> Wrote:
-    """React to the comment that the fact is about. Idempotent: GitHub keeps one reaction of each kind."""
+    """Add a reaction to the comment that the fact is about. Idempotent: GitHub keeps one reaction of each kind."""
     try:
         made = await api.react(session.client, fact.github, fact.subject, REACTIONS[FactKind(fact.kind)])
     except DeclinedError as error:

@@ -11,7 +11,9 @@ from bridge.http.wire.errors import BusyError, HttpError, InvalidHttpError
 from bridge.http.wire.refusals import body_of
 
 MOST = 256
-"""The limit of open connections. A further one replaces the one idle longest; it is refused when all are active."""
+"""The limit of open connections. A further connection closes the one that was idle longest, or is refused if all are
+active.
+"""
 
 HEAD_SECONDS, BODY_SECONDS = 15.0, 60.0
 """The timeouts for the head of a request, and for its body: slow senders must not keep connections open."""
@@ -22,7 +24,7 @@ class Connection(H11Protocol):
 
     _late: asyncio.TimerHandle | None = None
     _awaited: object = None
-    """The part of a request that is arriving."""
+    """The part of a request (head or body) that is arriving."""
     _heard_at = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -27,7 +27,9 @@ GRACE_SECONDS = 3
 KEEP_ALIVE_SECONDS = 30
 
 _REDACTION = "workflows.secrets.redact"
-"""Compiling the redaction's patterns takes a tenth of a second, for which the first call would have to wait."""
+"""A module to import at the start: compiling its patterns takes a tenth of a second, which the first call should not
+wait for.
+"""
 
 
 def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: Callable[[str], None]) -> None:

@@ -1,7 +1,8 @@
-"""One audit line for every call, whatever its outcome (ruling J11). This gate is the outermost, so it misses none.
+"""One audit line for every call, whatever its outcome (ruling J11). This gate is the outermost, so no call escapes it.
 
-Calls without a valid token, session or signature have a log of their own: strangers cannot push the operator's calls
-out of theirs. Beyond a rate limit they are only counted, and text they made up is never copied (ruling N8).
+Calls without a valid token, session or signature go to a separate log, so that strangers can't rotate the operator's
+calls out of the main log. Beyond a rate limit such calls are only counted, and text that strangers chose is never
+copied (ruling N8).
 """
 
 import json
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 
 ROTATE_BYTES = 8 * 1024 * 1024
 STRANGERS = 60
-"""Lines a minute."""
+"""Lines a minute for calls of strangers."""
 
 KEPT = 5
 """Rotated files beside the current one; the oldest is deleted."""
@@ -84,8 +85,8 @@ class AuditGate:
         }
 
     def _route(self, scope: Scope) -> str:
-        """Return the route's own path pattern, which no caller chose, even if a gate refused the call before
-        routing.
+        """Return the path pattern of the call's route, which contains no text of the caller, even if a gate refused the
+        call before routing.
         """
         route = scope.get("route") or next(
             (known for known in self._routes if known.path_regex.match(scope["path"])), None
@@ -100,7 +101,7 @@ class Strangers:
         self._log, self._rate, self._skipped = log_file, rate, 0
 
     def write(self, line: dict[str, Any]) -> None:
-        """Write a line with the number of calls skipped before it; only count the call beyond the rate limit."""
+        """Write a line with the number of calls skipped before it. Beyond the rate limit, only count the call."""
         if self._rate.take("strangers"):
             self._skipped += 1
             return

@@ -1,8 +1,8 @@
 """The codec endpoint: decrypts payloads for Temporal's command line and its web UI (ruling N1).
 
-Served only if `[temporal].encrypt` is set. A program shows the bridge's token. A page of the web UI has none: it is
-open in a browser with a dashboard session, and is authorised by that. The endpoint never encrypts: otherwise everyone
-with read access could forge messages of the service.
+Served only if `[temporal].encrypt` is set. A program shows the bridge's token. A page of the web UI is authorised by
+the browser's dashboard session. The endpoint never encrypts: otherwise everyone with read access could forge messages
+of the service.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,16 +25,16 @@ from workflows.model.errors import NotFoundError, ServiceError
 from workflows.temporal.seals import UnsealedError
 
 FOR_PROGRAMS, FOR_PAGES = "/codec/decode", "/ui/codec/decode"
-"""Browsers send the dashboard's cookie only to paths below `/ui`."""
+"""The codec endpoint's paths. Browsers send the dashboard's cookie only to paths below `/ui`."""
 
 PER_MINUTE = 1200
-"""A page of the web UI sends one request for each event it shows."""
+"""Requests a minute: a page of the web UI sends one for each event it shows."""
 
 LARGEST = 8 * 1024 * 1024
 
 
 class CodecGate:
-    """A gate that answers these two paths and passes everything else on."""
+    """A gate that answers the two codec paths and passes all other calls on."""
 
     def __init__(
         self,

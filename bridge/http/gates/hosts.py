@@ -1,6 +1,6 @@
 """Authentication of calls from other hosts of the store, by their signature (ruling Q3). They show no token.
 
-Such a call only reads, below a path of its own, and does not count against the rate of people and programs.
+Such a call only reads, below a separate path, and does not count against the rate limit of people and programs.
 """
 
 import time
@@ -23,7 +23,7 @@ from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
 
 PER_MINUTE = 6000
-"""Calls of one host: an open page asks once a second, a followed log three times."""
+"""Calls of one host a minute: an open page asks once a second, a followed log three times."""
 
 CLOCK_SECONDS = 60.0
 
@@ -35,7 +35,7 @@ class HostGate:
         self.app, self._service, self._answers = app, service, answers
         self._strangers, self._rate = strangers, Rate(PER_MINUTE)
         self._read_at, self._ahead = -CLOCK_SECONDS, 0.0
-        """When the store's clock was read, and its lead over this machine's monotonic clock."""
+        """The monotonic time at which the store's clock was read, and the difference between the two clocks."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not scope.get("path", "").startswith(PREFIX):
@@ -47,8 +47,8 @@ class HostGate:
         return await self._answers(scope, receive, send)
 
     async def _let_in(self, scope: Scope) -> None:
-        """Check signature and age, then the caller's rate, so that forged calls and copies of old calls do not
-        count.
+        """Check the call's signature and age before its rate, so that forged and replayed calls don't count against the
+        host.
         """
         keys, query = seal_key.every(self._service.home.root), scope["query_string"].decode("latin-1")
         target = f"{scope.get('raw_path', b'').decode('latin-1')}{'?' if query else ''}{query}"

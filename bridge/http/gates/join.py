@@ -15,7 +15,7 @@ from workflows.model.errors import ServiceError
 
 
 class JoinGate:
-    """A gate that answers a new host; what it sends is encrypted for the holder of the invitation."""
+    """A gate that answers a joining host. The answer is encrypted for the holder of the invitation."""
 
     def __init__(self, app: ASGIApp, service: Service, strangers: Rate) -> None:
         self.app, self._service, self._strangers = app, service, strangers

@@ -1,6 +1,6 @@
 """Rate limits: a token bucket per caller, refilled steadily (ruling J2).
 
-Without a library: those for FastAPI count by address in a shared store; this counts by token in one process.
+Libraries for FastAPI count by address in a shared store; this counts by token in one process.
 """
 
 import math
@@ -34,7 +34,7 @@ class Rate:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def take(self, caller: str) -> int:
-        """Count a call. Return 0 if it may pass, else the whole seconds until one may."""
+        """Count a call of this caller. Return 0 if it may pass, else the whole seconds until the next may."""
         now = self._clock()
         bucket = self._buckets.setdefault(caller, _Bucket(self._capacity, now))
         self._buckets.move_to_end(caller)

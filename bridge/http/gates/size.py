@@ -1,4 +1,4 @@
-"""Size limits of bodies, refused at the limit and not after reading (spec: limits), and their framing (ruling N8)."""
+"""Size limits of request bodies, enforced while reading (spec: limits), and checks of their framing (ruling N8)."""
 
 import re
 
@@ -46,7 +46,7 @@ def announced_size(scope: Scope) -> int:
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes | None:
-    """Return the whole body, or None once it is too large. Raise if the client disconnects: half a body is no order."""
+    """Return the whole body, or None if it is too large. Raise if the client disconnects before its end."""
     body, call = bytearray(), call_of(scope)
     while True:
         message = await receive()
@@ -73,7 +73,7 @@ def replay(body: bytes, receive: Receive) -> Receive:
 class FramingGate(HeadGate):
     """A gate that refuses `Content-Length` together with `Transfer-Encoding` and closes the connection.
 
-    A proxy before the bridge might believe the other of the two.
+    A proxy in front of the bridge might use the other header, and so see another body.
     """
 
     async def check(self, scope: Scope) -> None:

@@ -1,7 +1,8 @@
-"""Authentication of GitHub's deliveries by their signature (ruling L7). Deliveries without a valid one end here.
+"""Authentication of GitHub's deliveries by their signature (ruling L7). Deliveries without a valid signature are
+refused here.
 
-Signed deliveries are counted apart from the operator's calls. Strangers cannot fill the memory: the number of bodies
-read at once is limited.
+Signed deliveries don't count against the operator's rate limit. Few bodies are read at once, so that strangers can't
+fill the memory.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ SECONDS = 10.0
 """The timeout of a body; GitHub itself waits no longer for an answer."""
 
 SIGNED, STRANGERS = 600, 60
-"""Limits a minute: accepted deliveries, and refusals with a reason for calls without a valid signature."""
+"""Limits a minute: of accepted deliveries, and of calls without a valid signature that are told the reason."""
 
 _SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
 

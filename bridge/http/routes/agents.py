@@ -18,8 +18,8 @@ router = APIRouter(route_class=StrictRoute, tags=["agents"])
 
 @router.post("/v1/agents/{name}/ask", responses=STARTS, openapi_extra=needs(TokenScope.ASK))
 async def ask_agent(service: ServiceDep, name: str, body: AskRequest, once: OnceDep, call: CallDep) -> AskAnswer:
-    """Ask an agent in the background; the same gates as `service agent ask`. With a token of scope `ask`, no part of
-    it may implement.
+    """Ask an agent in the background; the same gates as `service agent ask`. With a token of scope `ask`, none of its
+    jobs may change the repository.
     """
     return await _start(service, Action.ASK, name, body, once, read_only=call.scope is not TokenScope.ACT)
 
@@ -32,13 +32,13 @@ async def review_with_agent(service: ServiceDep, name: str, body: AskRequest, on
 
 @router.post("/v1/agents/{name}/implement", responses=STARTS, openapi_extra=needs(TokenScope.ACT))
 async def implement_with_agent(service: ServiceDep, name: str, body: AskRequest, once: OnceDep) -> AskAnswer:
-    """Have an agent change a repository, on a branch of its own; the same gates as `service agent implement`."""
+    """Have an agent change a repository, on a new branch; the same gates as `service agent implement`."""
     return await _start(service, Action.IMPLEMENT, name, body, once)
 
 
 @router.post("/v1/orchestrate", responses=STARTS, openapi_extra=needs(TokenScope.ACT))
 async def orchestrate(service: ServiceDep, body: OrchestrateRequest, once: OnceDep) -> OrchestrateAnswer:
-    """Start a built-in recipe of several throwaway workers, as `service orchestrate` does."""
+    """Start a built-in recipe of several temporary workers, as `service orchestrate` does."""
     new = new_jobs.NewRecipe(**body.model_dump() | {"runtimes": tuple(body.runtimes)})
 
     async def start(root: str | None) -> Answer:

@@ -1,4 +1,6 @@
-"""The work of a tree: merging, dropping and publishing it, and starting jobs about it (rulings L9, L10, O6)."""
+"""The branches of a tree: merging, dropping and publishing them, and starting jobs that resolve, revise or review them
+(rulings L9, L10, O6).
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -43,7 +45,7 @@ router = APIRouter(route_class=StrictRoute, tags=["jobs"])
 async def publish_job(
     service: ServiceDep, job_id: JobId, call: CallDep, body: PublishRequest | None = None
 ) -> PublishAnswer:
-    """Publish a tree's or a leg's work as a pull request; a repeated call changes nothing."""
+    """Publish a task's or a leg's branch as a pull request; a repeated call changes nothing."""
     base, actor = body.base if body else None, call.actor_in_words
     return await act(lambda: asyncio.to_thread(_publish, service, job_id, actor, base))
 
@@ -54,14 +56,18 @@ async def publish_job(
     openapi_extra=needs(TokenScope.ACT),
 )
 async def merge_job(service: ServiceDep, job_id: JobId, call: CallDep, body: MergeRequest | None = None) -> MergeAnswer:
-    """Merge a leg, and others behind it, or all work of a root's tree, into the branch of the task: all or none."""
+    """Merge branches into the task's branch, all or none: a leg's and those of further legs, or for a root job all
+    branches.
+    """
     wanted, actor = body or MergeRequest(), call.actor_in_words
     return await act(lambda: asyncio.to_thread(_merge, service, (job_id, *wanted.then), actor, wanted))
 
 
 @router.post("/v1/jobs/{job_id}/drop", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def drop_job(service: ServiceDep, job_id: JobId, call: CallDep, body: DropRequest | None = None) -> DropAnswer:
-    """Remove the branch of a leg, or every branch of a root's tree: merged ones, or any with `force`."""
+    """Remove a leg's branch, or for a root job every branch of the task. Unmerged branches are removed only with
+    `force`.
+    """
     force, actor = body is not None and body.force, call.actor_in_words
     return await act(lambda: asyncio.to_thread(_drop, service, job_id, actor, force))
 
@@ -70,7 +76,7 @@ async def drop_job(service: ServiceDep, job_id: JobId, call: CallDep, body: Drop
 async def resolve_job(
     service: ServiceDep, job_id: JobId, once: OnceDep, body: ResolveRequest | None = None
 ) -> ResolveAnswer:
-    """Start a job that resolves the conflicts in the work of a tree."""
+    """Start a job that resolves the merge conflicts of a task's branches."""
     wanted = body or ResolveRequest()
 
     async def start(root: str | None) -> Answer:
@@ -83,7 +89,7 @@ async def resolve_job(
 async def revise_job(
     service: ServiceDep, job_id: JobId, body: ReviseRequest, call: CallDep, once: OnceDep
 ) -> ReviseAnswer:
-    """Send comments on a job's diff back, as the next instructions for the work."""
+    """Start a job that applies comments on a job's diff."""
     actor, comments = call.actor, [_comment(comment) for comment in body.comments]
     feedback = Feedback(comments, body.text, body.head, body.whole_tree)
 
@@ -101,7 +107,7 @@ async def revise_job(
 async def review_job(
     service: ServiceDep, job_id: JobId, call: CallDep, once: OnceDep, body: ReviewRequest | None = None
 ) -> ReviewAnswer:
-    """Start a review of what the reviews of a tree have not seen of its work."""
+    """Start a review of the task's commits that were not reviewed yet."""
     wanted, actor = body or ReviewRequest(), call.actor_in_words
 
     async def start(root: str | None) -> Answer:

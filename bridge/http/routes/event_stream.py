@@ -20,7 +20,9 @@ STILL_HERE = b": still here\n\n"
 
 
 def resumed_at(last_event_id: str | None, cursor: int) -> int:
-    """Return the last event that the client has: the `Last-Event-ID` header wins over the cursor."""
+    """Return the sequence number of the last event that the client has. The `Last-Event-ID` header takes precedence
+    over the cursor.
+    """
     if last_event_id is None:
         return cursor
     if not last_event_id.isascii() or not last_event_id.isdigit() or len(last_event_id) > 9:
@@ -29,7 +31,7 @@ def resumed_at(last_event_id: str | None, cursor: int) -> int:
 
 
 def look(service: Service, job_id: str, after: int, whole_tree: bool | None) -> tuple[list[EventRecord], bool]:
-    """Return the events since, and whether no more will come."""
+    """Return the events after `after`, and whether they are the last."""
     over = jobs.tree(service, job_id).over  # read first, so that the events include all up to the end
     events = jobs.events(service, job_id, after=after, limit=PAGE, whole_tree=whole_tree)
     return events, over and len(events) < PAGE

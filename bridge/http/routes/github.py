@@ -1,4 +1,4 @@
-"""GitHub's webhook: it says that there is something new, and the poller reads what it is (ruling L7)."""
+"""GitHub's webhook. A delivery only announces news; the poller then reads them (ruling L7)."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ router = APIRouter(tags=["github"])
 async def take_github_webhook(
     service: ServiceDep, request: Request, x_github_delivery: HeaderText = "", x_github_event: HeaderText = ""
 ) -> Delivered:
-    """Take a signed webhook delivery (`X-Hub-Signature-256`); it only makes the poller read sooner."""
+    """Accept a signed webhook delivery (`X-Hub-Signature-256`). It only makes the poller read sooner."""
     kind = request.headers.get("content-type", "")
     delivery = WebhookDelivery(x_github_delivery, x_github_event, kind, await request.body())
     return Delivered(says=await read(polling.take, service, delivery))

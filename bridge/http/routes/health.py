@@ -27,14 +27,14 @@ router = APIRouter(route_class=StrictRoute, tags=["health"])
 
 
 class Readiness:
-    """The readiness of this host, as it was checked last."""
+    """This host's readiness, cached for a moment."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._at, self._why_not = service, float("-inf"), AWAY
         self._turn = asyncio.Lock()
 
     async def now(self) -> str:
-        """Return why the host is not ready; empty if it is."""
+        """Return why the host is not ready; "" if it is ready."""
         async with self._turn:
             if time.monotonic() - self._at > FRESH_SECONDS:
                 self._why_not = await act(self._look)

@@ -1,6 +1,7 @@
-"""Answers for other hosts of the store: what lies only in this home (ruling Q3). `gates/hosts` lets nobody else in.
+"""Answers to other hosts of the store with data that only this home has, such as transcripts (ruling Q3). `gates/hosts`
+refuses all other callers.
 
-They run in threads of their own: two hosts that ask each other must not wait for each other's threads.
+The routes run in separate threads, so that two hosts that ask each other can't deadlock.
 """
 
 from itertools import islice
@@ -35,7 +36,7 @@ router = APIRouter(prefix=PREFIX.rstrip("/"), route_class=StrictRoute)
 
 
 def host_app(service: Service) -> FastAPI:
-    """Return an application of these routes alone: they are no part of the interface for people and programs."""
+    """Return an application with only these routes, which are not part of the interface for people and programs."""
     app = FastAPI(openapi_url=None, redirect_slashes=False)
     app.state.service = service
     app.routes.extend(router.routes)

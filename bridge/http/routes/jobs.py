@@ -1,4 +1,4 @@
-"""Jobs and trees: read, watch, resume, end, run again, merge (rulings J6, J9)."""
+"""Jobs and trees: read, watch, resume, end, retry (rulings J6, J9)."""
 
 import asyncio
 from secrets import token_hex
@@ -177,7 +177,7 @@ async def get_log(
 
 @router.get("/v1/jobs/{job_id}/gate", responses=errors(NotFoundError), openapi_extra=needs(TokenScope.READ))
 async def get_gate(service: ServiceDep, job_id: JobId, pull_request: JudgedPullRequest = None) -> Gate:
-    """Return whether a tree's work is ready to be merged, and why; for a pull request, at the head fetched last."""
+    """Return whether a tree's work is ready to be merged, and why; for a pull request, at its last fetched head."""
     return await read(_gate, service, job_id, pull_request)
 
 
@@ -239,7 +239,7 @@ async def kill_job(service: ServiceDep, job_id: JobId, call: CallDep, body: Kill
 
 @router.post("/v1/jobs/{job_id}/retry", responses=ACTS, openapi_extra=needs(TokenScope.ACT))
 async def retry_job(service: ServiceDep, job_id: JobId, call: CallDep) -> RetryAnswer:
-    """Run a failed job again; a tree it blocked goes on from there. A running job is refused."""
+    """Run a failed job again; a tree that it blocked then continues. A running job is refused."""
     return await act(lambda: trees.retry(service, job_id, actor=call.actor_in_words))
 
 
@@ -291,7 +291,7 @@ def _seconds(wait: str) -> float:
 async def _wait_for_change(
     service: Service, job_id: str, request: Request, job: WrittenJob, known: str, seconds: float
 ) -> WrittenJob:
-    """Poll until the job differs from the known version, or cannot change any more."""
+    """Poll until the job differs from the version the client knows, or can't change any more."""
     loop = asyncio.get_running_loop()
     until, opens = loop.time() + seconds, call_of(request.scope).opens
 

@@ -17,5 +17,5 @@ router = APIRouter(route_class=StrictRoute, tags=["memory"])
 
 @router.post("/v1/memory/recall", responses=errors(NotFoundError, *BODY), openapi_extra=needs(TokenScope.READ))
 async def recall_memory(service: ServiceDep, body: Recall) -> Recollection:
-    """Confirmed memory that answers a query, best first, like `service memory recall`."""
+    """Confirmed memory entries that match a query, best match first, like `service memory recall`."""
     return await read(memory.recall, service, body)

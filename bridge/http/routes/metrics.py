@@ -1,4 +1,4 @@
-"""The figures of all hosts for Prometheus."""
+"""The metrics of all hosts for Prometheus."""
 
 from typing import Annotated
 
@@ -18,6 +18,6 @@ router = APIRouter(route_class=StrictRoute, tags=["metrics"])
 
 @router.get("/metrics", responses=errors(), openapi_extra=needs(TokenScope.READ), response_class=PlainTextResponse)
 async def figures(request: Request, metrics: Annotated[Metrics, of_app("metrics")]) -> PlainTextResponse:
-    """All hosts' figures, in Prometheus' format; some seconds old at most."""
+    """The metrics of all hosts in Prometheus' format, at most some seconds old."""
     text, content_type = await read(metrics.text, request.headers.get("accept", ""))
     return PlainTextResponse(text, headers={"content-type": content_type})

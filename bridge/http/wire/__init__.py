@@ -1,1 +1,1 @@
-"""Reading requests and writing answers: everything that is common to all endpoints."""
+"""Code that all endpoints share: reading requests and writing responses."""

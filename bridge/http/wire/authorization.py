@@ -1,4 +1,4 @@
-"""Authorisation of calls: the token scope each endpoint requires, and no order by an agent (ruling N5)."""
+"""Authorisation of calls: each endpoint requires a token scope, and agents may not give orders (ruling N5)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,7 +28,9 @@ def needs(scope: TokenScope) -> dict[str, Any]:
 
 
 def declared_scope(extra: Mapping[str, Any] | None) -> TokenScope | None:
-    """Return the scope an endpoint declares, None for a free one. Raise ValueError if it declares nothing."""
+    """Return the scope that an endpoint declares; None if it is declared free. Raise ValueError if it declares
+    neither.
+    """
     if extra is None or "security" not in extra:
         raise ValueError("an endpoint must declare its scope: openapi_extra=needs(Scope.READ)")
     return TokenScope(extra["security"][0]["bearer"][0]) if extra["security"] else None
@@ -43,7 +45,7 @@ def check_scope(call: Call, needed: TokenScope) -> None:
 
 
 def no_agent(caller: SocketAddress | None, here: SocketAddress | None) -> AgentProcess | None:
-    """Return no agent, for calls that do not come over a local connection."""
+    """Return None: the default where callers are not checked for being agents."""
     del caller, here
     return None
 

@@ -1,4 +1,4 @@
-"""The context of a call, from its first byte to its audit line."""
+"""The context of one HTTP call, which the gates, the route and the audit share."""
 
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -30,26 +30,28 @@ class Call:
     bytes_in: int = 0
     created: list[str] = field(default_factory=list)
     caller: str = ""
-    """The owner of a valid token, session or signature; calls without one have no line in the operator's audit."""
+    """The owner of a valid token, session or signature; "" for calls without one, which are not in the operator's audit
+    log.
+    """
     token: str = ""
     """The name of the token; empty for the operator's own."""
     scope: TokenScope | None = None
     """The token's permission."""
     opens: Callable[[], Awaitable[bool]] = _always
-    """Returns whether the token is still valid: it may be revoked while a call waits."""
+    """Returns whether the token is still valid, since it may be revoked while a call waits."""
     channel: str = CHANNEL
     """The channel of its orders; a call by MCP names the client's program."""
     by: str = ""
-    """The caller in the audit: a token, a person at the dashboard, or GitHub."""
+    """The caller's name in the audit log: a token, a person at the dashboard, or GitHub."""
 
     @property
     def actor(self) -> str:
-        """The name under which an order is recorded; its channel is recorded beside it."""
+        """The name under which a call's order is recorded, beside its channel."""
         return self.token or CHANNEL
 
     @property
     def actor_in_words(self) -> str:
-        """The actor with the channel, for records that name an actor in words only."""
+        """The actor's name with the channel, for records that store both as one text."""
         return signature(self.token, self.channel) if self.token else self.channel
 
 

@@ -1,4 +1,4 @@
-"""Dependencies that endpoints take as parameters: values of the app, the call, and repeating it safely."""
+"""Dependencies that endpoints take as parameters: values of the app, the current call, and idempotent repetition."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from bridge.operations.service import Service
 
 
 def of_app(name: str) -> Any:
-    """Return a dependency on a value of `app.state`: each home has an app of its own, and all share the routes."""
+    """Return a dependency on a value of `app.state`: each home has its own app, but all apps share the routes."""
 
     async def value(request: Request) -> Any:  # FastAPI would run a plain function in a thread
         return getattr(request.app.state, name)
@@ -38,7 +38,7 @@ CallDep = Annotated[Call, Depends(_call)]
 
 @dataclass(frozen=True)
 class Once:
-    """A call that may be repeated: calls with one idempotency key act once (ruling J9)."""
+    """Runs an action once for all calls with the same idempotency key (ruling J9)."""
 
     service: Service
     request: Request

@@ -61,7 +61,9 @@ BODY: tuple[type[ServiceError], ...] = (InvalidJsonError, NotJsonError)
 
 
 ERROR = {"$ref": "#/components/schemas/Error"}
-"""A reference and no model: FastAPI would build a validator for every status of every endpoint at each start."""
+"""A reference instead of a model, for which FastAPI would build a validator for every status of every endpoint at each
+start.
+"""
 
 
 def errors(*more: type[ServiceError]) -> Responses:
@@ -87,15 +89,15 @@ def _response(kinds: list[type[ServiceError]]) -> dict[str, Any]:
 
 
 ACTS = errors(NotFoundError, RefusedError, *ORDER, *BODY)
-"""The responses of an order about something that exists."""
+"""The responses of an endpoint that changes something existing."""
 
 STARTS = errors(NotFoundError, RefusedError, KeyReusedError, *ORDER, *BODY)
-"""The responses of an order that takes an idempotency key."""
+"""The responses of an endpoint that takes an idempotency key."""
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """Build FastAPI's document without the 422 that is never sent, and with the bearer token that is always
-    required.
+    """Build FastAPI's OpenAPI document, without the 422 response that is never sent, and with the required bearer
+    token.
     """
     if app.openapi_schema is None:
         for route in app.routes:

@@ -1,7 +1,6 @@
 """The errors of HTTP, and the conversion of every exception to a ServiceError (ruling J1).
 
-An error's class says all there is to know of it: `status`, `code`, its description in the OpenAPI document (the
-docstring) and its header.
+An error's class has its `status`, its `code`, its header, and as its docstring the description in the OpenAPI document.
 """
 
 import logging
@@ -57,7 +56,7 @@ class InvalidHttpError(HttpError):
 
 
 class ClientGoneError(HttpError):
-    """The connection ended before the body did."""
+    """The connection ended before the whole body arrived."""
 
     code = "client_gone"
     status = 400
@@ -86,7 +85,7 @@ class ForbiddenOriginError(HttpError):
 
 
 class ForbiddenScopeError(RefusedError):
-    """The token may not do that; the sentence names the scope it takes."""
+    """The token may not do that; the message names the required scope."""
 
     code = "forbidden_scope"
     status = 403
@@ -123,7 +122,7 @@ class RateLimitedError(HttpError):
 
 
 class TooManyStreamsError(HttpError):
-    """Too many streams and waits of this caller are open; close one, then try again."""
+    """This caller has too many open event streams and waiting requests; close one, then try again."""
 
     code = "too_many_streams"
     status = 429
@@ -137,7 +136,7 @@ class InternalError(HttpError):
 
 
 class BusyError(HttpError):
-    """Too many connections are open and at work; try again."""
+    """Too many connections are active; try again."""
 
     code = "busy"
     status = 503

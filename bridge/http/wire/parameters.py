@@ -1,5 +1,5 @@
-"""Parameters of paths, queries and headers: declared exactly in the document, and refused in words by the
-operations.
+"""Parameters of paths, queries and headers. The OpenAPI document declares their exact limits; operations refuse invalid
+values with a sentence.
 """
 
 from collections.abc import Iterable

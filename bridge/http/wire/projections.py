@@ -27,7 +27,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True)
 class WrittenJob:
-    """A job, serialised for the response."""
+    """A job as the serialised body of a response."""
 
     body: bytes
     ended: bool
@@ -98,7 +98,9 @@ def _in_json(path: str) -> str:
 
 
 def _links(service: Service, record: JobRecord) -> Links:
-    """Return the links of a job; in Temporal a continuation's is its tree's workflow, any other job's its own."""
+    """Return the links of a job; the Temporal link of a continuation leads to its tree's workflow, that of any other
+    job to its own.
+    """
     state = _daemon_state(service.home.daemon_state).value()
     web_ui = f"{state.ui_url}/namespaces/{state.namespace}/workflows" if state and state.ui_url else None
     workflow = record.job_id if record.continuation is Continuation.NONE else record.root_job_id
@@ -109,5 +111,5 @@ def _links(service: Service, record: JobRecord) -> Links:
 
 @lru_cache(maxsize=64)
 def _daemon_state(path: Path) -> WatchedFile[DaemonState | None]:
-    """Return the cached state file, which every shown job needs for its link to the web UI."""
+    """Return the cached reader of the daemon's state file: every shown job's link to the web UI needs it."""
     return WatchedFile(path, lambda _: read_state(path))

@@ -1,4 +1,4 @@
-"""Error responses: one shape for everything that goes wrong (ruling J1)."""
+"""Error responses, all with the same form of body (ruling J1)."""
 
 import asyncio
 import json
@@ -41,9 +41,10 @@ def answer_to(scope: Scope, raised: Exception) -> Response:
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, error: ServiceError) -> None:
-    """Send an error before the body was read, then discard the body for a moment.
+    """Send an error before the request's body was read, then read and discard the body for a moment.
 
-    Closing the connection on a client that is still sending would reset it and lose the answer.
+    If the connection were closed while the client still sends, it would be reset and the client would not get the
+    error.
     """
     response = answer_to(scope, error)
     if not _sends_a_body(scope):
@@ -63,7 +64,7 @@ def install(app: FastAPI) -> None:
 
 
 async def _handle(request: Request, error: Exception) -> Response:
-    """Return the response to an exception. Commands in it name no path of this machine."""
+    """Return the response to an exception. Remove this machine's paths from the suggested commands."""
     answer = answer_to(request.scope, error)
     if not isinstance(error, ServiceError) or "/" not in error.hint + error.message:
         return answer

@@ -1,4 +1,4 @@
-"""The schemas of requests, and of responses that only HTTP has. The others stand beside their operations."""
+"""The schemas of requests, and of responses that only HTTP has. Other responses are defined beside their operations."""
 
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ from workflows.policy.recipes import Recipe
 
 
 class Body(BaseModel):
-    """A request body: unknown members are refused, nothing is converted."""
+    """A request body. Unknown members are refused, and values are not converted to other types."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
