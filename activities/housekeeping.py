@@ -34,9 +34,9 @@ log = logging.getLogger(__name__)
 
 TIDY_SECONDS = 3600.0
 CHECK_SECONDS = 15.0
-"""Interval of looking for workflows that were ended from outside, and for lost hosts."""
+"""Interval of checks for workflows that were ended from outside, and for lost hosts."""
 CHECK_MOST_SECONDS = 600.0
-"""Time limit of such a look; then the next one begins."""
+"""Time limit of such a check, after which the next one begins."""
 SEEN_SECONDS = 10.0
 """Interval at which a worker records that it is alive."""
 LET_GO_SECONDS = 600.0

@@ -64,7 +64,8 @@ GAP_SECONDS = 45.0
 class HostWatch:
     """A periodic check of all hosts of a fleet, by one of them: the leader. Every step may be repeated.
 
-    A host counts as away once this process has reached the store for a minute: after an outage all look away at first.
+    No host counts as away until this process has reached the store for a minute: just after an outage, all hosts seem
+    to be away.
     """
 
     client: Client

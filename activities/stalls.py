@@ -35,7 +35,7 @@ class StallWatch:
     stored: dict[StallKind, list[Stall]] = field(default_factory=dict)
 
     async def check(self, *, leads: bool) -> None:
-        """Record stalls that have lasted a minute; those of workflow steps only as the leader."""
+        """Record stalls that have lasted a minute. Only the leader checks workflow steps."""
         ends = await asyncio.to_thread(_unrecorded_ends, self.context)
         await self._record(StallKind.END, self.context.host, ends)
         if leads:

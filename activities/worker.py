@@ -80,7 +80,7 @@ server's timeout.
 STEPPING = 4
 """Threads for the steps of trees. They share one interpreter, and many threads waste time switching.
 
-A step's limit includes its wait for a thread: two long steps must not delay all others.
+More than two, because a step's time limit includes its wait for a thread: two long steps must not delay all others.
 """
 
 WRITING, WRITING_FAR = 2, 8

@@ -44,7 +44,7 @@ class Launch:
     Missing ones are created: a file if the name has an ending, else a folder.
     """
     scratch: tuple[Path, ...] = ()
-    """Folders that the program writes to. Only `read` and `write` are kept; in a box the others begin empty."""
+    """Folders that the program writes to. In a box they begin empty, except for the paths in `read` and `write`."""
     settings: tuple[Path, ...] = ()
     """The private paths among `read`. The account of agents gets the right to read them."""
 
@@ -59,7 +59,7 @@ class ProgramReport:
     model: str | None = None
     """Model the program reported; of several, the one with the most tokens. None if it reported none."""
     cumulative: bool = False
-    """True if the usage is the session's so far, not this run's."""
+    """True if the usage is that of the whole session so far, not only of this run."""
     fault: Fault | None = None
     """Why the ended program has no result. Its exit code alone does not show that."""
     refused: tuple[str, ...] = ()
@@ -80,21 +80,23 @@ class Adapter(Protocol):
         ...
 
     def tries_in_vain(self, stdout: Path) -> bool:
-        """Return whether the running program's output shows that it keeps retrying something it is not
-        permitted to do.
+        """Return whether the running program's output shows that it keeps retrying something that is refused, such as
+        its login.
         """
         ...
 
     def launch(self, call: ProgramCall) -> Launch:
-        """Make the program's folder, and return how to start it, in a new session or a resumed one."""
+        """Make the program's folder. Return how to start the program, in a new session or a resumed one."""
         ...
 
     def renew_login(self) -> None:
-        """Have the operator's own program renew its login if that is about to expire, and wait for that."""
+        """If the operator's login is about to expire, have the operator's own program renew it, and wait for the
+        end.
+        """
         ...
 
     def follow_login(self, call: ProgramCall) -> None:
-        """Bring the running program's login up to date with the operator's, which is renewed in the background."""
+        """Copy the operator's login to the running program after it was renewed in the background."""
         ...
 
     def only_sessions(self, call: ProgramCall) -> Path | None:

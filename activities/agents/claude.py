@@ -217,7 +217,7 @@ def _take_tokens(stream: _Stream, record: Record) -> None:
 
 
 def _take_limit(stream: _Stream, record: Record) -> None:
-    """Store when the exhausted rate limit ends; ignore the announcements of other limits."""
+    """Store when the exhausted rate limit ends; ignore records about limits that are not exhausted."""
     info = record.get("rate_limit_info")
     at = info.get("resetsAt") if isinstance(info, dict) and info.get("status") == "rejected" else None
     if isinstance(at, int | float) and not isinstance(at, bool):

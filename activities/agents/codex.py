@@ -31,7 +31,7 @@ OWN_PATH = ("-c", "allow_login_shell=false")
 """Forbids login shells, which would replace PATH and lose the machine's tools."""
 
 OWN_WORKTREE_ONLY = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
-"""Protects the files of other jobs in /tmp; the job has a temporary folder of its own."""
+"""Protects the files of other jobs in /tmp; the job has its own temporary folder."""
 
 PLAIN_LIMIT = 1024 * 1024
 

@@ -130,7 +130,7 @@ def failure_of(message: str, words: str) -> Failed:
 
 
 def cut(message: str) -> str:
-    """Shorten a program's message to one line of a reason's length."""
+    """Shorten a program's message to one line, at most as long as a reason may be."""
     line = " ".join(message.split())
     return line if len(line) <= MESSAGE_LIMIT else line[: MESSAGE_LIMIT - 1] + "…"
 

@@ -201,12 +201,14 @@ class Driver:
         return command
 
     def renew_login(self) -> None:
-        """Have the operator's own program renew its login if that is about to expire, and wait for that."""
+        """If the operator's login is about to expire, have the operator's own program renew it, and wait for the
+        end.
+        """
         if renewal := self._installed.login_renewal:
             renewal.run()
 
     def follow_login(self, call: ProgramCall) -> None:
-        """Bring the running program's login up to date with the operator's, which is renewed in the background."""
+        """Copy the operator's login to the running program after it was renewed in the background."""
         if renewal := self._installed.login_renewal:
             renewal.run_in_background()
         program_folder.follow(call.home, self._installed.program, self._installed.users)

@@ -53,7 +53,7 @@ def file_chunks(path: Path) -> Iterator[bytes]:
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    """Yield chunks of the file's beginning and end, with a line end in place of the omitted middle."""
+    """Yield chunks of the file's beginning and end, with a line end in place of an omitted middle."""
     with file:
         gap = os.fstat(file.fileno()).st_size - MOST_READ
         read = 0

@@ -317,7 +317,7 @@ def _forwards(outputs: Sequence[ProgramOutput], offset: int) -> Iterator[_Line]:
 
 
 def _size_of_line(file: BinaryIO) -> int:
-    """Return the size of the line that begins here, with its end; 0 at the end of the file."""
+    """Return the size of the line that begins at the file's position, including its end; 0 at the end of the file."""
     size = 0
     while piece := file.readline(CHUNK):
         size += len(piece)

@@ -1,7 +1,7 @@
 """Mounts that let the account of agents reach its folders, for a service that runs as root.
 
-Folders such as /root are private, so the account could not even walk through them to its work folder. In the run's own
-mount namespace an empty folder covers each of them, and only the paths of the box are mounted there again.
+Folders such as /root are private, so the account could not reach its work folder below them. In the run's own mount
+namespace, an empty folder covers each private folder, and only the box's paths are mounted there again.
 """
 
 import contextlib

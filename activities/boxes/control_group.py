@@ -31,7 +31,7 @@ THREADS = "tasks"
 kernel waits for an RCU grace period: 5 to 20 ms.
 """
 OWN = "own"
-"""Subgroup of the service's own processes. In cgroup v2 a group with subgroups has no members of its own."""
+"""Subgroup of the service's own processes. In cgroup v2 a group with subgroups can't have members itself."""
 
 VARIABLE = "SERVICE_CONTROL_GROUP"
 """Environment variable that passes the group to the service's programs. Agents do not get it."""
@@ -250,7 +250,7 @@ def bases(mounts: str, own: str) -> dict[str, Path]:
 
 
 def _below(top: Path, root: str, path: str) -> Path:
-    """Return the folder of a group below a mount point. A container may have mounted only a part of the hierarchy."""
+    """Return the folder of a group below a mount point, which in a container may show only a part of the hierarchy."""
     return top / os.path.relpath(path, root) if f"{path}/".startswith(f"{root.rstrip('/')}/") else top
 
 

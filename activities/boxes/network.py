@@ -1,4 +1,4 @@
-"""A run's network: only a loopback of its own, on which the service's proxy listens if the run may reach hosts.
+"""A run's network: only a private loopback device, on which the service's proxy listens if the run may reach hosts.
 
 The sockets are opened inside the run's network namespace and handed to the proxy outside. So no process of the service
 runs inside, and only those sockets lead out.

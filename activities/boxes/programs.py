@@ -17,7 +17,9 @@ FIRST_LINE = 512
 
 
 def required_files(command: Sequence[str], search: str | None, home: Path) -> tuple[Path, ...]:
-    """List the files and folders outside the system that a command needs: its program, and arguments that are files."""
+    """List the files and folders outside the system that a command needs: those of its program, and arguments that are
+    files.
+    """
     program = shutil.which(command[0], path=search) if command else None
     named = [Path(program)] if program else []
     named += [Path(word) for word in command[1:] if os.path.isabs(word) and os.path.isfile(word)]

@@ -1,6 +1,6 @@
 """The proxy of boxes with the network `model`: HTTP CONNECT and plain requests, to allowed hosts only.
 
-Each run has a proxy process of its own. The run's supervisor forks it for the first connection, and it ends with the
+Each run has its own proxy process, which its supervisor forks at the first connection, and which ends with the
 supervisor. The proxy inspects no content: most of it is encrypted, and an allowed host can be sent anything.
 """
 
@@ -102,7 +102,7 @@ class Proxy:
 
     box: Box
     note: Callable[[str], None]
-    """Logs a refusal; each text is logged once."""
+    """Logs a refusal; called once for each text."""
     _noted: set[str] = field(default_factory=set)
     _unknown: set[str] = field(default_factory=set)
     """Names that could not be looked up here, and are left to the machine's own proxy."""
@@ -276,7 +276,7 @@ class WaitingProxy:
     sockets: list[socket.socket]
 
     def fork(self) -> int | None:
-        """Fork the proxy, which takes over the sockets. Return None if that fails; then nothing listens any more."""
+        """Fork the proxy, which takes over the sockets. Return None if that fails; then no process listens on them."""
         parent = os.getpid()
         try:
             pid = os.fork()

@@ -53,7 +53,7 @@ bits that a file is created with vanish at the first write to it.
 
 AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
 AF_NETLINK, NETLINK_ROUTE = 16, 0
-"""Programs list the network's devices and addresses with it."""
+"""The only netlink protocol allowed: programs list the network's devices and addresses with it."""
 
 LOAD, IF_EQUAL, IF_AT_LEAST, IF_BITS, ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, MACHINE, ARGUMENTS = 0, 4, 16

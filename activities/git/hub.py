@@ -118,7 +118,7 @@ def trees_in(names: Iterable[str]) -> tuple[str, ...]:
 def fetch_trees(repo: Path, hub: Hub, trees: Collection[str], dropped: Collection[str] = ()) -> None:
     """Fetch all work of these trees, and move their local branches to the hub's commits.
 
-    A local branch with more commits than at the hub stays. A branch that the hub no longer has is removed locally only
+    A local branch with more commits than at the hub stays. A branch that is missing at the hub is removed locally only
     if it is in `dropped` and hasn't moved since it was fetched: a hub may lose branches by mistake.
     """
     names = [f"{kind}{tree}" for tree in sorted(trees) for kind in ("job-", "task-", f"{LINES}job-")]
@@ -223,9 +223,9 @@ def track(repo: Path, name: str, commit: str) -> None:
 
 
 def is_only_here(repo: Path, remote: str, commit: str, *, mirror: bool) -> bool:
-    """Return whether neither the remote's branches nor the hub have a commit, as they were fetched last.
+    """Return whether a commit is neither on the remote's branches nor at the hub, as of the last fetch.
 
-    A mirror has the remote's branches as its own, a checkout as those of a remote with that address.
+    With `mirror`, the remote's branches are the repository's own; a checkout has them as remote branches.
     """
     of_remote = (f"refs/remotes/{name}/" for name, url in remotes(repo).items() if _same(url) == _same(remote))
     known = (TRACKED, *(("refs/heads/",) if mirror else of_remote))

@@ -45,7 +45,7 @@ def mirror_of(folder: Path, name: str, remote: str, default_branch: str) -> Mirr
 
 
 def make_if_missing(mirror: Mirror) -> Path:
-    """Return the path of the mirror, which is made first if it is missing."""
+    """Make the mirror if it is missing, and return its path."""
     if not mirror.is_made:
         with _hold_lock(mirror) as lock:
             if not mirror.is_made:

@@ -121,7 +121,7 @@ class _FetchFrom:
 
 @contextmanager
 def _from(remote: _GithubRemote, token: str | None) -> Iterator[_FetchFrom]:
-    """Fetch in the checkout; with a token, in a repository beside it, since the checkout's settings may name a proxy
+    """Fetch in the checkout; with a token, in a separate repository, since the checkout's settings may name a proxy
     that listens in.
     """
     if not token:
@@ -151,7 +151,7 @@ def _fetch(remote: _GithubRemote, fetch_from: _FetchFrom, numbers: list[int], en
 
 
 def _look(remote: _GithubRemote, fetch_from: _FetchFrom, number: int, env: dict[str, str]) -> None:
-    """Raise NotFoundError if the remote lacks this pull request, or the error of asking the remote."""
+    """Raise NotFoundError if the remote lacks this pull request, and another error if the request itself fails."""
     asked = ("ls-remote", "--exit-code", "--quiet", "--upload-pack=git-upload-pack", "--", fetch_from.url)
     try:
         git(fetch_from.folder, *asked, f"refs/pull/{number}/head", env=env, seconds=ASK_SECONDS)

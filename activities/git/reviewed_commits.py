@@ -39,7 +39,7 @@ def saw_all(repo: Path, head: str, seen: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Unseen:
-    """The commits of a head beyond the seen ones, each with its subject, newest first, and the files they change."""
+    """The unseen commits of a head, newest first, each with its subject; and the files they change."""
 
     commits: tuple[str, ...]
     files: tuple[str, ...]
@@ -55,7 +55,9 @@ class Unseen:
 
 @lru_cache(maxsize=256)
 def unseen(repo: Path, head: str, seen: tuple[str, ...]) -> Unseen:
-    """Return the commits of a head that nobody has seen. Leave out those that change no file, such as clean merges."""
+    """Return the commits of a head that are not in `seen`. Leave out commits that change no file, such as clean
+    merges.
+    """
     options = ("--remerge-diff", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
     form = ("log", f"--max-count={MOST}", "-z", "--format=%x02%h %s")
     log = git(repo, *form, *options, "--stdin", stdin=_revisions((head,), seen), env=_AS_THEY_ARE)

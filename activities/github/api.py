@@ -74,7 +74,7 @@ async def comments_of(client: Client, github: str, number: int, since: float) ->
 
 
 async def comment(client: Client, github: str, comment_id: int) -> IssueComment | None:
-    """Return a comment as it is now; None if it was deleted."""
+    """Return a comment's current state; None if it was deleted."""
     try:
         return _read(IssueComment, await client.get(f"/repos/{github}/issues/comments/{comment_id}"))
     except DeclinedError as error:

@@ -33,7 +33,7 @@ mkdir build && echo 'exit 0' > build/test.sh && sh build/test.sh || exit 1
 for tool in {" ".join(TOOLS)}; do command -v $tool > /dev/null && echo $tool; done
 exit 0
 """
-"""Writes a build result, runs it, and prints the tools that are found."""
+"""A shell script that writes a build result, runs it, and prints the tools that it finds."""
 
 _NAME = "job-000000000000"
 

@@ -67,8 +67,8 @@ class Slots:
 
     @asynccontextmanager
     async def taken(self, need: SlotNeed, *, runs_already: bool = False) -> AsyncIterator[None]:
-        """Hold a run's slots during the context, and wait until they are free. A run that is running already gets them
-        at once.
+        """Wait for a run's slots, and hold them during the context. A run that is running already gets them without
+        waiting.
         """
         if runs_already:
             self._count(need, 1)

@@ -262,7 +262,9 @@ def of_evidence(run: JobRun, evidence: Evidence) -> tuple[Notice, ...]:
 
 
 def of_edits(run: JobRun, judgement: Settled, evidence: Evidence) -> tuple[Notice, ...]:
-    """Return a notice if the result reports changes, but there are none, or the job's changes are not kept."""
+    """Return a notice if a job reports that it implemented its task but changed no file, or if it changed files that
+    are discarded because its action is not implement.
+    """
     if not isinstance(judgement, Accepted) or evidence.touched is None or not evidence.touched.complete:
         return ()
     result, action = judgement.result, run.assignment.action

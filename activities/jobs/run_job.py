@@ -39,7 +39,7 @@ from workflows.model.states import JobState
 
 @dataclass
 class JobAttempt:
-    """One attempt of a job: an agent's program in a worktree of its own."""
+    """One attempt of a job: an agent's program in its own worktree."""
 
     context: Context
     run: JobRun

@@ -1,7 +1,7 @@
 """Work in progress at the hub (ruling Q6): pushed every minute in which files changed, and removed when the job ends.
 
-Each attempt of a job has a snapshot of its own: a host that comes back cannot replace a snapshot of the attempt that
-continued.
+Each attempt of a job has a separate snapshot, so that a host that comes back can't replace the snapshot of the attempt
+that continued.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ class Snapshots:
 
     @classmethod
     def of(cls, run: JobRun, worktree: Worktree, through: Hub | None) -> "Snapshots":
-        """Return the snapshots of an attempt; without a branch of its own, it makes none."""
+        """Return the snapshots of an attempt. An attempt without a branch makes none."""
         return cls(worktree, run.job_id, run.attempt, through if worktree.branch is not None else None)
 
     @asynccontextmanager

@@ -53,7 +53,7 @@ class Workspace:
     lent: tuple[Path, ...] = ()
     """Folders of objects that the worktree's repository reads; the box permits only reading them."""
     line: TaskLine | None = None
-    """The line from which the job begins; None once its agent has begun."""
+    """The line from which the job begins; None after its agent has begun."""
     merging: tuple[LeftOutBranch, ...] = ()
     """The branches whose merge was begun in the work folder (ruling O6)."""
     snapshot: tuple[str, ...] | None = None
@@ -199,7 +199,7 @@ def _add(repo: Path, path: Path, branch: str | None, base: str, names: dict[str,
 
 
 def branch_name(run: JobRun) -> str | None:
-    """Return `service/<job id>-<leg id>` (ruling I1); later attempts get branches of their own.
+    """Return `service/<job id>-<leg id>` (ruling I1); later attempts get separate branches.
 
     A job that continues earlier work of its chain uses that work's branch (ruling O5).
     """
@@ -303,7 +303,7 @@ def publish(context: Context, run: JobRun, workspace: Workspace, evidence: Evide
     """Push the job's commits to the hub before its end is recorded (ruling Q3), so that jobs on any host can build on
     them.
 
-    A job without commits of its own pushes the line that it began from, if no other host has that.
+    A job that made no commits pushes the line that it began from, if no other host has that.
     """
     through, branch = workspace.through, workspace.worktree.branch
     if through is None:
@@ -385,7 +385,7 @@ def _line(context: Context, repo: Path, run: JobRun, registered: Repo) -> TaskLi
 
 
 def _base(context: Context, repo: Path, run: JobRun, registered: Repo) -> str:
-    """Return the tree's base. What could not be resolved when the tree was started is resolved by its first job
+    """Return the tree's base. If it could not be resolved when the tree was started, the tree's first job resolves it
     (ruling O1).
     """
     base = _resolved_base(context, run)

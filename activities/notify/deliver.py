@@ -48,7 +48,9 @@ class Deliverer:
 
     @activity.defn(name="deliver")
     async def deliver(self, notification_id: str) -> None:
-        """Deliver on every channel the notification has not arrived on; another host takes over if this one dies."""
+        """Deliver on every channel where the notification has not arrived. If this host dies, another one takes
+        over.
+        """
         async with beating(Heartbeat("delivering")):
             await asyncio.to_thread(self._deliver, notification_id)
 

@@ -1,5 +1,5 @@
 """The activity that runs one attempt of a shell stage: its command, its outcome, its record. `host.attempt` opens,
-finds and stops attempts; agent stages are trees of their own.
+finds and stops attempts; agent stages run as separate trees.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ OUTPUT_LIMIT = 12_000
 
 @dataclass
 class StageAttempt:
-    """One attempt of a shell stage: its command in a worktree of its own."""
+    """One attempt of a shell stage: its command in its own worktree."""
 
     context: Context
     run: StageRun

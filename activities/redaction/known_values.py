@@ -31,7 +31,7 @@ _Looks = tuple[int, ...]
 
 
 class KnownValues:
-    """A search for known values in texts; more can be added."""
+    """A search for known secret values in texts. More values can be added."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._forms: tuple[str, ...] = ()

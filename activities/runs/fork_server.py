@@ -42,7 +42,7 @@ STANDARD_OUTPUT = 1
 def serve(channel: socket.socket, group: Group) -> None:
     """Fork a supervisor for each request until the worker closes the channel; wait for none of them.
 
-    Each is in a control group of its own, within this group.
+    Each supervisor is in its own control group, within `group`.
     """
     supervisors = _Supervisors(channel, group)
     while supervisors.go_on():

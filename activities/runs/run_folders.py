@@ -43,7 +43,7 @@ def new(runs: Path, job_id: str, attempt: int) -> Path:
 
 
 def ready(run_dir: Path) -> Path:
-    """Make the folder if it is missing; refuse one that is not the service's own."""
+    """Make the folder if it is missing; refuse a folder that is not the service's own."""
     run_dir = run_dir.absolute()
     if not _make(run_dir):
         _check(run_dir)

@@ -249,7 +249,7 @@ def start(run_dir: Path, spec: dict[str, Any]) -> RunningCommand:
 
 
 def _prompt(run_dir: Path, digest: str | None) -> int:
-    """Open the command's input. Refuse a prompt whose digest is not that of the specification."""
+    """Open the command's input. Refuse a prompt whose digest differs from the one in the specification."""
     if digest is None:
         return os.open(os.devnull, os.O_RDONLY)
     with open_to_read(run_dir / "prompt") as file:
@@ -284,9 +284,7 @@ def watch(
 
 
 def ask_to_end(command: RunningCommand, signals: Signals, grace: float) -> None:
-    """Send SIGINT, on which agents also end their tools, and later SIGTERM. Both together take no longer than the
-    grace.
-    """
+    """Send SIGINT, on which agents also end their tools, and later SIGTERM, within the grace period altogether."""
     asked = time.monotonic()
     for number, patience in ((signal.SIGINT, grace / 2), (signal.SIGTERM, grace)):
         if command.reap() is not None:

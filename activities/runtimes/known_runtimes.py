@@ -129,10 +129,10 @@ _ROWS = (
 )
 RUNTIMES: Mapping[str, RuntimeRow] = {row.name: row for row in _ROWS}
 DRIVEN: Mapping[str, Program] = {row.name: row.program for row in _ROWS if row.program}
-"""The runtimes with a program of their own, in the order recipes use them."""
+"""The runtimes that have a known program, in the order in which recipes use them."""
 
 PROGRAMS: Mapping[str, Program] = {program.name: program for program in DRIVEN.values()}
-"""Programs by name: the values of the setting `adapter`, beside `script`."""
+"""Programs by name: with `script`, the values of the setting `adapter`."""
 KNOWN = f"the runtimes are {', '.join([*PROGRAMS, SHELL])}"
 """The end of a sentence about an unknown runtime."""
 

@@ -1,7 +1,7 @@
 """Seals of what a host records at an attempt's end (ruling N4): access to the database without a key is not enough to
 forge them.
 
-Each part has a seal of its own, valid for one attempt, so that a reader of one part needs no other.
+Each part has a separate seal, valid for one attempt, so that a reader of one part doesn't need the others.
 """
 
 import hmac

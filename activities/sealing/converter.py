@@ -135,7 +135,9 @@ class SealedDataConverter(DataConverter):
 
 @lru_cache(maxsize=8)
 def sealing_converter(key: bytes | Path, *, encrypt: bool = False) -> DataConverter:
-    """Return the converter for all clients and workers of a home, which follows its keys; or that of one key."""
+    """Return the data converter for all clients and workers. Given a home's path, it uses the home's current keys;
+    given a key, only that.
+    """
     seals = (
         PayloadSeals.of(key, encrypt=encrypt) if isinstance(key, bytes) else PayloadSeals.of_home(key, encrypt=encrypt)
     )

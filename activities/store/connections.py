@@ -1,4 +1,6 @@
-"""The connections to PostgreSQL of each process of a host, and whether those of all hosts fit (ruling Q7)."""
+"""How many PostgreSQL connections each process of a host may open, and whether the server allows those of all hosts
+(ruling Q7).
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum

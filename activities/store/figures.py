@@ -41,8 +41,7 @@ class OpenJobs:
     """The open jobs of one host, runtime, state and required labels."""
 
     host: str
-    """The host of the attempt: where it began, or where it was placed; else that of its tree. Empty if none can run it.
-    """
+    """The host where the attempt began, or was placed; else its tree's host. Empty if no host can run it."""
     runtime: str
     state: str
     labels: tuple[str, ...]

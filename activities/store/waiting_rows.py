@@ -49,11 +49,11 @@ ORDERS = (
     BranchEventKind.MERGED,
     BranchEventKind.DROPPED,
 )
-"""Events of persons' actions on a tree, beside the ends of rounds."""
+"""Kinds of events of people's actions on a tree, apart from the ends of rounds."""
 
 
 ACCOUNT = "account"
-"""The key of the GitHub account among the waits; the key of a pull request or issue is OWNER/NAME#NUMBER."""
+"""The key of a wait for the GitHub account. For a pull request or issue the key is OWNER/NAME#NUMBER."""
 
 AWAY_SECONDS = 600.0
 """Delay before people hear that GitHub is away, or asks for no requests."""
@@ -192,7 +192,7 @@ def _blocked_tasks() -> Select[Any]:
 def _preflight() -> Select[Any]:
     """Select preflight flags of open tasks, until a later job of the coordinator's chain delegates (ruling C6).
 
-    A blocked task is a wait of its own.
+    A blocked task is listed as a separate wait.
     """
     flagged = select(jobs.c.job_id.label("flag"), jobs.c.root_job_id, jobs.c.job_id, literal_column("0").label("leg"))
     chain = flagged.where(jobs.c.preflight_failed.is_not(None)).cte("chain", recursive=True)

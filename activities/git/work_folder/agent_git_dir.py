@@ -1,4 +1,4 @@
-"""The `.git` of an agent's work folder: made anew for each run, and read afterwards as plain data (ruling N3).
+"""The `.git` of an agent's work folder: made for each run, and read afterwards as plain data (ruling N3).
 
 It borrows the registered repository's objects, and copies its references so that an agent can read other branches. It
 also has branches for the job's starting points (ruling O4). Its settings are harmless ones. The service runs and

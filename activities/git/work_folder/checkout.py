@@ -137,7 +137,7 @@ _PATH = re.compile(r"submodule\.(?P<name>.+)\.path", re.DOTALL)
 
 
 def fill_all(common: Path, path: Path, side: Path, commit: str) -> None:
-    """Write the files of the commit, and those of the submodules that the registered repository has a copy of."""
+    """Write the files of the commit, and the files of submodules that the registered repository has a copy of."""
     fill(common, path, side, commit)
     if not (path / ".gitmodules").is_file():
         return

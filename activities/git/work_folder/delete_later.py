@@ -1,6 +1,7 @@
 """Unneeded work folders: moved to the trash at once, deleted in the background.
 
-Nothing in the trash has an owner. A kill leaves folders there, which the next worker deletes, or `service repo sweep`.
+No job owns anything in the trash. Folders that a kill leaves there are deleted by the next worker, or by `service repo
+sweep`.
 """
 
 import contextlib

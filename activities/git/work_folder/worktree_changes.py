@@ -173,7 +173,7 @@ def _accept_commits(
 
 
 def _service_commit(repository: "Repository", worktree: Worktree, common: Path, head: str, tree: str) -> str:
-    """Return the branch's tip if the service has committed it on top of the agent's head; else the head."""
+    """Return the branch's tip if it is a commit that the service made on top of the agent's head; else the head."""
     kept = git_branches.tip(common, worktree.branch) if worktree.branch else None
     if kept is None or kept == head or not git_branches.holds_all(repository, kept, head):
         return head

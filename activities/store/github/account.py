@@ -41,7 +41,7 @@ class Account:
     problem: str = ""
     wrote_at: float = 0.0
     checks_refused: bool = False
-    """True if the account may not make check runs: the verdict is a commit status then."""
+    """True if the account may not make check runs: then the verdict is published as a commit status."""
 
     @property
     def is_refused(self) -> bool:

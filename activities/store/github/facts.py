@@ -61,7 +61,7 @@ class FactRow:
 
 @dataclass(frozen=True)
 class Finished:
-    """A tree that ended well, with commits of its own."""
+    """A tree that ended well and made commits."""
 
     root_job_id: str
     task_id: str
