@@ -218,7 +218,9 @@ def _push_kept_work(context: Context, row: AttemptRow, name: str, repo: Path) ->
 
 
 def _work(row: AttemptRow, repo: Path, through: hub.Hub | None) -> tuple[str | None, Path]:
-    """Return a commit of the attempt's work folder, else of its branch, and the repository that has the commit."""
+    """Return the commit to push: a snapshot of the attempt's work folder, else its branch's tip; and the repository
+    that has it.
+    """
     path = Path(row.worktree or "")
     if worktree := worktrees.find(path):
         worktree = Worktree(path, row.base_sha or worktree.base, worktree.branch, worktree.names)

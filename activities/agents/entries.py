@@ -1,6 +1,6 @@
 """The entries of a transcript: what an agent said and did, as its program's output records it.
 
-Each adapter's `entries` turns one record of its program's output into entries, without knowing the records before.
+Each adapter's `entries` turns one record of its program's output into entries. It doesn't know the earlier records.
 """
 
 import json

@@ -1,4 +1,6 @@
-"""The environment of an agent's program: an allow-list, variables the settings grant, and its job's."""
+"""The environment of an agent's program: variables of an allow-list, variables that the settings grant, and variables
+about the job.
+"""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -15,7 +17,9 @@ def environment(run: JobRun, granted: Iterable[str], environ: Mapping[str, str] 
 
 
 def allowed_variables(granted: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables for any program of the service: the allow-list, and those the settings grant."""
+    """Return the variables that every program of the service gets: those of the allow-list, and those that the settings
+    grant.
+    """
     return {name: environ[name] for name in (*ALLOWED, *granted) if name in environ}
 
 

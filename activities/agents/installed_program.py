@@ -56,7 +56,9 @@ class InstalledProgram:
         return tuple(self.command) or (self.program.name,)
 
     def environment(self, call: ProgramCall, **own: str) -> dict[str, str]:
-        """Return the allow-list, the program's own variables, those the settings grant, and the adapter's."""
+        """Return the program's environment: the allow-list, the program's own variables, variables that the settings
+        grant, and those of the adapter (`own`).
+        """
         return environment(call.run, (*self.program.passes, *self.granted), self.environ) | own
 
     @property

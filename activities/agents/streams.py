@@ -123,7 +123,7 @@ class Messages:
 
     @property
     def text(self) -> bytes:
-        """Return the last message with a result, else the last: earlier ones are commentary."""
+        """Return the last message that has a result; if none has, the last message. Earlier messages are commentary."""
         last = self._kept[-1] if self._kept else ""
         message = next((each for each in reversed(self._kept) if KEY in each and candidates(each)), last)
         return message.encode("utf-8", "replace")

@@ -38,8 +38,8 @@ def enter(network: Network) -> None:
 
 
 def _unshare_as_nobody_special() -> None:
-    """Enter a new user namespace and then a network namespace, as an account other than root must. The account keeps
-    its id.
+    """Enter a new network namespace, together with a new user namespace, which accounts other than root need for that.
+    The account keeps its id.
     """
     uid, gid = os.geteuid(), os.getegid()
     kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNET)

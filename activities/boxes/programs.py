@@ -27,7 +27,7 @@ def required_files(command: Sequence[str], search: str | None, home: Path) -> tu
 
 
 def _parts(file: Path, search: str | None, home: Path, depth: int) -> Iterator[Path]:
-    """Yield the file as named and with links resolved, its installation, and its interpreter."""
+    """Yield the file's path as named and with links resolved, its installation, and the parts of its interpreter."""
     real = file.resolve()
     for path in dict.fromkeys((file, real)):
         if not is_system(path):

@@ -112,7 +112,9 @@ def _be(
 
 
 def _first(paths: Iterable[str], begin: Callable[[str], int], program: str) -> int:
-    """Return `begin` of the first path that works. If all fail, raise the error of a path that exists, if one does."""
+    """Return the result of `begin` for the first path that works. If all fail, raise the error of an existing path, if
+    there is one.
+    """
     number = errno.ENOENT
     for path in paths:
         try:

@@ -104,7 +104,9 @@ def git(
 
 
 def answer(where: Path, *arguments: str, env: Mapping[str, str] | None = None) -> tuple[bool, bytes]:
-    """Run a command that prints output and answers by exit code: 0 is yes, 1 is no, others raise GitError."""
+    """Run a command whose exit code is an answer (0: yes, 1: no), and return it with the output. Raise GitError for
+    other codes.
+    """
     process = _popen(where, arguments, env or {}, ())
     stdout, stderr = _finish(process, where, arguments, b"")
     if process.returncode not in (0, 1):

@@ -1,4 +1,4 @@
-"""The state that a worker's activities share: home, settings, store."""
+"""The state that all activities of a worker share: service home, settings and store."""
 
 import os
 from collections.abc import Callable, Mapping

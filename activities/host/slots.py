@@ -61,7 +61,7 @@ class Slots:
         return self._calls.setdefault(key, asyncio.Lock())
 
     def hold(self, why: str) -> None:
-        """Keep new runs from beginning for this reason; an empty reason lets them begin as slots allow."""
+        """Keep new runs from beginning, for this reason. With an empty reason, let them begin when slots are free."""
         self.held = why
         self._call()
 
@@ -136,7 +136,7 @@ _in_turn = threading.local()
 
 
 async def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a function in a thread, like `asyncio.to_thread`, but with a small limit of threads at work."""
+    """Run a function in a thread, like `asyncio.to_thread`, but let only a few threads work at once."""
     context = copy_context()
 
     def run() -> T:

@@ -18,7 +18,7 @@ from workflows.temporal.messages import Begun, HeldUp, HostReport
 log = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.2
-"""Delay of a report, which batches it with other reports and with the end of its job."""
+"""Delay before a report is sent, so that it goes out together with others, or is dropped because its job has ended."""
 
 CROWD, CROWD_SECONDS = 4, 1.0
 """With more than `CROWD` waiting reports, each is delayed by `CROWD_SECONDS`: most of their jobs have ended by then.

@@ -1,4 +1,4 @@
-"""The wait of an attempt for the hub of its repository, without a slot or a process (ruling Q3)."""
+"""An attempt's wait for the hub of its repository, during which it holds no slot and no process (ruling Q3)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

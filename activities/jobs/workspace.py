@@ -331,7 +331,9 @@ def in_words(error: ServiceError | OSError) -> str:
 
 
 def dispose(workspace: Workspace, run: JobRun, evidence: Evidence) -> None:
-    """Remove the worktree, unless an implement job's commit failed; a branch stays until it is merged or dropped."""
+    """Remove the worktree, unless the commit of an implement job failed. Its branch stays until people merge or drop
+    it.
+    """
     if run.assignment.action is not Action.IMPLEMENT or not evidence.problem:
         worktrees.dispose(workspace.repo, workspace.worktree.path, later=True)
 

@@ -1,4 +1,4 @@
-"""The activities that plan scheduled runs and write rows of runs."""
+"""The activities that plan scheduled pipeline runs, and write the rows of pipeline runs."""
 
 import json
 import time

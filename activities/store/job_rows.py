@@ -1,4 +1,6 @@
-"""The read model of trees: tasks, jobs, events. Rows are written by revision: late and repeated writes do no harm."""
+"""The read model of trees: tasks, jobs, events. Only a higher revision replaces a stored row, so late and repeated
+writes do no harm.
+"""
 
 import time
 from collections.abc import Collection
@@ -104,9 +106,7 @@ def some(engine: Engine, ids: Collection[str]) -> list[JobRecord]:
 
 
 def blockers(engine: Engine, roots: Collection[str]) -> list[JobRecord]:
-    """Return the jobs that explain why trees are blocked, in dispatch order: those that failed, and those with a
-    branch.
-    """
+    """Return the jobs that explain why trees are blocked, in dispatch order: failed jobs, and jobs with a branch."""
     tells = schema.jobs.c.state.in_(list(FAILING)) | schema.jobs.c.branch.is_not(None)
     query = select(schema.jobs).where(schema.jobs.c.root_job_id.in_(roots), tells)
     query = query.order_by(func.length(schema.jobs.c.job_id), schema.jobs.c.job_id)

@@ -75,8 +75,8 @@ def insert_new(store: Database, table: Table, *new: Mapping[str, Any]) -> int:
 
 
 def upsert(store: Database, table: Table, *new: Mapping[str, Any], only_if_newer: str | None = None) -> None:
-    """Insert rows by primary key; update existing ones, with `only_if_newer` only if the new value of that column is
-    higher.
+    """Insert rows, or update the existing rows with the same primary key. With `only_if_newer`, update only rows in
+    which that column's value is lower than the new one.
     """
     if new:
         write(store, _upserting(store.dialect.name, table, tuple(new[0]), only_if_newer), new)

@@ -11,7 +11,7 @@ from workflows.model.rows import RoundRecord
 
 
 def write(store: Database, records: tuple[RoundRecord, ...]) -> None:
-    """Write rounds by revision: late and repeated writes do no harm."""
+    """Write rounds. Only a higher revision replaces a stored row, so late and repeated writes do no harm."""
     upsert(store, schema.rounds, *(record.model_dump(mode="json") for record in records), only_if_newer="revision")
 
 

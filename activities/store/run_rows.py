@@ -1,7 +1,7 @@
 """Runs of pipelines and their stages; and which trees and runs are over, so that their data can be removed (`over`, for
 `service gc`).
 
-Rows are written by revision: late and repeated writes do no harm.
+Only a higher revision replaces a stored row, so late and repeated writes do no harm.
 """
 
 import time

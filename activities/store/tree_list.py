@@ -33,7 +33,7 @@ class ListedTree:
     cost_usd: float
     price_assumed: bool
     last_words: str
-    """The summary of the job that ended last, of those that have one."""
+    """The latest summary of a job that has ended; empty if none has a summary."""
     host: HostSeen | None
     waiting: RoundRecord | None
     """Its open round that waits longest."""
@@ -113,7 +113,7 @@ WROTE = and_(
 
 
 def _is_ready() -> ColumnElement[bool]:
-    """Return the condition for trees that are over, and whose work nobody has merged or dropped since."""
+    """Return the condition for trees that have ended with work that nobody has merged or dropped since then."""
     root = tasks.c.root_job_id
     wrote = select(jobs.c.job_id).where(jobs.c.root_job_id == root, WROTE)
     settled = select(events.c.event_id).where(events.c.root_job_id == root, _off_index(events.c.kind).in_(SETTLES))

@@ -76,7 +76,9 @@ def _conflict(repo: Path, ours: str, theirs: str) -> CommitConflict:
 
 @contextlib.contextmanager
 def bare_reader(repo: Path) -> Iterator[Path]:
-    """Make a temporary repository that borrows only the objects of another, for work that only git does."""
+    """Make a temporary repository that borrows the objects of another and has nothing else, for work that needs the git
+    program.
+    """
     folder = Path(tempfile.mkdtemp(prefix="service-git-"))
     try:
         for name in ("objects/info", "objects/pack", "refs/heads"):

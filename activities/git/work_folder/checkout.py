@@ -119,7 +119,9 @@ def _is_text(name: bytes) -> bool:
 
 @contextlib.contextmanager
 def _explain_partial_clone(common: Path) -> Iterator[None]:
-    """Raise RepositoryError if a partial clone lacks an object: only git fetches it, in the clone itself."""
+    """Raise RepositoryError if a partial clone lacks an object, because only the git program, in the clone itself, can
+    fetch it.
+    """
     try:
         yield
     except ObjectsError as error:

@@ -24,7 +24,7 @@ class Agent:
     added_at: float
     require: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
-    """Labels that its jobs require and prefer of their host (ruling Q4)."""
+    """The labels that the host of its jobs must have (`require`), or preferably has (ruling Q4)."""
 
     def check(self, action: str, repo: str) -> None:
         """Refuse an action that the agent may not do on this repository. Every request to a registered agent passes

@@ -43,7 +43,7 @@ class Repo:
     """The path of the checkout on each host that has one."""
     require: Sequence[str] = ()
     prefer: Sequence[str] = ()
-    """Labels that its jobs require and prefer of their host (ruling Q4)."""
+    """The labels that the host of its jobs must have (`require`), or preferably has (ruling Q4)."""
 
     def is_on(self, host: str) -> bool:
         """Return whether the host can work on the repository: the host has a checkout, or the repository a remote."""
