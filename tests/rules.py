@@ -300,6 +300,7 @@ RULES: dict[str, dict[str, str]] = {
     "Doors for other tools": {
         "S1": "One MCP server in the bridge answers both eras; on standard input and output messages are passed on to it.",
         "S2": "Nine tools call operations that exist, in small answers; a repeated start is one job.",
+        "S3": "A tree is a task of clients that have tasks: its questions are forms, answered once, by the task's token.",
         "S4": "Who acts by MCP is the token and the client; a tool has no right beyond its token's.",
         "S5": "A client is added by one command, once, with a token of its own; removing leaves nothing.",
         "S8": "A wrong call, token or body, and a service that is down, are answered in a sentence.",

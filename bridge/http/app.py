@@ -18,7 +18,7 @@ from bridge.http.gates.origin import OriginGate
 from bridge.http.gates.rate import Rate, RateGate
 from bridge.http.gates.size import FramingGate, SizeGate
 from bridge.http.gates.webhook import SIGNED, STRANGERS, WebhookGate
-from bridge.http.mcp.gate import McpGate
+from bridge.http.mcp import gate
 from bridge.http.routes import agents, branches, github, health, hosts, jobs, memory, metrics, pipelines, reviews
 from bridge.http.routes.health import Readiness
 from bridge.http.wire import document, refusals, stream_limit
@@ -57,7 +57,7 @@ def create_app(service: Service, agent_at: AgentAt = no_agent, web_ui_at: str = 
 def _add_gates(app: FastAPI, service: Service, webhook_secret: str, pages: ASGIApp) -> None:
     """Wrap the app in the gates; each wraps those before it, so a request meets the last one first."""
     settings = service.settings.bridge
-    app.add_middleware(McpGate, service=service)
+    app.add_middleware(gate.McpGate, service=service)
     app.add_middleware(SizeGate)
     app.add_middleware(RateGate, rate=Rate(settings.requests_per_minute))
     strangers = Rate(settings.requests_per_minute)
@@ -73,7 +73,7 @@ def _add_gates(app: FastAPI, service: Service, webhook_secret: str, pages: ASGIA
     app.add_middleware(WebhookGate, secret=webhook_secret, **deliveries)
     app.add_middleware(FramingGate)
     strangers_log = Strangers(AuditLog(service.home.strangers), Rate(audit.STRANGERS))
-    routes = [*app.routes, *hosts.router.routes]
+    routes = [*app.routes, *hosts.router.routes, gate.ROUTE]
     app.add_middleware(AuditGate, log_file=AuditLog(service.home.audit), strangers=strangers_log, routes=routes)
 
 

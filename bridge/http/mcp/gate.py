@@ -3,6 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bridge.operations.service import Service
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH = "/mcp"
+ROUTE = Route(PATH, PlainTextResponse, methods=["POST"])
+"""The path's name in the audit; the gate answers before any route."""
 
 
 class McpGate:

@@ -1,15 +1,19 @@
 """The MCP server of the bridge: lists the tools, and carries out calls of them. It imports the SDK."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
 
 import mcp_types as types
 from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 from starlette.types import ASGIApp
 
-from bridge.http.mcp.answers import MOST_BYTES, as_json, as_text, shorten
+from activities.store.registry.host_rows import release
+from bridge.http.mcp import tasks
+from bridge.http.mcp.answers import MOST_BYTES, Answer, as_json, as_text, shorten
 from bridge.http.mcp.route_calls import RouteCalls, RouteRefusal
 from bridge.http.mcp.tools import TOOLS, Effect, Tool
 from bridge.http.wire.errors import as_ours, sentences
@@ -27,28 +31,73 @@ _NAMED = {tool.name: tool for tool in TOOLS}
 def mcp_server(app: ASGIApp, service: Service) -> "Server[Any]":
     """Build the server; its tools call the routes of `app`."""
 
+    def calls_of(context: Any) -> RouteCalls:
+        return RouteCalls(service, app, context.request.scope, _client(context))
+
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS])
 
-    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        tool = _NAMED.get(params.name)
+    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult | dict[str, Any]:
+        tool, calls = _NAMED.get(params.name), calls_of(context)
         if tool is None:
             return _refusal(f"Unknown tool {params.name[:100]!r}. Use one of: {', '.join(_NAMED)}.")
-        scope = context.request.scope
         try:
             arguments = tool.takes.model_validate(params.arguments or {})
-            answer = await tool.run(RouteCalls(service, app, scope, _client(context)), arguments)
+            if tool.follows(arguments) and tasks.are_known(context.session.client_capabilities):
+                return await tasks.begin(calls, tool, arguments)
+            return _result(await tool.run(calls, arguments))
         except ValidationError as error:
             return _refusal(sentences([{**fault, "loc": ("arguments", *fault["loc"])} for fault in error.errors()]))
         except RouteRefusal as refusal:
             return _refusal(str(refusal))
         except Exception as error:
-            return _refusal(sentence_of(as_ours(error, scope)))
-        text = shorten(as_text(answer), MOST_BYTES, "narrower calls")
-        structured = as_json(answer) if len(text.encode()) < MOST_BYTES else None
-        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=structured)
+            return _refusal(sentence_of(as_ours(error, calls.scope)))
 
-    return Server("delegation-service", instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
+    async def get_task(context: Any, params: tasks.TaskParams) -> dict[str, Any]:
+        calls = calls_of(context)
+        with _in_sentences(calls):
+            return await tasks.get(calls, params, _result)
+
+    async def update_task(context: Any, params: tasks.UpdateParams) -> dict[str, Any]:
+        calls = calls_of(context)
+        with _in_sentences(calls):
+            return await tasks.update(calls, params)
+
+    async def cancel_task(context: Any, params: tasks.TaskParams) -> dict[str, Any]:
+        return tasks.cancel(calls_of(context), params)
+
+    # The SDK types a call's result without the tasks of the extension, and passes them on.
+    server: Server[Any] = Server(
+        "delegation-service",
+        version=release(),
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=cast("Any", call_tool),
+    )
+    server.extensions[tasks.EXTENSION] = {}
+    server.add_request_handler("tasks/get", tasks.TaskParams, get_task)
+    server.add_request_handler("tasks/update", tasks.UpdateParams, update_task)
+    server.add_request_handler("tasks/cancel", tasks.TaskParams, cancel_task)
+    return server
+
+
+def _result(answer: Answer) -> types.CallToolResult:
+    text = shorten(as_text(answer), MOST_BYTES, "narrower calls")
+    structured = as_json(answer) if len(text.encode()) < MOST_BYTES else None
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=structured)
+
+
+@contextmanager
+def _in_sentences(calls: RouteCalls) -> Iterator[None]:
+    """Turn what goes wrong in a task's method into an error of the protocol, which has no other results."""
+    try:
+        yield
+    except MCPError:
+        raise
+    except RouteRefusal as refusal:
+        raise MCPError(types.INVALID_PARAMS, str(refusal)) from None
+    except Exception as error:
+        raise MCPError(types.INTERNAL_ERROR, sentence_of(as_ours(error, calls.scope))) from None
 
 
 def _described(tool: Tool) -> types.Tool:

@@ -63,6 +63,7 @@ class StartArguments(Arguments):
     pull_request: int | None = None
     budget: float | None = Field(default=None, description="Dollars at most.")
     request_id: str | None = Field(default=None, description="Repeat a call with its id: the work starts once.")
+    follow: bool = Field(default=False, description="Follow it as a task, in clients that have tasks.")
 
 
 class TreesArguments(Arguments):
@@ -130,6 +131,10 @@ class Tool:
     takes: type[Arguments]
     run: Callable[[RouteCalls, Any], Awaitable[Answer]] = field(repr=False)
 
+    def follows(self, asked: Arguments) -> bool:
+        """Return whether this call is to go on as a task of the client (ruling S3)."""
+        return self.run is follow or (isinstance(asked, StartArguments) and asked.follow)
+
 
 async def start(calls: RouteCalls, asked: StartArguments) -> Answer:
     """Start a task."""
@@ -157,12 +162,12 @@ async def follow(calls: RouteCalls, asked: OfJob) -> Answer:
     until = asyncio.get_running_loop().time() + FOLLOW_SECONDS
     with calls.scope["app"].state.held.wait(calls.scope):
         while True:
-            summary = await _summary(calls, root)
+            summary = await summary_of(calls, root)
             moves = summary["state"] in (TreeState.QUEUED, TreeState.RUNNING, TreeState.ENDING)
             if not moves or asyncio.get_running_loop().time() > until:
                 break
             await asyncio.sleep(LOOK_SECONDS)
-    return summary | {"next": [f"follow(job={root})"] if moves else _next_calls(root, summary)}
+    return summary | {"next": [f"follow(job={root})"] if moves else next_calls(root, summary)}
 
 
 async def trees(calls: RouteCalls, asked: TreesArguments) -> Answer:
@@ -255,7 +260,7 @@ async def stop(calls: RouteCalls, asked: StopArguments) -> Answer:
     return without_empty(await calls.post(f"/v1/jobs/{asked.job}/{asked.how}", body))
 
 
-async def _summary(calls: RouteCalls, root: str) -> dict[str, Any]:
+async def summary_of(calls: RouteCalls, root: str) -> dict[str, Any]:
     """Return a task's state, and what it waits for."""
     page = await calls.get("/v1/trees", search=root, limit=1)
     waits = [_round(row) for row in await read(rounds.open_of, calls.service, root)]
@@ -265,8 +270,8 @@ async def _summary(calls: RouteCalls, root: str) -> dict[str, Any]:
 async def _job_summary(calls: RouteCalls, job: str) -> Answer:
     record = await calls.get(f"/v1/jobs/{job}")
     if record["job_id"] == record["root_job_id"]:
-        summary = await _summary(calls, job)
-        return summary | {"next": _next_calls(job, summary)}
+        summary = await summary_of(calls, job)
+        return summary | {"next": next_calls(job, summary)}
     shown = (
         "job_id",
         "state",
@@ -323,7 +328,8 @@ def _blocked(root: str, title: str, reason: str) -> Answer:
     return {"job": root, "task": title, "reason": Quote(reason)}
 
 
-def _next_calls(root: str, summary: Answer) -> list[str]:
+def next_calls(root: str, summary: Answer) -> list[str]:
+    """Return the calls that fit a task's state."""
     match summary["state"]:
         case TreeState.WAITING:
             return ["answer(job, round, digest, …) of needs_you"]

@@ -1,0 +1,163 @@
+"""A tree as a task of an MCP client: followed, asked by a form, answered once, by its own token (ruling S3)."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from bridge.machine import named_tokens
+from bridge.operations.service import Service
+from tests.bridge import seeds
+from tests.bridge.http.conftest import caller
+from tests.bridge.seeds import ROOT
+from workflows.model.orders import ResumeOrder
+from workflows.model.rounds import RoundEnd, RoundKind
+from workflows.model.rows import FailingRecord, QuestionRecord
+from workflows.model.states import JobState, TaskState
+
+pytestmark = pytest.mark.ruling("S3")
+VERSION = "2026-07-28"
+QUESTIONS = (
+    QuestionRecord(id="store", prompt="which?", choices=("redis", "memory"), job_id=ROOT),
+    QuestionRecord(id="limit", prompt="how many?", job_id=ROOT),
+)
+TASKS: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+
+
+async def send(call: httpx.AsyncClient, method: str, has_tasks: bool = True, **params: Any) -> dict[str, Any]:
+    """Send a message as a client of the newest era, and return its answer."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": VERSION,
+        "io.modelcontextprotocol/clientInfo": {"name": "claude-code", "version": "2"},
+        "io.modelcontextprotocol/clientCapabilities": TASKS if has_tasks else {},
+    }
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": VERSION, "mcp-method": method}
+    if named := params.get("name", params.get("taskId", "")):
+        headers["mcp-name"] = named
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    answer: dict[str, Any] = (await call.post("/mcp", json=body, headers=headers)).json()
+    return answer
+
+
+async def follow(call: httpx.AsyncClient, **more: Any) -> dict[str, Any]:
+    result: dict[str, Any] = (await send(call, "tools/call", name="follow", arguments={"job": ROOT}, **more))["result"]
+    return result
+
+
+async def get(call: httpx.AsyncClient, task_id: str) -> dict[str, Any]:
+    result: dict[str, Any] = (await send(call, "tasks/get", taskId=task_id))["result"]
+    return result
+
+
+def claude(service: Service) -> httpx.AsyncClient:
+    """Return a client with a token of its own."""
+    secret = named_tokens.add(service.home, "claude", "act")
+    return caller(service, Authorization=f"Bearer {secret}")
+
+
+async def test_a_question_is_a_form_and_its_answer_goes_to_the_round(service: Service, kept: list[ResumeOrder]) -> None:
+    seeds.paused(service, questions=QUESTIONS)
+    async with claude(service) as call:
+        begun = await follow(call)
+        assert (begun["resultType"], begun["status"]) == ("task", "working")
+        task = await get(call, begun["taskId"])
+        assert task["status"] == "input_required"
+        [(key, form)] = task["inputRequests"].items()
+        schema = form["params"]["requestedSchema"]
+        assert form["method"] == "elicitation/create"
+        assert schema["required"] == ["store", "limit"]
+        assert schema["properties"]["store"]["enum"] == ["redis", "memory"]
+        assert schema["properties"]["limit"]["description"] == "how many?"
+        answers = {key: {"action": "accept", "content": {"store": "redis", "limit": "5"}}}
+        answered = await send(call, "tasks/update", taskId=begun["taskId"], inputResponses=answers)
+    assert "error" not in answered
+    [order] = kept
+    assert (order.actor, order.channel, order.text) == ("claude", "mcp claude-code, form", "store: redis\nlimit: 5")
+    assert (order.round, order.digest) == (1, seeds.round_().digest)
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_form_that_is_put_away_answers_nothing(service: Service, kept: list[ResumeOrder], action: str) -> None:
+    seeds.paused(service, questions=QUESTIONS)
+    async with claude(service) as call:
+        task_id = (await follow(call))["taskId"]
+        [key] = (await get(call, task_id))["inputRequests"]
+        away = await send(call, "tasks/update", taskId=task_id, inputResponses={key: {"action": action}})
+        assert "error" not in away
+        assert (await get(call, task_id))["status"] == "input_required"
+    assert kept == []
+
+
+@pytest.mark.ruling("S3", "F4")
+async def test_a_stale_form_is_refused_with_whose_answer_counted(service: Service, kept: list[ResumeOrder]) -> None:
+    seeds.paused(service, questions=QUESTIONS)
+    async with claude(service) as call:
+        task_id = (await follow(call))["taskId"]
+        [key] = (await get(call, task_id))["inputRequests"]
+        over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": 9.0, "closed": "answered by ann (dashboard)"}
+        seeds.write(
+            service,
+            seeds.task(state=TaskState.OPEN, revision=9),
+            seeds.round_(questions=QUESTIONS, revision=9, verbs=(), commands=(), **over),
+        )
+        answers = {key: {"action": "accept", "content": {"store": "redis"}}}
+        refused = await send(call, "tasks/update", taskId=task_id, inputResponses=answers)
+    assert kept == []
+    assert "too late; nothing was done" in refused["error"]["message"]
+    assert "answered by ann (dashboard)" in refused["error"]["message"]
+
+
+async def test_a_failure_is_a_form_with_the_decisions(service: Service, kept: list[ResumeOrder]) -> None:
+    failing = FailingRecord(leg="build", job_id=f"{ROOT}.1", attempt=1, state=JobState.FAILED, reason="tests are red")
+    verbs = ("retry", "continue", "abort")
+    seeds.paused(service, kind=RoundKind.FAILURE, questions=(), failing=(failing,), verbs=verbs)
+    async with claude(service) as call:
+        task_id = (await follow(call))["taskId"]
+        [(key, form)] = (await get(call, task_id))["inputRequests"].items()
+        assert "build: tests are red" in form["params"]["message"]
+        assert form["params"]["requestedSchema"]["properties"]["decision"]["enum"] == [*verbs]
+        content = {"decision": "retry", "instructions": "run make first"}
+        nonsense = {key: {"action": "accept", "content": {"decision": "explode"}}}
+        refused = await send(call, "tasks/update", taskId=task_id, inputResponses=nonsense)
+        assert "Use one of: retry, continue, abort" in refused["error"]["message"]
+        answers = {key: {"action": "accept", "content": content}}
+        await send(call, "tasks/update", taskId=task_id, inputResponses=answers)
+    assert [(order.verb, order.text) for order in kept] == [("retry", "run make first")]
+
+
+async def test_the_end_is_the_result_of_the_tool(service: Service) -> None:
+    ended = seeds.task(state=TaskState.DONE, ended_at=9.0, reason="All is built.")
+    seeds.write(service, ended, seeds.job(state=JobState.SUCCEEDED))
+    async with claude(service) as call:
+        task = await get(call, (await follow(call))["taskId"])
+    assert task["status"] == "completed"
+    assert task["result"]["structuredContent"]["state"] == "done"
+    assert "All is built." in task["result"]["content"][0]["text"]
+
+
+async def test_a_task_is_the_token_s_that_made_it(service: Service) -> None:
+    seeds.paused(service, questions=QUESTIONS)
+    async with claude(service) as call:
+        task_id = (await follow(call))["taskId"]
+    async with caller(service) as call:
+        refused = [
+            await send(call, "tasks/get", taskId=task_id),
+            await send(call, "tasks/update", taskId=task_id, inputResponses={}),
+            await send(call, "tasks/cancel", taskId=task_id),
+        ]
+    assert ["Unknown task" in answer["error"]["message"] for answer in refused] == [True] * 3
+
+
+async def test_cancelling_stops_following_only(service: Service) -> None:
+    seeds.paused(service, questions=QUESTIONS)
+    async with claude(service) as call:
+        task_id = (await follow(call))["taskId"]
+        assert "error" not in await send(call, "tasks/cancel", taskId=task_id)
+        assert (await get(call, task_id))["status"] == "input_required"
+
+
+async def test_a_client_without_tasks_gets_an_answer(service: Service) -> None:
+    seeds.paused(service, questions=QUESTIONS)
+    async with claude(service) as call:
+        followed = await follow(call, has_tasks=False)
+    assert followed["structuredContent"]["state"] == "waiting"
