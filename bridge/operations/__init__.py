@@ -1,1 +1,1 @@
-"""The functions that every surface calls, in rooms by subject."""
+"""The functions that terminal, HTTP, dashboard and GitHub comments all call, in packages by subject."""

@@ -1,1 +1,1 @@
-"""The branches of a tree: where work is, merging and dropping it, diffs, the gate, publishing."""
+"""The branches of a tree: their state, merging and dropping them, diffs, the merge gate, publishing."""

@@ -21,23 +21,23 @@ log = logging.getLogger("service")
 
 LOOK_SECONDS = 2.0
 REACHES_BACK = 24 * 3600.0
-"""The age in seconds after which an ended tree is left to people: nobody expects its branch to move any more."""
+"""Seconds after a tree's end in which it is merged automatically. Later, nobody expects its branch to move."""
 AGAIN_SECONDS = 60.0
 ACTOR = "[orchestrate].merge"
 
 
 class EndWatcher:
-    """A watcher that judges each end of a tree once; a re-opened tree ends again."""
+    """Decides once for each end of a tree whether to merge it. A tree that was re-opened ends again."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[str, float]] = set()
         self._again: dict[tuple[str, float], float] = {}
-        """Ends that are judged again later: the hub was away."""
+        """Ends to decide about later, because the hub could not be reached."""
 
     def look(self, service: Service) -> list[str]:
-        """Merge the trees that ended done and pass the gate; return their roots.
+        """Merge the trees that ended successfully and pass the merge gate; return their roots.
 
-        Merging is idempotent, and repeats a record that was lost when the process was killed after the merge.
+        Merging is idempotent. If the process was killed after a merge, the next merge adds the missing record.
         """
         done = []
         for root, repo, ended_at in tree_rows.to_merge(service.store, time.time() - REACHES_BACK):
@@ -73,8 +73,8 @@ class EndWatcher:
 
 
 def _is_ours(service: Service, root: str, name: str) -> bool:
-    """Return whether this host merges the tree: it has the checkout; with a remote, the tree's host does it, and any
-    other while that has no worker.
+    """Return whether this host merges the tree: it has the checkout. With a remote, the tree's host merges, or any
+    other host while that host has no worker.
     """
     here, repo = service.settings.host, repo_rows.get(service.store, name)
     if repo is None or not repo.is_on(here) or not repo.remote:
@@ -84,8 +84,8 @@ def _is_ours(service: Service, root: str, name: str) -> bool:
 
 
 def _is_handled(service: Service, tree: Branches) -> bool:
-    """Return whether the tree needs no automatic merge: all its line is merged, or a person has dropped one of its
-    branches.
+    """Return whether the tree needs no automatic merge: its line (the commit with all of its cleanly merged work) is
+    merged, or a person has dropped one of its branches.
     """
     events = branch_rows.events_of(service.store, tree.root_job_id)
     merged = {event.branch for kind, _, event in events if kind is BranchEventKind.MERGED}

@@ -63,7 +63,7 @@ class LegBranch:
     behind: int | None = None
     files: int | None = None
     objection: str = ""
-    """Why it is merged only with `--anyway`."""
+    """The reason why the leg is merged only with `--anyway`."""
     objector: str = ""
     """The job that objects."""
 
@@ -75,7 +75,7 @@ class LegBranch:
         return self.insisting(f"service job merge {self.job_id}") if ready else ""
 
     def insisting(self, command: str) -> str:
-        """Return the command, with `--anyway` added if anybody objects to merging this leg."""
+        """Return the command, with `--anyway` added if there is an objection to merging this leg."""
         return f"{command} --anyway" if self.objection else command
 
 
@@ -93,11 +93,11 @@ class Branches:
     way_on: str = ""
     """The command that solves the problem."""
     base: str = ""
-    """The commit the tree began from; empty until its first job has begun (ruling O1)."""
+    """The commit that the tree started from; empty until its first job has begun (ruling O1)."""
     line: str = ""
     """The line: the commit that holds all of the tree's work that merges cleanly; only of an ended tree (ruling O2).
 
-    Empty where a person dropped a part of it.
+    Empty if a person dropped a part of it.
     """
     owns_task_branch: bool = True
     """False for a tree that resolves the conflicts of another tree: the task branch belongs to that tree."""
@@ -108,7 +108,7 @@ class Branches:
 
 
 def checkout(service: Service, name: str, typed: str) -> Repo:
-    """Return the repository as this host has it, if it is usable; else raise the reason, with a hint.
+    """Return the repository with its path on this host. Raise with a hint if it is not usable here.
 
     If another host has the repository, the hint is `ssh HOST` with the typed command. If the checkout moved, it is
     `service repo add`.
@@ -131,8 +131,9 @@ def of_tree(
 ) -> Branches:
     """Return every branch of the tree a job belongs to (ruling B1), or the branch of the job `only`.
 
-    `fresh` is for orders, which change them: what other hosts did is fetched first, and a repository that can't be read
-    is an error. A look shows what is here if the hub is away. `typed` is the command that was typed.
+    Orders, which change branches, set `fresh`: then other hosts' commits are fetched first, and an unreadable
+    repository is an error. Without it, only local commits are shown if the hub can't be reached. `typed` is the command
+    that was typed.
     """
     tree = jobs.tree(service, job_id)
     root = tree.task.root_job_id
@@ -178,7 +179,7 @@ def with_work(service: Service, job: JobRecord) -> Path:
 
 
 def _fetch(service: Service, tree: Tree, typed: str, *, fresh: bool) -> tuple[Repo, str]:
-    """Return the repository with the work of a tree, and why that may be out of date."""
+    """Return the repository after fetching a tree's commits, and the reason why they may be out of date."""
     repo, stale = repo_rows.must_get(service.store, tree.task.repo), None
     if fresh:
         hub_work.fetch(service, repo, tree)
@@ -248,7 +249,7 @@ def _contains(repo: Path, newer: str, older: str) -> bool:
 
 @dataclass(frozen=True)
 class WayOut:
-    """A conflict between legs that blocks a task, and every command to get it going again (rulings B3, I5)."""
+    """A conflict between legs that blocks a task, and the commands that solve it (rulings B3, I5)."""
 
     job_id: str
     root_job_id: str
@@ -306,8 +307,8 @@ def by_hand(path: str, task_branch: str, branch: str) -> tuple[str, ...]:
 
 
 def again(job: JobRecord) -> str:
-    """Return the command that runs a job again; if its tree does not allow that, the command that shows why
-    it ended.
+    """Return the command that retries a job; if its tree does not allow a retry, the command that shows why the job
+    ended.
     """
     return f"service job {'retry' if job.waits_for is WaitsFor.RETRY else 'show'} {job.job_id}"
 
@@ -318,5 +319,5 @@ def restore(path: str, branch: str, head: str) -> str:
 
 
 def leave(where: Path) -> str:
-    """Return the command that detaches HEAD in this worktree, so that the branch is free; no file changes."""
+    """Return the command that detaches HEAD in this worktree, so that its branch can be checked out elsewhere."""
     return f"git -C {shlex.quote(str(where))} switch --detach"

@@ -1,5 +1,5 @@
-"""The diff of a job: of its commits, of its worktree while it runs, or of changes of a reader that were discarded; and
-the diff of all work of a tree.
+"""The diff of a job: of its commits, of its worktree while it runs, or of the discarded changes of a read-only job.
+Also the diff of all work of a tree.
 """
 
 import re
@@ -38,7 +38,7 @@ class LineKind(StrEnum):
     ADD = "add"
     CUT = "cut"
     REMARK = "remark"
-    """A remark of git's: the line before it has no end."""
+    """Git's remark that the line before it has no newline at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class FilePatch:
 
     path: str
     text: str
-    """Its part of the diff, without the first line."""
+    """The file's part of the diff, without the first line."""
     added: int = 0
     removed: int = 0
     remarks: tuple[str, ...] = ()
@@ -87,15 +87,15 @@ class JobDiff:
 
     job_id: str
     source: str
-    """`commits`, `worktree` (the job still runs), `discarded` (a reader's changes, which the service threw away), or
-    `tree` (all work of a tree that merges cleanly, against the tree's base).
+    """`commits`, `worktree` (the job still runs), `discarded` (changes of a read-only job), or `tree` (all work of a
+    tree that merges cleanly, against the tree's base).
     """
     repo: Path | None = None
     base: str = ""
     head: str = ""
     text: str = ""
     left_out: tuple[str, ...] = ()
-    """Legs of a tree whose work conflicts with what is shown."""
+    """Legs of the tree that the diff leaves out because they conflict with it."""
 
     @property
     def files(self) -> tuple[FileChange, ...]:
@@ -138,7 +138,7 @@ def of_job(service: Service, job_id: str) -> JobDiff:
 
 
 def of_tree(service: Service, job_id: str) -> JobDiff:
-    """Return all work of a tree, merged as far as it merges cleanly, against the commit that the tree began from."""
+    """Return the diff of a tree: all legs that merge cleanly, against the commit that the tree started from."""
     root = jobs.get(service, job_id).root_job_id
     tree = branches.of_tree(service, root, typed=f"service job diff {job_id} --tree")
     if tree.problem:
@@ -170,7 +170,7 @@ def as_json(diff: JobDiff) -> dict[str, Any]:
 
 
 def beginning(pieces: Iterable[bytes], limit: int) -> tuple[str, bool]:
-    """Return whole lines of at most so many bytes, and whether the text was cut."""
+    """Return the first whole lines, at most `limit` bytes, and whether more follows."""
     taken = bytearray()
     for piece in pieces:
         taken += piece
@@ -219,7 +219,7 @@ def find_line(file: FilePatch, number: int, *, old: bool = False) -> DiffLine | 
 def side_by_side(shown: Iterable[DiffLine]) -> Iterator[Pair]:
     """Yield rows of old and new lines; removed lines stand beside the added ones that follow them.
 
-    A hunk's header and a remark are in both places.
+    A hunk's header and a remark stand on both sides.
     """
     cut: list[DiffLine] = []
     add: list[DiffLine] = []

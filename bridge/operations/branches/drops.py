@@ -1,5 +1,5 @@
-"""Removing branches on an operator's order: of one leg, of a tree (rulings I5, O6), and finding unmerged work of ended
-trees, which nothing opens again.
+"""Removing branches of a leg or of a tree on an operator's order (rulings I5, O6), and finding unmerged branches of
+trees that can't be re-opened.
 """
 
 import re
@@ -33,16 +33,16 @@ from workflows.text.durations import DurationError, abbreviate, parse_duration
 from workflows.text.plurals import quantity
 
 DROPPABLE = (TreeState.DONE, TreeState.CUT_SHORT, TreeState.FAILED, TreeState.CANCELLED)
-"""The states of trees that nothing opens again: all others may still need their branches."""
+"""The states of trees that can't be re-opened; all others may still need their branches."""
 
 _OURS = re.compile(r"refs/heads/service/(?:job|task)-([0-9a-v]{12})(?![0-9a-v])")
 _PEOPLES = ("--not", "HEAD", "--exclude=service/*", "--branches", "--tags")
-"""Arguments of `git rev-list` that leave out what people's branches and tags have."""
+"""Arguments of `git rev-list` that exclude commits of people's branches and tags."""
 
 
 @dataclass(frozen=True)
 class UnmergedWork:
-    """The branches of one tree, with commits that are on no branch of people."""
+    """The branches of one tree that have commits which no branch of people contains."""
 
     root_job_id: str
     repo: str
@@ -57,18 +57,18 @@ class UnmergedWork:
 
 @dataclass(frozen=True)
 class Choice:
-    """A filter of trees by repository, job, age and state; a tree must match every condition that is given."""
+    """A filter of trees by repository, job, age and state; a tree must match all given conditions."""
 
     repo: str | None = None
     trees: tuple[str, ...] = ()
-    """Any job of each tree."""
+    """One job id of each wanted tree; any of its jobs."""
     older_than: str | None = None
-    """The least time since their end, as `30d`."""
+    """The least time since the tree's end, such as `30d`."""
     state: str | None = None
 
     @property
     def is_made(self) -> bool:
-        """Return whether the filter names trees, an age or a state."""
+        """Return whether the filter has a condition other than the repository."""
         return bool(self.trees or self.older_than or self.state)
 
 
@@ -86,7 +86,7 @@ class Dropped:
     path: str
     merged: bool
     back: str
-    """The command that brings it back."""
+    """The command that restores the branch."""
 
 
 @dataclass(frozen=True)
@@ -95,22 +95,22 @@ class DroppedWork:
 
     dropped: tuple[Dropped, ...]
     problems: tuple[str, ...]
-    """Why branches of a tree stay."""
+    """The reasons why branches of a tree were not removed."""
 
 
 @dataclass(frozen=True)
 class DroppedBranches(Dropped):
-    """The branch that is gone, of a tree the first of them; all of them; and that of the task if it has to stay."""
+    """The removed branches, and the task's branch if it has to stay."""
 
     root_job_id: str
     dropped: tuple[Dropped, ...]
     stays: str
-    """The task's branch, where it alone has the work; else empty."""
+    """The task's branch if it was kept because no other branch has its commits; else empty."""
 
     @property
     def ways_on(self) -> tuple[str, ...]:
-        """Return the commands that make the remaining branch safe to drop, then the command that drops it now; empty if
-        none stays.
+        """Return the commands that merge the kept task branch, then the command that drops it anyway; none if no branch
+        was kept.
         """
         root = self.root_job_id
         ways = (f"service job merge {root} --into-mine", f"service job drop {root}", f"service job drop {root} --force")
@@ -204,7 +204,9 @@ def _refuse_in_use(path: Path, branch: str) -> None:
 
 
 def _remove(service: Service, tree: Branches, legs: Sequence[LegBranch], head: str | None, actor: str) -> list[Dropped]:
-    """Remove the branches of these legs, and the task's with its head: at the hub first, as other hosts fetch there."""
+    """Remove the branches of these legs, and the task's branch with its head. Remove them at the hub first, because
+    other hosts fetch from it.
+    """
     path, repo = Path(tree.path), repo_rows.must_get(service.store, tree.repo)
     dropping = [(leg.job_id, leg.branch, leg.head_sha or "", leg.state is not BranchState.UNMERGED) for leg in legs]
     dropping += [(tree.root_job_id, tree.task_branch, head, False)] if head else []
@@ -240,7 +242,7 @@ def find_unmerged(service: Service, choice: Choice, step: Step = unheard) -> lis
 
 
 def remaining(service: Service, works: Sequence[UnmergedWork]) -> list[UnmergedWork]:
-    """Return the works of which a branch still exists."""
+    """Return those of the trees of which a branch still exists."""
     paths = {repo.name: Path(repo.path) for repo in checkouts.every_here(service)} if works else {}
     there: dict[str, Collection[str]] = {}
     for name in {work.repo for work in works} & paths.keys():
@@ -262,7 +264,7 @@ def drop_unmerged(service: Service, chosen: Sequence[UnmergedWork], *, actor: st
 
 
 def _over(service: Service, job_id: str) -> str:
-    """Return the root of a tree that is over; refuse any other."""
+    """Return the root of the job's tree. Raise if the tree is not over."""
     tree = jobs.tree(service, job_id)
     root = tree.task.root_job_id
     if tree.state not in DROPPABLE:
@@ -306,7 +308,7 @@ def _of_repository(service: Service, repo: Repo) -> Iterator[tuple[TaskRecord, d
 
 
 def _unmerged_work(repo: Repo, task: TaskRecord, branches: dict[str, str]) -> Iterator[UnmergedWork]:
-    """Yield the tree's work, if people's branches lack some of it."""
+    """Yield the tree's branches if people's branches lack some of their commits."""
     path, tips = Path(repo.path), sorted(set(branches.values()))
     if not git_branches.has_commits(path):
         return

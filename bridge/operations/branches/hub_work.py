@@ -1,7 +1,6 @@
-"""The work of a tree at the hub of its repository: fetched before it is looked at or changed (ruling Q3).
+"""Fetching a tree's commits from its repository's hub, before they are shown or changed (ruling Q3).
 
-An order fetches first, and fails if it can't. A look waits a few seconds for a fetch at most, and then shows what this
-host has.
+An order fails if the fetch fails. A display waits a few seconds at most, and then shows what this host has.
 """
 
 import shlex
@@ -21,14 +20,14 @@ from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UnreachableError
 
 FRESH_SECONDS = 10.0
-"""Seconds for which a look is content with the last fetch of a tree."""
+"""Seconds for which a display uses the last fetch of a tree."""
 WAIT_SECONDS = 5.0
 MOST_KEPT = 256
 
 
 @dataclass
 class _Fetch:
-    """A fetch of one tree's work, under way or over."""
+    """A running or finished fetch of one tree's commits."""
 
     begun: float = field(default_factory=time.monotonic)
     ended: threading.Event = field(default_factory=threading.Event)
@@ -40,7 +39,7 @@ class _Fetch:
         return self.ended.is_set() and time.monotonic() - self.ended_at > FRESH_SECONDS
 
     def wait(self) -> bool:
-        """Wait for the fetch's end, at most a few seconds from its beginning, also if another caller began it."""
+        """Wait until the fetch ends, at most a few seconds after its start, even if another caller started it."""
         return self.ended.wait(max(0.0, self.begun + WAIT_SECONDS - time.monotonic()))
 
 
@@ -49,7 +48,7 @@ _lock = threading.Lock()
 
 
 def fetch(service: Service, repo: Repo, tree: Tree) -> None:
-    """Fetch all work of a tree, for an order. Nothing to do for a repository without a remote."""
+    """Fetch all commits of a tree, for an order. No-op for a repository without a remote."""
     if not repo.remote:
         return
     root = tree.task.root_job_id
@@ -58,14 +57,14 @@ def fetch(service: Service, repo: Repo, tree: Tree) -> None:
 
 
 def fetch_every(service: Service, repo: Repo) -> None:
-    """Fetch the work of all trees. Nothing to do for a repository without a remote."""
+    """Fetch the commits of all trees. No-op for a repository without a remote."""
     if through := checkouts.hub_of(service, repo):
         names = hub.commits_by_name(checkouts.path_of(service, repo), through)
         checkouts.fetch(service, repo, names)
 
 
 def look(service: Service, repo: Repo, tree: Tree) -> ServiceError | None:
-    """Fetch the work of a tree for a look, and wait for it a few seconds. Return why it may be out of date."""
+    """Fetch the commits of a tree in order to show them, and wait a few seconds. Return why they may be out of date."""
     if not repo.remote:
         return None
     key = (str(service.home.root), tree.task.root_job_id)
@@ -98,13 +97,13 @@ def branch_of(service: Service, repo: Repo, branch: str) -> HubBranch | None:
 
 
 def remove(service: Service, repo: Repo, names: Collection[str]) -> None:
-    """Remove branches and other names at the hub. Nothing to do for a repository without a remote."""
+    """Remove branches and other refs at the hub. No-op for a repository without a remote."""
     if through := checkouts.hub_of(service, repo):
         hub.remove(checkouts.path_of(service, repo), through, names)
 
 
 def restore(service: Service, repo: Repo, branch: str, commit: str) -> str:
-    """Return the command that brings a branch back at the hub, and so on every host; empty without a remote."""
+    """Return the command that restores a branch at the hub, and so on every host; empty without a remote."""
     through = checkouts.hub_of(service, repo)
     if through is None:
         return ""
@@ -113,6 +112,6 @@ def restore(service: Service, repo: Repo, branch: str, commit: str) -> str:
 
 
 def share(service: Service, repo: Repo, root: str, commit: str) -> None:
-    """Push the operator's own commit that a job of this tree begins from: any host may run the job."""
+    """Push the operator's commit that a job of this tree starts from, because any host may run the job."""
     name = f"{hub.BASES}{root}"
     checkouts.keep(service, repo, commit, name, f"{name}{hub.AT_HOST}{commit}")

@@ -1,4 +1,6 @@
-"""Merging a task's branch into the operator's own branch: the one checked out, else the default branch (ruling O6)."""
+"""Merging a task's branch into the operator's branch: the checked-out branch, or without a checkout the default branch
+(ruling O6).
+"""
 
 import shlex
 from collections.abc import Sequence
@@ -29,7 +31,9 @@ class OwnBranch:
     without: tuple[str, ...]
 
     def refuse_missing(self, root: str, missing: Sequence[OmittedLeg]) -> None:
-        """Raise if the merge would leave out a part that is not named, and not in the operator's branch already."""
+        """Raise if the merge would leave out a part that is neither named in `without` nor in the operator's branch
+        already.
+        """
         out = merge_offer.not_in_head(self.repo, missing)
         named = {name for part in out for name in (part.leg, part.job_id)}
         if unknown := [name for name in self.without if name not in named]:
@@ -71,7 +75,7 @@ def refuse_unfit(path: Path, again: str) -> None:
 
 
 def into_checkout(path: Path, tree: Branches, again: str) -> str:
-    """Merge the task's branch into the operator's checked-out branch, by their git; return what happened.
+    """Merge the task's branch into the checked-out branch with the operator's git; return a sentence on the outcome.
 
     A conflict leaves the checkout as it was.
     """
@@ -94,9 +98,9 @@ def into_checkout(path: Path, tree: Branches, again: str) -> str:
 
 
 def into_default(service: Service, repo: Repo, tree: Branches) -> str:
-    """Merge the task's branch into the default branch at the remote, without forcing it; return what happened.
+    """Merge the task's branch into the default branch at the remote, without force; return a sentence on the outcome.
 
-    A push that somebody else was ahead of is made again from where they left it.
+    If somebody else pushed first, the merge is made again on top of their commits.
     """
     path, peoples = Path(repo.path), Hub(repo.remote, "refs/heads/")
     for _ in range(TRIES):
@@ -116,7 +120,7 @@ def into_default(service: Service, repo: Repo, tree: Branches) -> str:
 
 
 def _on_default(path: Path, tree: Branches, base: str, theirs: str) -> str:
-    """Make the merge of the task's branch into the default branch."""
+    """Create the merge commit of the task's branch and the default branch."""
     made = merged_tree(path, base, theirs)
     if isinstance(made, CommitConflict):
         files = ", ".join(command.all_printable(made.files))

@@ -1,4 +1,6 @@
-"""The merge gate of a tree: reads rows and commits, and applies `workflows/github/merge_gate` (ruling L10)."""
+"""The merge gate of a tree: collects facts from store and repository for the rules in `workflows/github/merge_gate`
+(ruling L10).
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,8 +44,8 @@ def of_tree(
 ) -> GateVerdict:
     """Judge whether the work of a job's tree is ready: its task branch, or the head of a pull request.
 
-    A pull request's head is fetched if `fetch` is set, else the last fetched one is used. `tree` saves reading its
-    branches again. `at_line` judges the tree's line even if the task has a branch.
+    A pull request's head is fetched if `fetch` is set, else the last fetched one is used. `tree` passes branches that
+    were read already. `at_line` judges the tree's line even if the task has a branch.
     """
     whole = jobs.tree(service, job_id)
     root = whole.task.root_job_id
@@ -73,7 +75,7 @@ def of_tree(
 
 
 def seen_by(service: Service, tree: Tree, job_id: str) -> tuple[str, ...]:
-    """Return the commits a job was given, and its own; empty if they are unknown."""
+    """Return the commits that a job started from, and its own; empty if they are unknown."""
     given = attempt_rows.given_in(service.store, tree.task.root_job_id).get(job_id)
     job = next(each for each in tree.jobs if each.job_id == job_id)
     return _known_commits(job, given) if given else ()
@@ -87,7 +89,7 @@ def _known_commits(job: JobRecord, given: Given) -> tuple[str, ...]:
 
 
 def _later(service: Service, root: str, repo: Path, head: Head) -> LaterReview | None:
-    """Return the last review that was asked for of what the tree's reviews have not seen, with its verdict."""
+    """Return the last follow-up review of commits that the tree's own reviews have not seen, with its verdict."""
     events = branch_rows.events_of(service.store, root)
     reviews = [event for kind, _, event in events if kind is BranchEventKind.REVIEW_ASKED]
     if not reviews:
@@ -230,7 +232,7 @@ def _look(
 
 
 def _again(job: JobRecord, pull_request: int | None) -> str:
-    """Return the command that reviews the pull request, or what is unseen of the tree's work."""
+    """Return the command that reviews the pull request, or the unreviewed commits of the tree."""
     if pull_request is not None:
         agent = "AGENT" if job.ephemeral else job.agent
         return f'service agent review {agent} "MESSAGE" --repo {job.repo} --pr {pull_request}'

@@ -1,4 +1,4 @@
-"""What a merge of a tree takes, what it leaves out, and what keeps a branch from being merged (rulings O1, O6, O7)."""
+"""Which legs a merge of a tree takes, which it leaves out, and why (rulings O1, O6, O7)."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +36,9 @@ class ForeignCommitsError(RefusedError):
 
 @dataclass(frozen=True)
 class OmittedLeg:
-    """A leg whose work is not in the task's branch, the legs and files it conflicts with, and how to solve that."""
+    """A leg that is not in the task's branch, the legs and files it conflicts with, and the commands that solve the
+    conflict.
+    """
 
     leg: str
     job_id: str
@@ -45,7 +47,7 @@ class OmittedLeg:
     files: tuple[str, ...]
     commands: tuple[str, ...]
     objection: str = ""
-    """Why it is merged only with `--anyway`."""
+    """The reason why the leg is merged only with `--anyway`."""
 
     @property
     def says(self) -> str:
@@ -56,17 +58,17 @@ class OmittedLeg:
 
 
 def without(parts: Iterable[OmittedLeg]) -> str:
-    """Return the options of a merge into the operator's branch that leaves these parts out."""
+    """Return the options of `service job merge` that leave these parts out of the operator's branch."""
     return "".join(f" --without {shlex.quote(leg)}" for leg in dict.fromkeys(part.leg for part in parts))
 
 
 def not_in_head(repo: Path, parts: Iterable[OmittedLeg]) -> list[OmittedLeg]:
-    """Return the parts that the branch which is checked out lacks; of a mirror, the default branch."""
+    """Return the parts that are not in the checked-out branch, or in a mirror not in the default branch."""
     return [part for part in parts if not git_branches.contains(repo, "HEAD", part.branch)]
 
 
 def without_approval(leg: LegBranch, order: str) -> OmittedLeg:
-    """Return a leg that an order leaves out because of an objection."""
+    """Return the leg as one that is left out because of an objection."""
     return OmittedLeg(leg.leg, leg.job_id, leg.branch, "", (), (f"{order} --anyway",), leg.objection)
 
 
@@ -87,7 +89,7 @@ def on_line(tree: Branches) -> list[LegBranch]:
 
 
 def parts_of(service: Service, tree: Branches) -> list[LinePart]:
-    """Return the work that a tree was started with, and what its legs wrote, in order of dispatch."""
+    """Return the commits that a tree was started with, and those of its legs, in order of dispatch."""
     known = tree_rows.get(service.store, tree.root_job_id)
     given = [LinePart(each.leg, each.job_id, each.branch, each.head) for each in (known.start.line if known else ())]
     legs = [leg for leg in tree.legs if leg.job_state is JobState.SUCCEEDED and leg.ahead is not None]
@@ -102,7 +104,7 @@ def unmerged_legs(tree: Branches) -> list[LegBranch]:
 
 
 def refuse_foreign_on(service: Service, tree: Branches, but: str) -> None:
-    """Raise if any branch of the tree has foreign commits, whether the branch is on the line or left out."""
+    """Raise if any branch of the tree has foreign commits, even if the merge leaves that branch out."""
     for leg in (*on_line(tree), *unmerged_legs(tree)):
         if leg.state is not BranchState.MERGED:
             refuse_foreign(service, tree, leg, but)
@@ -144,14 +146,16 @@ def offer(service: Service, whole: Tree, tree: Branches) -> MergeOffer:
 
 
 def missing(offered: MergeOffer, tree: Branches) -> list[OmittedLeg]:
-    """Return the parts that a merge of the root into the operator's branch takes only if they are named."""
+    """Return the parts that a merge into the operator's branch would leave out, so that a person must name them."""
     order = f"service job merge {tree.root_job_id} --into-mine"
     objected = () if tree.line else (without_approval(leg, order) for leg in offered.objected)
     return not_in_head(Path(tree.path), (*offered.left_out, *objected))
 
 
 def next_commands(service: Service, whole: Tree) -> tuple[str, ...]:
-    """Return what a person types after a tree that ended well: see its work and merge it, or see what happened."""
+    """Return the commands to type after a tree ended successfully: to see its diff and merge it, or to see what
+    happened.
+    """
     root = whole.task.root_job_id
     if whole.task.state is not TaskState.DONE:
         return ()
@@ -166,7 +170,7 @@ def next_commands(service: Service, whole: Tree) -> tuple[str, ...]:
 
 
 def left_out(tree: Branches, head: str) -> Iterator[OmittedLeg]:
-    """Yield the succeeded work that a head lacks, with its conflicts there and the commands that solve them."""
+    """Yield the succeeded legs that this head lacks, with their conflicts with it and the commands that solve them."""
     repo, seen = Path(tree.path), replace(tree, head=head)
     for leg in unmerged_legs(tree):
         if not leg.exists or git_branches.contains(repo, head, leg.head_sha or ""):
@@ -195,7 +199,9 @@ def _ways(tree: Branches, leg: LegBranch, files: tuple[str, ...]) -> tuple[str, 
 
 
 def refuse_foreign(service: Service, tree: Branches, leg: LegBranch, but: str) -> None:
-    """Raise if a leg's branch has foreign commits, and name them; without a base none is known to be foreign."""
+    """Raise, with their names, if a leg's branch has foreign commits. Without a base, no commit is known to be
+    foreign.
+    """
     commits = _foreign(service, tree, leg.head_sha) if tree.base and leg.head_sha else ()
     if not commits:
         return
@@ -208,9 +214,7 @@ def refuse_foreign(service: Service, tree: Branches, leg: LegBranch, but: str) -
 
 
 def _without(service: Service, tree: Branches, leg: LegBranch) -> list[str]:
-    """Return the commands that reset the branch to the job's own commit; none if that commit has foreign ancestors
-    itself.
-    """
+    """Return the commands that reset the branch to the job's own commit; none if that commit has foreign ancestors."""
     whole = jobs.tree(service, leg.job_id).jobs  # later jobs may have continued on the branch
     heads = [job.head_sha for job in whole if job.branch == leg.branch and job.head_sha]
     left = heads[-1] if heads else None
@@ -252,7 +256,7 @@ def _foreign(service: Service, tree: Branches, head: str) -> tuple[str, ...]:
 def _service_merges(repo: Path, rows: Sequence[AttemptRow], hidden: frozenset[str]) -> set[str]:
     """Return the merge commits that the service made as bases of later jobs, or for them to merge (rulings O2, O4).
 
-    They lie above the work that a line was made of; work that was built on the line later hides none of them.
+    Such merges are above the commits that a line was made of, even if later work was built on the line.
     """
     heads = {head for row in rows if (head := _head(row)) and head != row.base_sha}
     commits = set[str]()
@@ -282,7 +286,9 @@ def _head(row: AttemptRow) -> str | None:
 
 
 def _commits_between(repo: Path, head: str, hidden: frozenset[str]) -> tuple[str, ...]:
-    """Return the commits of a head that the hidden ones lack, from a cache; empty while the head is missing."""
+    """Return the commits of a head that are not reachable from the hidden commits. Cached; empty while the head is
+    missing.
+    """
     try:
         return _walk(repo, head, hidden)
     except LookupError:

@@ -1,4 +1,6 @@
-"""Merging the work of a tree into its task's branch, and that into the operator's own branch (rulings I5, O6)."""
+"""Merging a tree's branches into its task's branch, and the task's branch into the operator's branch (rulings I5,
+O6).
+"""
 
 import shlex
 from collections.abc import Sequence
@@ -25,7 +27,9 @@ from workflows.model.states import JobState, WaitsFor
 
 @dataclass(frozen=True)
 class MergedLegs:
-    """The result of a merge: legs now in the task branch, those that were already, and those that conflict."""
+    """The result of a merge: legs that were merged into the task branch, legs that were merged before, and legs that
+    conflict.
+    """
 
     root_job_id: str
     repo: str
@@ -36,13 +40,13 @@ class MergedLegs:
     already: tuple[str, ...]
     left_out: tuple[OmittedLeg, ...] = ()
     into_mine: str = ""
-    """The update of the operator's checkout, in words; empty unless `--into-mine` was given."""
+    """A sentence on the merge into the operator's branch; empty unless `--into-mine` was given."""
     default: str = ""
     """The default branch and its remote, which `--into-mine` means where there is no checkout; else empty."""
 
     @property
     def taking_over(self) -> str:
-        """Return the command that merges the task's branch into the operator's own, or into the default branch."""
+        """Return the command that merges the task's branch into the operator's branch, or into the default branch."""
         if self.default:
             return f"service job merge {self.root_job_id} --into-mine{merge_offer.without(self.left_out)}"
         where = shlex.quote(self.path)
@@ -60,8 +64,8 @@ def merge(
     into_mine: bool = False,
     without: Sequence[str] = (),
 ) -> MergedLegs:
-    """Merge legs into the branch of their task; with `into_mine` also merge that into the checked-out branch, or
-    without a checkout into the default branch at the remote.
+    """Merge legs into their task's branch. With `into_mine`, also merge the task's branch into the checked-out branch,
+    or without a checkout into the remote's default branch.
 
     Raise before any merge if the checkout has uncommitted changes, or if a root's merge into the operator's branch
     would leave out a part that is not named in `without`.
@@ -89,9 +93,9 @@ def _into_task_branch(
 ) -> MergedLegs:
     """Merge legs in the order given: all of them or, with a reason, none.
 
-    The root of an ended tree means its line (ruling O6); of an open tree without a branch of its own, all legs that can
-    be merged. Legs with an objection, their own or a checker's, are merged only with `anyway`, and that is recorded
-    (ruling L10).
+    The root's id stands for the tree's line if the tree has ended (ruling O6), and for all mergeable legs of an open
+    tree without a root branch. Legs with an objection, their own or a checker's, are merged only with `anyway`, and
+    that is recorded (ruling L10).
     """
     of_root = len(job_ids) == 1 and jobs.get(service, job_ids[0]).parent_job_id is None
     if of_root:
@@ -157,7 +161,7 @@ def _contribution(service: Service, leg: LegBranch) -> Contribution:
 def _tell(
     service: Service, tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBranch], actor: str
 ) -> None:
-    """Record each leg that the task's branch now contains, with the objection it was merged against."""
+    """Record each leg that the task's branch contains after the merge, with the objection that was overruled."""
     for leg in legs:
         objection = leg.objection if leg in pending else ""
         message = f"{actor} merged {leg.branch} into {tree.task_branch}"
@@ -184,9 +188,7 @@ def _answer(tree: Branches, legs: Sequence[LegBranch], pending: Sequence[LegBran
 
 
 def _ready(service: Service, job_id: str, anyway: bool) -> list[str]:
-    """Return the job; for a root that writes nothing itself, the mergeable legs of its tree in the order of
-    dispatch.
-    """
+    """Return the job's id; for a root without a branch, the ids of its tree's mergeable legs in order of dispatch."""
     job = jobs.get(service, job_id)
     if job.action is Action.IMPLEMENT or job.parent_job_id is not None:
         return [job_id]
@@ -212,7 +214,7 @@ def _refuse_objected(against: Sequence[LegBranch], task: TaskRecord, job_ids: Se
 
 
 def _merge(service: Service, tree: Branches, legs: Sequence[LegBranch], parts: Sequence[Contribution]) -> Merged | None:
-    """Merge the legs, even if all are merged already, so that a merge whose record was lost is recorded."""
+    """Merge the legs. Repeat this even if all are merged already, so that a lost record is written again."""
     if tree.head is None and not parts:
         return None
     path = Path(tree.path)

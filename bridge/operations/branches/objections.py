@@ -1,4 +1,6 @@
-"""The objections to merging a tree's legs: what each job had to judge, on which commits, and how it decided (L10)."""
+"""The objections to merging a tree's legs, from jobs that judged them: on which commits, and with which decision
+(L10).
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -36,7 +38,7 @@ def _read(given: Given) -> tuple[Delegation, ...]:
 
 
 def _plans(legs: Sequence[Delegation]) -> Iterator[tuple[str, Plan]]:
-    """Yield the plans of legs; a leg that runs in place of a duplicate also has the duplicate's plan (ruling C5)."""
+    """Yield the plans of legs; a leg that replaces a duplicate leg also has the duplicate's plan (ruling C5)."""
     acting = twins(legs)
     for leg in legs:
         asked = [leg, *(each for each in legs if acting.get(each.id) == leg.id)]
@@ -51,7 +53,7 @@ def _plans(legs: Sequence[Delegation]) -> Iterator[tuple[str, Plan]]:
 
 
 class Objections:
-    """The objections to merging legs of a tree: their own decisions, and those of their checkers."""
+    """The objections to merging legs of a tree: from their own decisions, and from those of their checkers."""
 
     def __init__(self, service: Service, jobs: Sequence[JobRecord]) -> None:
         self._jobs = jobs

@@ -1,4 +1,4 @@
-"""Publishing a tree's work as a pull request, and how far that is (ruling L9)."""
+"""Ordering the publication of a tree's work as a pull request, and its progress (ruling L9)."""
 
 import re
 import time
@@ -38,12 +38,12 @@ class NamedCommit:
 
 
 class NothingToPublishError(RefusedError):
-    """No job has left any work."""
+    """No job of the tree has committed anything."""
 
 
 WAIT_SECONDS = 60.0
 ACCOUNT_SECONDS = 2 * 3600.0
-"""Seconds for which a host's account counts as there: it is looked at once an hour."""
+"""Seconds for which an account that GitHub accepted counts as available; it is checked once an hour."""
 _BRANCH = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|\.lock$|[/.]$))[!-~]{1,200}")
 _NEVER = re.compile(r"[\s~^:?*\[\\]")
 _STATES = {
@@ -54,7 +54,7 @@ _STATES = {
 
 
 class PublishAnswer(BaseModel):
-    """Work on its way to a pull request; a repeated call returns its current state."""
+    """The state of a publication. A repeated call returns the current state."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -69,7 +69,7 @@ class PublishAnswer(BaseModel):
 
     @property
     def over(self) -> bool:
-        """Return whether nothing is left to do."""
+        """Return whether the publication has ended."""
         return self.state in {facts.DONE, facts.FAILED}
 
 
@@ -124,7 +124,7 @@ def served_repo(service: Service, name: str) -> Repo:
 
 
 def _is_served_elsewhere(service: Service) -> bool:
-    """Return whether GitHub accepted the account of a shared store recently, so that another host can publish."""
+    """Return whether another host of a shared store can publish: GitHub accepted the account recently."""
     known = account.read(service.store)
     return bool(service.settings.store.url and known.login) and time.time() - known.seen_at < ACCOUNT_SECONDS
 
@@ -193,13 +193,13 @@ def _says(service: Service, fact: FactRow, what: Publication) -> str:
 
 
 def is_held_up(service: Service) -> bool:
-    """Return whether GitHub's rate limit or an outage delays requests longer than a caller would wait."""
+    """Return whether GitHub's rate limit or an outage delays requests for longer than a caller waits."""
     return (account.read(service.store).blocked_until or 0.0) > time.time() + WAIT_SECONDS
 
 
 def work_of(service: Service, job: JobRecord) -> NamedCommit:
-    """Return the work of a whole tree for its root's id, else of one leg. Raise unless one branch has all of the
-    work.
+    """Return the commit to publish: of the whole tree for its root's id, else of one leg. Raise unless one branch
+    contains all of it.
     """
     tree = branches.of_tree(service, job.job_id, typed=f"service job publish {job.job_id}", fresh=True)
     path = Path(tree.path)
@@ -217,10 +217,10 @@ def work_of(service: Service, job: JobRecord) -> NamedCommit:
 
 
 def _of_root(path: Path, tree: Branches) -> NamedCommit:
-    """Return the work to publish of a tree: the task's branch; before the first merge the line, or one branch with all
-    work.
+    """Return the commit of a tree to publish: the task's branch; before the first merge the line, or a branch that
+    contains all others.
 
-    So one pull request gets everything that is ever published of a tree.
+    So a tree has only one pull request, whatever is published later.
     """
     if tree.head or tree.line:
         return NamedCommit(tree.task_branch, tree.head or tree.line)
@@ -239,7 +239,7 @@ def _of_root(path: Path, tree: Branches) -> NamedCommit:
 
 
 def _so_far(path: Path, tree: Branches) -> str:
-    """Return the commit that the running jobs have reached, if one of their branches has all of it."""
+    """Return the newest commit of the running jobs, if one of their branches contains all the others."""
     running = [leg for leg in tree.legs if leg.state is BranchState.RUNNING]
     tips = {leg.branch: tip for leg in running if (tip := git_branches.tip(path, leg.branch)) and tip != leg.base_sha}
     if not tips:

@@ -1,1 +1,1 @@
-"""The GitHub account at work: its status, and previews of its comments."""
+"""The GitHub account: its status, its polling, and previews of its comments."""

@@ -31,7 +31,7 @@ STATUS = "service github status"
 
 @dataclass(frozen=True)
 class RequestCounts:
-    """Counts of requests to GitHub: those that cost quota, those that were free, those that wrote."""
+    """Counts of requests to GitHub: reads that cost quota, free reads, and writes."""
 
     counted: int = 0
     free: int = 0
@@ -52,7 +52,7 @@ class RepoStatus(Polling):
 
     requests: Requests
     of_interest: bool
-    """True while it is polled: something in it can be answered or ordered."""
+    """True while the repository is polled, because comments in it can contain answers or commands."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +143,7 @@ class Trouble:
 
 
 def troubles(service: Service, keys: Collection[str]) -> dict[str, Trouble]:
-    """Return those of the problems that have these keys: `OWNER/NAME#NUMBER`, or the account's."""
+    """Return the problems with these keys: `OWNER/NAME#NUMBER`, or `account`."""
     failed: dict[str, list[FactRow]] = {}
     for fact in facts.failures(service.store):
         failed.setdefault(f"{fact.github}#{fact.number}", []).append(fact)
@@ -177,9 +177,9 @@ class Synced:
     late: tuple[Polling, ...]
     """The repositories that were not polled in time."""
     tried: int
-    """The number of failed requests that are tried again or, with `drop`, given up."""
+    """The number of failed writes that are retried or, with `drop`, given up."""
     problem: str
-    """Why GitHub is not asked now."""
+    """The reason why no request is sent to GitHub now."""
 
 
 def sync(
@@ -236,7 +236,7 @@ def _github_name(service: Service, name: str) -> str:
 
 
 def _again(service: Service, github: str, *, drop: bool) -> int:
-    """Re-open failed writes, or give them up with `drop`; return their number."""
+    """Retry failed writes, or give them up with `drop`; return their number."""
     failed = facts.failures(service.store, github)
     for fact in failed:
         facts.drop(service.store, fact.fact_id) if drop else facts.again(service.store, fact.fact_id)

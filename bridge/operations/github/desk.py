@@ -1,4 +1,6 @@
-"""The workflow of the GitHub desk: signalled when there is news, made anew when the seal key was replaced."""
+"""The GitHub desk, a Temporal workflow: signalled when there is news, and started again when the seal key was
+replaced.
+"""
 
 from contextlib import suppress
 
@@ -33,7 +35,7 @@ async def ring(temporal: Client, task_queue: str) -> None:
 
 
 async def renew(service: Service) -> None:
-    """End the desk's workflow and start it anew: what it has to do is in the store."""
+    """End the desk's workflow and start a new one. Its whole state is in the store."""
     client, queue = await client_of(service), service.settings.temporal.task_queue
     with suppress(NoWorkflowError), translate_errors():
         handle = client.get_workflow_handle(desk_id(queue))

@@ -15,7 +15,7 @@ from bridge.operations.service import Service
 from workflows.model.errors import UsageError
 
 WAKING = frozenset({"issue_comment", "issues", "pull_request", "merge_group", "push"})
-"""The events that may bring something to read: comments, heads of pull requests, a merge queue."""
+"""The events after which a repository is polled: of comments, pull requests' heads, and merge queues."""
 
 STARTING = frozenset({"ask", "review", "implement"})
 """Commands that need no tree: while one is allowed, comments in every repository are polled."""
@@ -32,9 +32,9 @@ def served_repos(service: Service) -> list[Repo]:
 
 
 def of_interest(service: Service) -> set[str]:
-    """Return the repositories with an open tree or a pull request whose head is checked.
+    """Return the repositories to poll: those with an open tree, or with a pull request whose head is checked.
 
-    All are returned while comments may start work; those with a blocked tree too while comments may retry.
+    Return all while comments may start work. Include those with a blocked tree while comments may retry.
     """
     polled = {each.github for each in threads.open_ones(service.store)}
     if STARTING & {*service.settings.github.commands}:
@@ -79,7 +79,7 @@ def take(service: Service, delivery: WebhookDelivery) -> str:
 
 
 def _repository(delivery: WebhookDelivery) -> str:
-    """Return `repository.full_name`; empty for a body of any other shape, which is no error."""
+    """Return `repository.full_name` of the delivery's body; empty if the body has another shape."""
     try:
         sent = delivery.body
         if delivery.content_type.lower().startswith("application/x-www-form-urlencoded"):

@@ -1,4 +1,6 @@
-"""A tree as input of GitHub comments: its rows, its result, the people to mention (ruling L3)."""
+"""The data of a tree from which GitHub comments are rendered: its rows, its result, the people to mention (ruling
+L3).
+"""
 
 from dataclasses import dataclass, replace
 
@@ -20,7 +22,7 @@ from workflows.model.rows import JobRecord
 def bound_tree(service: Service, root: str) -> BoundTree | None:
     """Return the tree as the store has it, whether it belongs to a GitHub thread or not; None if it does not exist.
 
-    It links the dashboard only if the settings give an address: the local one is of no use to others.
+    Comments link to the dashboard only if the settings give its address: others can't use a local one.
     """
     store = service.store
     task, kept = job_rows.task_of(store, root), tree_rows.get(store, root)
@@ -66,7 +68,7 @@ class Preview:
     fact_id: str
     kind: str
     only_edit: bool
-    """True if this comment is only ever an edit of one that exists."""
+    """True if this text only replaces that of an existing comment."""
     body: str
 
 

@@ -42,7 +42,9 @@ def box_findings(service: Service) -> Iterator[Finding]:
 
 
 def limit_findings(service: Service) -> Iterator[Finding]:
-    """Check the limits on agents' memory and processes that the running worker, else this process, can set."""
+    """Check which limits on agents' memory and processes can be set: by the running worker, or without a worker by this
+    process.
+    """
     own, worker = service.settings.worker, ready.read(service.home.worker_ready)
     limits = control_group.limits(own.agents_memory)
     jobs = control_group.job_limits(own.job_memory, own.job_pids)

@@ -39,7 +39,7 @@ SCARCE_BYTES, FULL_BYTES = 5 * 1024**3, 512 * 1024**2
 LEFT_OVER_SECONDS = 86_400.0
 OPENED_SECONDS = 7 * 86_400.0
 FROZEN_SECONDS = 86_400.0
-"""Age in seconds up to which a member that froze is reported."""
+"""Seconds for which a member that froze is reported."""
 
 Check = Callable[[Service], Iterator[Finding]]
 
@@ -50,20 +50,20 @@ def examine(service: Service, step: Step = unheard) -> list[Finding]:
 
 
 def foundation(service: Service) -> list[Finding]:
-    """Run only the checks of what a start needs: settings, store, admission to the fleet and Temporal."""
+    """Run only the checks that a start depends on: settings, store, admission to the fleet, Temporal."""
     return _run((settings, store, fleet, temporal), service, unheard)
 
 
 def lacking(service: Service) -> tuple[str, tuple[str, ...]]:
-    """Return what a start would fail for, a line each, and the commands that repair it; nothing if it can start."""
+    """Return lines on what would make a start fail, and the commands that repair it; empty if the service can start."""
     wrong = [found for found in foundation(service) if found.level is Level.WRONG]
     fixes = tuple(dict.fromkeys(found.fix for found in wrong if found.fix))
     return "\n".join(f"{found.about}: {found.says}" for found in wrong), fixes
 
 
 def _run(checks: Sequence[Check], service: Service, step: Step) -> list[Finding]:
-    """Run checks. One that fails does not hide the others, except those that read what it found missing: the home, or
-    the store. Those that wait for programs run in threads beside the others.
+    """Run checks. A failed check doesn't stop the others, unless home or store is missing: then checks that read it are
+    skipped. Checks that wait for programs run in threads.
     """
     findings, service = list[Finding](), replace(service, migrates=False)
     begun: dict[Check, Future[list[Finding]]] = {}
@@ -115,7 +115,7 @@ def libgit2(_: Service) -> Iterator[Finding]:
 
 
 def repositories(service: Service) -> Iterator[Finding]:
-    """Report each problem with a repository of this host; nothing without a store, which another check reports."""
+    """Report each problem with a repository of this host; without a store, report nothing, since another check does."""
     from activities.git.repository_limits import limits
     from activities.host import checkouts
     from activities.store.registry import repo_rows
@@ -187,7 +187,7 @@ def settings(service: Service) -> Iterator[Finding]:
 
 
 def store(service: Service) -> Iterator[Finding]:
-    """Look at the store; the daemon migrates one of an older release, this doesn't."""
+    """Check the store, without migrating one of an older release."""
     from activities.store.database import HEAD, connect, place_of
 
     url = service.settings.store.url
@@ -331,7 +331,7 @@ def stale(service: Service) -> Iterator[Finding]:
 
 
 def runtimes(service: Service) -> Iterator[Finding]:
-    """Check runtimes; none is an error, for the shell runtime's agents work without any."""
+    """Check runtimes. Their faults are only warnings, because the shell runtime's agents need none of them."""
     checked = [runtime for runtime in check_runtimes(service) if runtime.name != "shell"]
     if not (some := any_works(checked)):
         says = "none works: only agents of the shell runtime can do anything"
@@ -358,7 +358,7 @@ def leftovers(service: Service) -> Iterator[Finding]:
 
 
 def github(service: Service) -> Iterator[Finding]:
-    """Check the GitHub account; without one, nothing is checked or imported."""
+    """Check the GitHub account, if there is one; else import nothing."""
     if service.settings.github.is_configured:
         from bridge.operations.health.github import findings
 
@@ -366,7 +366,7 @@ def github(service: Service) -> Iterator[Finding]:
 
 
 def releases(service: Service) -> Iterator[Finding]:
-    """Compare the releases of the hosts; a single host has none to compare."""
+    """Compare the hosts' releases. No-op for a single host."""
     if service.settings.store.url:
         from bridge.operations.health.releases import of_releases
 

@@ -1,6 +1,4 @@
-"""Doctor's check of GitHub: identity, permissions and those that the enabled features lack, quota, and failed writes
-(ruling L8).
-"""
+"""Doctor's check of GitHub: identity, granted and missing permissions, quota, and failed writes (ruling L8)."""
 
 import asyncio
 import os
@@ -44,7 +42,7 @@ class RepoPermissions:
     github: str
     may: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
-    """Sentences: the feature, and the permission that it lacks."""
+    """A sentence for each enabled feature that lacks a permission."""
     problem: str = ""
     """Why the permissions are unknown."""
 
@@ -115,7 +113,9 @@ def _ask_now(service: Service, known: Credentials) -> Iterator[Finding]:
 
 
 def _renew(service: Service) -> str:
-    """Return what renews a refused account; for a GitHub App, which has no token, the settings to correct."""
+    """Return how to renew the token of a refused account; for a GitHub App, which has no token, the settings to
+    correct.
+    """
     settings = service.settings.github
     app = "put app_id, installation_id and private_key_file of [github] right"
     what = app if settings.app_id else f"put a valid token into {settings.token_env}"

@@ -1,6 +1,7 @@
-"""The figures of all hosts in Prometheus' format (ruling Q9).
+"""The metrics of all hosts in Prometheus' format (ruling Q9).
 
-Every bridge of a fleet shows the same figures, those of the store: scrape one of them, or all and take the maximum.
+Every bridge of a fleet returns the same metrics, from the shared store. So scrape one bridge, or all of them and take
+the maximum.
 """
 
 import time
@@ -21,10 +22,10 @@ from workflows.policy.host_availability import lacks_worker, unseen
 from workflows.policy.stalls import StallKind
 
 FRESH_SECONDS, USAGE_SECONDS = 5.0, 60.0
-"""Time for which the figures are cached, and the usage, which is summed up over all jobs."""
+"""Seconds for which figures are cached, and for which the usage is, which is a sum over all jobs."""
 
 MOST_MODELS = 50
-"""Models with a series of their own, those with most tokens. Agents print the names, so there may be any number."""
+"""How many models have their own series: those with most tokens. Agents print the names, so there may be any number."""
 
 
 Totals = tuple[list[ModelUsage], dict[tuple[str, str], int]]
@@ -104,8 +105,8 @@ def _hosts(snapshot: Figures) -> Iterator[Metric]:
 
 
 def _used_slots(snapshot: Figures) -> dict[str, int]:
-    """Return the slots that hosts use. A host's own count has what only it knows, the stages of pipelines; but also the
-    jobs that wait for a slot, and it is some seconds old.
+    """Return the slots that hosts use. A host's own count includes pipeline stages, which only the host knows; but it
+    also includes jobs that wait for a slot, and is some seconds old.
     """
     running, queued = Counter[str](), Counter[str]()
     for group in snapshot.jobs:

@@ -1,4 +1,4 @@
-"""What `service doctor` says of a fleet: its PostgreSQL, its hosts' releases, trees that are behind (ruling Q8)."""
+"""Doctor's checks of a fleet: PostgreSQL, the hosts' releases, trees that an older release handles (ruling Q8)."""
 
 import asyncio
 from collections.abc import Iterator
@@ -30,7 +30,9 @@ MOST, MOST_NAMED = 100, 3
 
 
 def of_releases(service: Service) -> Iterator[Finding]:
-    """Compare the hosts that run with the release that takes the steps of trees, and count trees of other releases."""
+    """Compare the running hosts' releases with the current one, which runs the trees' workflows, and count trees of
+    other releases.
+    """
     living = [host for host in hosts.every(service) if host.has_worker]
     try:
         current, behind = asyncio.run(_look(service))
@@ -67,7 +69,7 @@ def _of(host: HostRow, current: str) -> Iterator[Finding]:
 
 
 async def _look(service: Service) -> tuple[str, list[str]]:
-    """Return the current release, and the trees whose last step another one made."""
+    """Return the current release, and the trees whose last workflow step another release ran."""
     client = await connect_to_look(service.home, service.settings)
     with translate_errors("Temporal cannot say which release is current"):
         known = await worker_releases.deployment(client, service.settings)
@@ -82,7 +84,7 @@ async def _behind(client: Client, service: Service, name: str, current: str) -> 
 
 
 def of_postgresql(connection: Connection, pool: int) -> Iterator[Finding]:
-    """Check rights and limits, without changing anything."""
+    """Check PostgreSQL's permissions and limits, without changing anything."""
     user, database, schema, makes = connection.execute(text(_RIGHTS)).one()
     if not makes:
         says = f"the account {user} may not make tables in the schema {schema} of the database {database}"

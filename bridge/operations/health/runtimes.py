@@ -1,4 +1,6 @@
-"""Checks of runtimes: found, new enough, logged in; with the command to type if not. No model is called."""
+"""Checks of runtimes: whether the program is found, new enough and logged in, else the command to type. No model is
+called.
+"""
 
 import os
 import shutil
@@ -37,13 +39,13 @@ class RuntimeStatus:
     """None when only a call of the model could tell."""
     fix: str = ""
     checks: Trial | None = None
-    """A build under the sandbox policy of checks, where one was tried."""
+    """The outcome of a build under the sandbox policy of check jobs; None if none was tried."""
 
 
 def check_runtimes(service: Service, name: str | None = None, *, build: bool = False) -> list[RuntimeStatus]:
     """Check every runtime, or the named one; their versions are read in parallel.
 
-    With `build`, each working runtime also builds something as a check would, one after the other.
+    With `build`, also run a build under each working runtime as a check job would, one after the other.
     """
     name = service.settings.runtime_by_name(name) if name else None
     if name is not None and name not in RUNTIMES:
@@ -61,14 +63,16 @@ def _with_trial(service: Service, runtime: RuntimeStatus) -> RuntimeStatus:
 
 
 def any_works(runtimes: list[RuntimeStatus]) -> bool:
-    """Return whether any runtime works. `shell` counts only if it is the one asked about: its agents bring their own
+    """Return whether any runtime works. `shell` counts only if it was the only one checked: its agents bring their own
     command.
     """
     return any(runtime.works for runtime in runtimes if runtime.name != SHELL or len(runtimes) == 1)
 
 
 def lacks(service: Service, name: str) -> str:
-    """Return what a runtime lacks, with the command to type, judged by files and variables; no program is run."""
+    """Return a sentence on what a runtime lacks, with the command to type. Only files and variables are checked; no
+    program is run.
+    """
     section = service.settings.runtimes.get(name, RuntimeSection())
     program = program_of(name, section.adapter)
     if program is None:
@@ -81,7 +85,7 @@ def lacks(service: Service, name: str) -> str:
 
 
 def look(name: str, section: RuntimeSection, environ: Mapping[str, str] = os.environ) -> RuntimeStatus:
-    """Return the state of a runtime: its program, and whether that would work."""
+    """Return the state of a runtime: its program, and whether it works."""
     program = program_of(name, section.adapter)
     if name == SHELL:
         return RuntimeStatus(name, "the command of each agent", works=True, says="needs nothing")

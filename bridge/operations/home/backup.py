@@ -1,7 +1,7 @@
 """Copying a service home while it is in use, and restoring the copy into a new home.
 
-Both databases are copied as of one moment, like after a crash at that moment, and the service continues from there.
-Artifacts never change once they are written, so they are copied afterwards.
+Both databases are copied as of one moment, as a crash at that moment would leave them. Artifacts never change once they
+are written, so they are copied afterwards.
 """
 
 import hashlib
@@ -69,7 +69,7 @@ class Backup(BaseModel):
     files: int
     bytes: int
     notes: tuple[str, ...] = ()
-    """Parts that the backup lacks, and steps to do by hand."""
+    """Sentences on parts that the backup lacks, and on steps to do by hand."""
 
 
 @by_itself
@@ -104,7 +104,7 @@ def make(service: Service, folder: Path, step: Step = unheard) -> Backup:
 
 
 def restore(home: Home, folder: Path, step: Step = unheard) -> Backup:
-    """Restore a backup into an empty home. Settings that are there already stay.
+    """Restore a backup into an empty home. Existing settings are kept.
 
     If anything stops it before the end, all that was restored is removed again.
     """
@@ -165,8 +165,8 @@ def _databases_of(service: Service) -> list[Path]:
 
 
 def _left_out(service: Service) -> list[str]:
-    """Name the external database and server that a backup lacks. Raise if just one is external: both need one
-    moment.
+    """Name the external database and server that a backup lacks. Raise if only one of them is external, since both must
+    be copied as of one moment.
     """
     elsewhere = []
     if service.settings.store.url:

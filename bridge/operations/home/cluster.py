@@ -1,4 +1,4 @@
-"""A Temporal cluster of one's own: creating what the service needs there, and checking for it before a start."""
+"""Using one's own Temporal cluster: creating what the service needs in it, and checking for it before a start."""
 
 import asyncio
 from datetime import timedelta
@@ -40,8 +40,8 @@ def init(service: Service, retention: str | None, step: Step = unheard) -> Made:
 
 
 def lacking(service: Service) -> tuple[str, ...]:
-    """Return what a start would miss on a server of one's own, a sentence each; look only, and not while the daemon
-    runs.
+    """Return a sentence for each thing that one's own Temporal server lacks. Change nothing, and check nothing while
+    the daemon runs.
     """
     if external_config(service.settings) is None or daemon_state.status(service.home).running:
         return ()

@@ -43,7 +43,7 @@ _ROOT = re.compile(r"job-[0-9a-v]{12}")
 
 @dataclass(frozen=True)
 class Swept:
-    """A worktree or branch left in a repository. One that is not removed needs `--yes`, or has a reason to stay."""
+    """A worktree or branch left in a repository. It is kept without `--yes`, or for a given reason."""
 
     repo: str
     found: tuple[Leftover, ...]
@@ -64,13 +64,13 @@ class What(StrEnum):
 
     RUNS = "runs"
     SESSIONS = "sessions"
-    """Folders of agents' programs."""
+    """Session folders of agents' programs."""
     ARTIFACTS = "artifacts"
     WORKTREES = "worktrees"
     LOGS = "logs"
     MIRRORS = "mirrors"
     REFERENCES = "references"
-    """Names at the hub of a repository."""
+    """Git refs at the hub of a repository."""
 
 
 OF_REMOTES = (What.MIRRORS, What.REFERENCES)
@@ -101,7 +101,7 @@ class Reclaimed:
     """The things that could be, or have been, removed."""
 
     before: str
-    """The moment before which it ended, in ISO 8601."""
+    """Only files of trees and runs that ended before this time (ISO 8601)."""
     older_than: str
     removed: bool
     rooms: tuple[KindSize, ...]
@@ -220,7 +220,7 @@ def _mirrors(service: Service, before: float) -> Iterator[Thing]:
 
 
 def _references(service: Service, ended: Over) -> Iterator[Thing]:
-    """Yield names at hubs that nothing needs; a hub that is away keeps them until the next time."""
+    """Yield refs at hubs that are no longer needed. Skip a hub that can't be reached."""
     for repo in checkouts.every_here(service):
         with suppress(ServiceError):
             for name in hub_leftovers(service, repo, lambda name: not ended.has(root_in(name))):
@@ -283,8 +283,8 @@ def _ground(service: Service, repo: Repo, busy: Busy) -> Ground:
 
 
 def hub_leftovers(service: Service, repo: Repo, busy: Busy) -> list[str]:
-    """Return the names at the hub that nothing needs: snapshots of trees that are over, lines and kept work of those
-    that have no branch there any more, and bases of no open tree.
+    """Return the refs at the hub that are no longer needed: snapshots of trees that are over, lines and kept commits of
+    trees without a branch there, and bases that no open tree uses.
     """
     through = checkouts.hub_of(service, repo)
     if through is None or not checkouts.is_made(service, repo):
