@@ -33,7 +33,9 @@ class Address:
 
 
 def choose_address(settings: BridgeSection, addr: str | None, *, allow_remote: bool) -> Address:
-    """Return the address of the option, or of the settings. Refuse one that others can reach unless that is allowed."""
+    """Return the address given by the option, else by the settings. Refuse one that other machines can reach, unless
+    that is allowed.
+    """
     address = _parse(addr or "", settings)
     if not address.is_loopback and not allow_remote and not settings.allow_remote:
         raise RefusedError(

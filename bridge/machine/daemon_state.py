@@ -1,4 +1,4 @@
-"""The daemon's published state, and its status as seen from outside: does it run, where, and how well."""
+"""The daemon's published state, and its status as seen from outside: whether it runs, its addresses, its health."""
 
 import logging
 from datetime import UTC, datetime, timedelta
@@ -72,7 +72,7 @@ class ChildState(_StateModel):
     again_at: datetime | None = None
     """The time of the next restart of a dead member."""
     frozen_at: datetime | None = None
-    """The last time at which it was ended because it gave no sign of life."""
+    """The last time at which the member was killed because it gave no sign of life."""
     log: str
 
 
@@ -89,7 +89,7 @@ class DaemonState(_StateModel):
     bridge_url: str | None = None
     notes: tuple[str, ...] = ()
     settings: SettingsInUse | None = None
-    """The settings that concern the group itself, as of its start."""
+    """The settings that the daemon itself read at its start."""
     children: tuple[ChildState, ...] = ()
     problem: str = ""
     hint: str = ""
@@ -132,14 +132,14 @@ class DaemonStatus(BaseModel):
     home: str
     pid: int | None = None
     silent_since: datetime | None = None
-    """The last beat of a daemon that is frozen, and so restarts no member that dies."""
+    """The time of the last heartbeat if the daemon is frozen, in which case it does not restart members that die."""
     uptime_seconds: float | None = None
     state: DaemonState | None = None
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def views(self) -> dict[str, str]:
-        """Lists in Temporal's web UI that people look at, ready to open."""
+        """Return the addresses of lists in Temporal's web UI, by name."""
         state = self.state
         if not self.running or state is None or not state.ui_url:
             return {}
@@ -154,7 +154,7 @@ class DaemonStatus(BaseModel):
 
 
 def silence(seen: DaemonStatus) -> str:
-    """Say that the daemon is frozen; empty if it isn't."""
+    """Return a sentence that the daemon is frozen; empty if it isn't."""
     if seen.silent_since is None:
         return ""
     since = f"{seen.silent_since.astimezone():%Y-%m-%d %H:%M:%S %Z}"

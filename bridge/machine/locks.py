@@ -1,6 +1,6 @@
 """File locks with one holder at a time: a kernel lock that the holder's death releases, with its pid in the file.
 
-Without a library: those leave a dead holder's lock file behind, or do not say who holds it.
+Libraries leave a dead holder's lock file behind, or do not say who holds the lock.
 """
 
 import fcntl

@@ -1,7 +1,7 @@
 """Tokens with a name and a scope, for programs and for people other than the operator (ruling N5).
 
 Only their digests are stored, in a file that only the owner can read: a token is shown once, when it is made. Hosts
-that share a store have them there instead (`bridge.operations.home.tokens`).
+that share a store keep them in the store instead (`bridge.operations.home.tokens`).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Choice of the port to listen on: the wanted one or the next free one, with a sentence that says so."""
+"""Choosing the port to listen on: the wanted one, else the next free one with a notice."""
 
 import socket
 from collections.abc import Collection

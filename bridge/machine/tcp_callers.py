@@ -1,8 +1,9 @@
 """Identification of the process at the other end of a local connection, and of the agent it belongs to (ruling N5).
 
-Anybody can find and show a token; the kernel knows whose socket it is. Only processes of this account are searched:
-agents without an account of their own share it. Callers from another machine, from a container with its own network, or
-through a person's proxy cannot be identified: for them the token alone decides. Without /proc nobody is identified.
+An agent may have found a person's token, but the kernel knows whose socket it is. Only processes of this account are
+searched, because agents without a separate account run under it. Callers from another machine, from a container with
+its own network, or through a person's proxy cannot be identified: for them the token alone decides. Without /proc
+nobody is identified.
 """
 
 import errno
@@ -68,8 +69,8 @@ search goes through the open files of all processes.
 
 _SO_MANY = 8
 _PEOPLE_S: deque[tuple[int, int]] = deque(maxlen=_SO_MANY)
-"""Callers below no supervisor, with their start time. They stay so: if a process above them ends, one still further
-above replaces it.
+"""Callers without an agent's supervisor among their ancestors, with their start time. That never changes: if a parent
+ends, only a farther ancestor replaces it.
 """
 
 
@@ -105,7 +106,7 @@ def agent_at(caller: SocketAddress | None, here: SocketAddress | None) -> AgentP
 
 
 def is_known(caller: SocketAddress | None, here: SocketAddress | None) -> bool:
-    """Return whether a recent caller that belongs to a person holds the connection: a fast check, without a full
+    """Return whether the connection belongs to a person's process that called recently. This is fast: it needs no full
     search.
     """
     if caller is None or here is None:
@@ -174,7 +175,7 @@ def _lately() -> tuple[int, ...]:
 
 
 def _holds(pid: int, wanted: str) -> bool:
-    """Return whether the process holds the socket. Its last known file descriptor is checked first: it may have
+    """Return whether the process holds the socket. Check its last known file descriptor first, since it may have
     thousands.
     """
     if (last := _CALLED_LATELY.get(pid)) and _is(pid, last, wanted):

@@ -43,7 +43,7 @@ def rotate(home: Home) -> Path:
 
 
 class Token:
-    """The token in force, whichever process replaced it."""
+    """The current token; a replacement by another process is noticed."""
 
     def __init__(self, path: Path) -> None:
         self._file = WatchedFile(path, bytes.strip)

@@ -1,4 +1,4 @@
-"""The embedded server's web UI: it takes any Host and Origin, so it listens where no web page can find it, and the
+"""The embedded server's web UI: it accepts any Host and Origin, so it listens where no web page can find it, and the
 bridge serves it to people with a session (ruling N1).
 """
 
@@ -11,7 +11,7 @@ from bridge.machine.ports import LOOPBACK
 
 PATH = "/ui/temporal"
 CODEC = "/ui/codec"
-"""The path where its pages have payloads decrypted."""
+"""The path of the endpoint that decrypts payloads for the web UI's pages."""
 
 VARIABLE = "SERVICE_TEMPORAL_UI"
 """The variable by which the daemon tells the bridge, and no other member, where the web UI listens."""

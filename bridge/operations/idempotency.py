@@ -35,11 +35,11 @@ class _KeyLock:
 async def once(
     service: Service, key: str | None, words: str, new_id: Callable[[], str], act: Act, *, owner: str = ""
 ) -> Answer:
-    """Run `act`; with a key, run it once, under an id that is stored with the key. Each owner has keys of their own;
-    the operator is the owner without a name.
+    """Run `act`; with a key, run it once, under an id that is stored with the key. Each owner's keys are separate; the
+    operator is the owner "".
 
-    The id is reserved first, and whatever is started is named by it: if a call dies, its repetition completes it and
-    starts nothing twice.
+    The id is reserved first, and `act` starts its work under that id. So if a call dies, its repetition completes it
+    and starts nothing twice.
     """
     if key is None:
         return await act(None)

@@ -1,4 +1,4 @@
-"""Lists: what is searched for, and pages; a cursor is the sort key of the last row shown, opaque to callers."""
+"""Search texts and pages of lists. A cursor is the sort key of the last row shown, opaque to callers."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ def cursor(at: float, identity: str) -> str:
 
 
 def page(rows: list[T], limit: int, key: Callable[[T], tuple[float, str]]) -> tuple[list[T], str | None]:
-    """Return a page and the cursor of the next one; `rows` holds one row more than a page if there is a next."""
+    """Return a page and the cursor of the next one; `rows` has one more row than a page if there is a next page."""
     shown = rows[: limit - 1]
     return shown, cursor(*key(shown[-1])) if len(rows) > len(shown) else None
 

@@ -1,4 +1,6 @@
-"""Decisions for people only: agents are refused by name, and the attempt is an event of their tree (ruling N5)."""
+"""Refusing agents' orders that only people may give. Each attempt is recorded as an event of the agent's tree (ruling
+N5).
+"""
 
 import time
 from contextlib import suppress
@@ -34,7 +36,7 @@ class UnknownCallerError(RefusedError):
 def refuse(agent: AgentProcess, what: str, instead: str, home: Service) -> NoReturn:
     """Refuse an agent's order, and say what it can do instead; record the event once per job and order.
 
-    It is recorded in the home of the agent's job, whatever home its environment names.
+    The event is recorded in the home of the agent's job, even if the agent's environment names another home.
     """
     refusal = f"{what} is for people, and {agent} has called it"
     if agent.job_id is not None:

@@ -22,9 +22,13 @@ class Service:
 
     home: Home
     migrates: bool = True
-    """Migrate an older store when it is opened; one who only looks raises StoreOlderError."""
+    """True to migrate an older store when it is opened; False to raise StoreOlderError, as for commands that only
+    read.
+    """
     member: str = "command"
-    """The process, by the name of its share of the store's connections (`activities.store.connections`)."""
+    """The name of this process, which determines its share of the store's connections
+    (`activities.store.connections`).
+    """
 
     @classmethod
     def locate(cls, member: str = "command") -> "Service":

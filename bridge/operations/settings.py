@@ -17,12 +17,12 @@ from bridge.operations.service import Service
 from workflows.model.errors import RefusedError
 
 DAEMON_READS = ("temporal", "bridge")
-"""The sections that the daemon reads for itself; its members read all."""
+"""The sections that the daemon itself reads; its members read all sections."""
 
 RESTART = "service daemon stop && service daemon start"
 SERVE_AGAIN = "end that process, then: service bridge serve"
 _HANDED = "temporal.address"
-"""The daemon tells its members the embedded server's address, whatever the settings say."""
+"""The setting that the daemon overrides for its members with the embedded server's address."""
 
 _NAMED = "bridge.url"
 """The one setting of the bridge that the worker uses, in notifications."""
@@ -53,7 +53,7 @@ def lines(service: Service, *, origins: bool) -> Iterator[str]:
 
 
 def put(service: Service, table: str, line: str) -> None:
-    """Add a setting to its table in the file; a runtime's table may bear the name of the runtime's program."""
+    """Add a setting to its table in the file. A runtime's table may be named after the runtime's program."""
     file = service.home.config
     old = file.read_text() if file.exists() else ""
     text = f"\n{old}"
@@ -154,7 +154,7 @@ def in_words(process: Process) -> Iterator[str]:
 
 
 def way_to_force(process: Process) -> tuple[str, ...]:
-    """Return the line with the command after which the process uses the current settings; empty if it already does."""
+    """Return a line with the command that makes the process use the current settings; empty if it already does."""
     return (f"  to put that in force: {process.restart}",) if process.changed else ()
 
 
@@ -177,8 +177,8 @@ def _process(
 
 
 def _is_no_matter(change: Change, name: str, handed: str | None) -> bool:
-    """Return whether a change doesn't matter: the daemon has passed the address itself, or this process doesn't read
-    it.
+    """Return whether a change doesn't matter to this process: the daemon passed it the address, or it doesn't read the
+    setting.
     """
     if change.key == _HANDED:
         return handed is not None and handed in (change.there, change.here)

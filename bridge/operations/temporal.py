@@ -37,7 +37,7 @@ class AlreadyStartedError(RefusedError):
 
 
 class InvalidError(UnreachableError):
-    """The server rejects an argument; `why` is its reason."""
+    """The Temporal server rejects an argument; `why` is its reason."""
 
     def __init__(self, message: str, why: str) -> None:
         super().__init__(message, "service daemon status")
@@ -49,7 +49,7 @@ class NoWorkerError(UnreachableError):
 
 
 class OrderDeclinedError(RefusedError):
-    """The workflow refuses: `kind` is its code for the reason, `data` what a surface may show beside the sentence."""
+    """The workflow refuses an order. `kind` is the code of the reason; `data` may be shown beside the message."""
 
     def __init__(self, cause: BaseException) -> None:
         refusal = cause if isinstance(cause, ApplicationError) else None
@@ -59,7 +59,9 @@ class OrderDeclinedError(RefusedError):
 
 
 async def client_of(service: Service) -> Client:
-    """Return this process's client; raise an error that says what to start, or why this host is not of the fleet."""
+    """Return this process's Temporal client. Raise if the server can't be reached, or if the fleet does not admit this
+    host.
+    """
     if service.settings.store.url:
         await asyncio.to_thread(check_key, candidate(service))
     return await connect(service.home, service.settings)
@@ -106,7 +108,9 @@ async def starting(client: Client, what: str) -> AsyncIterator[None]:
 
 
 async def settle(service: Service, client: Client, root: str) -> Records | None:
-    """Do housekeeping's check of a tree without a workflow now; return None when the tree has one, or has ended."""
+    """Run housekeeping's check of a tree without a workflow now. Return None if the tree has a workflow or has
+    ended.
+    """
     with translate_errors(f"Temporal cannot say how {root} ended"):
         return await ended_outside.settle(client, service.store, service.settings.temporal.task_queue, root)
 

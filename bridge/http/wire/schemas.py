@@ -130,7 +130,7 @@ class OrchestrateAnswer(BaseModel):
 
 
 class ResumeRequest(Body):
-    """A person's order to a pause (ruling F4)."""
+    """A person's answer or decision for a pause (ruling F4)."""
 
     verb: str = Field(
         min_length=1,
@@ -149,7 +149,7 @@ class ResumeRequest(Body):
 
 
 class ResumeAnswer(BaseModel):
-    """The outcome of an order to a pause."""
+    """The outcome of an answer or decision for a pause."""
 
     job_id: str
     verb: str
@@ -185,7 +185,7 @@ class MergeRequest(Body):
 
 
 class LeftOutLeg(BaseModel):
-    """A leg whose work is not in the branch of the task, and the commands that merge it or drop it."""
+    """A leg that is not in the task's branch, and the commands that merge or drop it."""
 
     leg: str
     job_id: str
@@ -196,7 +196,7 @@ class LeftOutLeg(BaseModel):
 
 
 class MergeAnswer(BaseModel):
-    """The branch of the task, the legs that are in it, and those that conflict with it."""
+    """The task's branch, the legs that are merged into it, and those that conflict with it."""
 
     task_branch: str
     head: str
@@ -226,7 +226,7 @@ class ConflictingWork(BaseModel):
 
 
 class ResolveAnswer(BaseModel):
-    """The job that resolves it; `merge` takes its work into the branch of the task."""
+    """The job that resolves the conflicts; `merge` is the command that merges it into the task's branch."""
 
     job_id: str
     root_job_id: str
@@ -255,7 +255,7 @@ class ReviseRequest(Body):
 
 
 class ReviewRequest(Body):
-    """The agent that reviews what is unseen of a tree's work (ruling L10)."""
+    """The agent that reviews the task's unreviewed commits (ruling L10)."""
 
     agent: str | None = Field(
         default=None,
@@ -281,7 +281,7 @@ class DroppedBranch(BaseModel):
 
 
 class DropAnswer(DroppedBranch):
-    """The branch that was removed; for a tree the first one, and the list of all."""
+    """The removed branch; for a tree, the first removed branch and the list of all."""
 
     root_job_id: str
     dropped: list[DroppedBranch]
@@ -325,7 +325,7 @@ class RunAnswer(BaseModel):
 
 
 class Links(BaseModel):
-    """Addresses with more about the job."""
+    """Addresses of pages about the job."""
 
     self: str
     tree: str
@@ -371,6 +371,6 @@ class ReviewList(BaseModel):
 
 
 class Health(BaseModel):
-    """Alive."""
+    """The service is alive."""
 
     status: Literal["ok"] = "ok"

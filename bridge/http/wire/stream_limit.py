@@ -15,7 +15,7 @@ MOST = 64
 
 
 class HeldOpen:
-    """A count of the open calls of each caller, with a limit."""
+    """Counts the open streams and waiting calls of each caller, up to a limit."""
 
     def __init__(self, most: int) -> None:
         self._most, self._held = most, Counter[str]()

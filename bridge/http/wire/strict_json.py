@@ -1,6 +1,6 @@
 """A strict JSON parser: every body has exactly one meaning (ruling J3).
 
-Without a library: the available ones accept duplicate names, or NaN.
+The available libraries accept duplicate names, or NaN.
 """
 
 import json
@@ -23,7 +23,7 @@ def decode(body: bytes) -> Any:
     """Decode one value in UTF-8: no duplicate member, lone surrogate, NUL, NaN or Infinity, nested at most `DEPTH`
     deep.
 
-    Placeholders of kept secrets are redacted, or they would be resolved for others (ruling N7).
+    Placeholders of kept secrets are redacted; otherwise one caller could have another's secret filled in (ruling N7).
     """
     try:
         text = body.decode()

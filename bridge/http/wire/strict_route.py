@@ -21,7 +21,7 @@ _JSON = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;\s*charset=\"?utf-8\"
 
 
 class _StrictRequest(Request):
-    """A request whose body was decoded before the framework asks for it."""
+    """A request with an already decoded body, which the framework uses."""
 
     decoded: Any = None
 

@@ -12,10 +12,12 @@ T = TypeVar("T")
 
 _READS = ThreadPoolExecutor(4, thread_name_prefix="read")
 _ACTS = ThreadPoolExecutor(32, thread_name_prefix="act")
-"""Two pools: reads are answered while all orders wait for an unreachable Temporal."""
+"""The pool for orders, separate from the one for reads, so that reads are answered while orders wait for an unreachable
+Temporal.
+"""
 
 _HOSTS = ThreadPoolExecutor(4, thread_name_prefix="host")
-"""A pool for calls of other hosts: this host's reads may be waiting for theirs."""
+"""A separate pool for calls of other hosts: otherwise two hosts that wait for each other's reads could deadlock."""
 
 
 async def read(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:

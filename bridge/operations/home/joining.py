@@ -40,7 +40,7 @@ INVITE = "on a host of the fleet: service host invite"
 SHARED = ("orchestrate", "temporal", "store", "git", "fleet", "prices")
 """Sections of the settings that a new host gets."""
 OWN = {("temporal", "port"), ("temporal", "ui_port")}
-"""Settings in these sections that it does not get: they are each host's own."""
+"""Settings in the shared sections that a new host does not get, because they differ by host."""
 LISTENING = (("bridge", "addr"), ("bridge", "allow_remote"))
 """Settings that a new host gets unless it has its own."""
 HEADER = "x-service-invitation"
@@ -59,7 +59,7 @@ class Invited:
 
 SECONDS, SSH_SECONDS = 10.0, 120.0
 MOST = 1024 * 1024
-"""Bytes of an answer."""
+"""Largest answer, in bytes."""
 REFUSALS = (404, 409, 429)
 """Statuses with which a bridge of the fleet refuses an invitation."""
 _SAID = re.compile(r"^error: (.*?)(?:\ntry: (.*?))?\Z", re.MULTILINE | re.DOTALL)
@@ -107,7 +107,7 @@ def join(service: Service, token: str, source: str = "", host: str = "", step: S
 
 
 def _refuse_used_home(home: Home, invitation: Invitation) -> None:
-    """Refuse a home that has work of its own: it could not be found again in another database."""
+    """Refuse a home that already has work, which would be lost in the change to another database."""
     other = "export SERVICE_HOME=/an/empty/folder"
     if (pid := holder(home.daemon_lock)) is not None:
         raise RefusedError(f"a daemon (process {pid}) runs for {home.root}", "service daemon stop")
@@ -132,7 +132,7 @@ def _name(service: Service, host: str) -> str:
 
 
 def _fetch(invitation: Invitation, source: str, host: str) -> bytes:
-    """Return the answer of a host of the fleet, which only this invitation's token opens."""
+    """Return the answer of a host of the fleet, decrypted with this invitation's token."""
     scheme = urlsplit(source).scheme
     if not source:
         why = "the host that invited cannot be reached over HTTP: say where to ask"
@@ -207,7 +207,7 @@ def _open_answer(invitation: Invitation, answer: bytes) -> FleetSettings:
 
 @contextmanager
 def _as_before(home: Home) -> Iterator[None]:
-    """Remove what was written if anything fails, so that the home is as it was."""
+    """Restore the home if anything fails during the context: remove what was written."""
     existed, config = home.root.exists(), home.config.read_bytes() if home.config.exists() else None
     keys = {path for path in (home.seal_key, *seal_key.files(home.root)) if path.exists()}
     try:
@@ -251,13 +251,13 @@ def _remove_withdrawn_keys(home: Home, given: FleetSettings) -> None:
 
 
 def _line(path: toml.Path, value: object) -> tuple[str, str]:
-    """Return a setting's table and its line, as they are typed."""
+    """Return a setting's table and its line, as in `config.toml`."""
     *_, line = toml.lines({path: value}, {})
     return toml.dotted_name(path[:-1]), line
 
 
 def invite(service: Service) -> Invited:
-    """Make an invitation that works once, within 15 minutes."""
+    """Create an invitation that works once, within 15 minutes."""
     from activities.host import admission
 
     settings = service.settings
@@ -274,12 +274,14 @@ def invite(service: Service) -> Invited:
 
 
 def request(invitation: Invitation, host: str) -> str:
-    """Return what a new host sends: the number of its invitation, the proof that it has the token, its own name."""
+    """Return the request of a new host: the invitation's number, the proof that it has the token, and the host's
+    name.
+    """
     return f"{invitation.number.hex()} {invitation.proof} {quote(host, safe='')}"
 
 
 def answer(service: Service, shown: str) -> bytes:
-    """Return settings and seal keys, encrypted for the holder of the invitation, and use the invitation up."""
+    """Use up the invitation, and return settings and seal keys, encrypted for its holder."""
     number, _, rest = shown.partition(" ")
     proof, _, host = rest.partition(" ")
     invitation, name = _invitation(service, number, proof), unquote(host)
@@ -305,7 +307,7 @@ def _invitation(service: Service, number: str, proof: str) -> Invitation:
 
 
 def _refuse_used_name(service: Service, name: str) -> None:
-    """Refuse the name of a host that works, before the invitation is used up."""
+    """Refuse the name of a host that is alive, before the invitation is used up."""
     row = host_rows.get(service.store, name)
     if row is None or lacks_worker(row.seen):
         return
@@ -344,7 +346,7 @@ def _listening(service: Service) -> dict[tuple[str, ...], object]:
 
 
 def _warnings(service: Service, address: str) -> list[str]:
-    """Return a sentence for each thing that would keep another machine from working with what it is given."""
+    """Return a warning for each of these settings that would not work on another machine."""
     settings, config = service.settings, connect_config(service.home, service.settings)
     database = make_url(settings.store.url).host or "localhost"
     temporal = urlsplit(f"//{config['target_host']}").hostname or ""

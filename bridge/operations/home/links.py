@@ -28,7 +28,9 @@ def link(service: Service, actor: str, page: str = FIRST) -> str:
 
 
 def page_of(service: Service, what: str) -> str:
-    """Return the page for an argument: a job or tree by its id, a page by its path, or the first page."""
+    """Return the page that this argument names: a job or tree by its id, a page by its path; by default the first
+    page.
+    """
     if what.startswith("/ui/"):
         return what
     return page_of_job(service, what) if what else FIRST
@@ -45,12 +47,12 @@ def page_of_record(job: "JobRecord") -> str:
 
 
 def page_of_jobs(service: Service, tree: str | None, **narrowed: object) -> str:
-    """Return the list of jobs, with its filters; for the jobs of one tree, the page of that tree."""
+    """Return the address of the list of jobs with these filters; for one tree's jobs, of that tree's page."""
     return page_of_tree(service, tree) if tree is not None else _with_query("/ui/jobs", narrowed)
 
 
 def page_of_trees(**narrowed: object) -> str:
-    """Return the list of trees, with its filters."""
+    """Return the address of the list of trees with these filters."""
     return _with_query("/ui/trees", narrowed)
 
 

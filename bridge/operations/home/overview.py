@@ -1,4 +1,4 @@
-"""The state of the service in figures, each of which takes only a moment to compute."""
+"""An overview of the service in figures that are quick to compute."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ class HomePart:
     name: str
     bytes: int
     whole: bool
-    """False if time ran out, and the part is larger."""
+    """False if measuring ran out of time, so that the part is larger."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Overview:
-    """All figures; without a store only the disk's."""
+    """All figures of the overview; without a store, only those of the disk."""
 
     counts: Counts | None
     slots: tuple[HostNow, ...] | None
@@ -87,7 +87,7 @@ def measure(home: Home, seconds: float) -> Disk:
 
 
 def _places(home: Home) -> dict[str, tuple[Path, ...]]:
-    """Return the paths of each part, quick ones first."""
+    """Return the paths of each part of the home, those that are quick to measure first."""
     return {
         "store": _database(home.store),
         "temporal": _database(home.temporal_db),

@@ -1,4 +1,4 @@
-"""The seal key is replaced by a new one: by a person, or by the daemon if others could have read it (N1, Q10)."""
+"""Replacing the seal key: by a person, or by the daemon if others could have read it (N1, Q10)."""
 
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Engine
@@ -20,7 +20,7 @@ MOST_NAMED = 5
 
 
 class Replaced(BaseModel):
-    """A new key, in place of all former ones."""
+    """The outcome of replacing the seal key."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -30,8 +30,8 @@ class Replaced(BaseModel):
 
 
 def replace(service: Service, *, now: bool = False) -> Replaced:
-    """Replace all keys by a new one that no other host has. Refused while something is under way, unless it may end
-    `now`, and while a host works, because that host would keep using the former key.
+    """Replace all keys by a new one that no other host has. Refused while a host is alive, because it would keep using
+    the former key. Also refused while work is under way; `now` lets that work end.
     """
     if not now:
         _refuse_under_way(service.store)
@@ -61,7 +61,7 @@ def _refuse_under_way(store: Engine) -> None:
 
 
 def renew(home: Home, store: Engine) -> None:
-    """Make a new key in place of all. What they had sealed of ended attempts stays readable."""
+    """Replace all keys by a new one. Sealed data of ended attempts stays readable."""
     former = seal_key.every(home.root)
     seal_key.renew(home.root)
     attempt_rows.seal_again(store, former)

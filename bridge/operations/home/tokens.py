@@ -1,4 +1,4 @@
-"""Named tokens: in a file of the home, or in the store for the bridges of all its hosts (rulings N5, Q10)."""
+"""Named tokens: stored in a file of the home, or for several hosts in their shared store (rulings N5, Q10)."""
 
 import logging
 import time
@@ -31,7 +31,7 @@ class Tokens(Protocol):
 
 
 def lookup(service: Service) -> Tokens:
-    """Return the tokens as a running bridge looks them up."""
+    """Return the object with which a running bridge looks up tokens."""
     if not service.settings.store.url:
         return NamedTokens(service.home)
     _take_over(service)
@@ -98,8 +98,8 @@ class StoredTokens:
 
 
 def _take_over(service: Service) -> None:
-    """Move the tokens of this home's file into the store, once. A name that another host has gets this host's added,
-    or else the beginning of the token's digest.
+    """Move the tokens of this home's file into the store, once. A name that is taken gets this host's name appended, or
+    if that is taken too, the beginning of the token's digest.
     """
     of_home = named_tokens.every(service.home.ensure())
     if not of_home:

@@ -1,1 +1,1 @@
-"""Reading jobs and trees: rows, events, pauses, output, spend, and the hosts they wait for."""
+"""Reading jobs and trees: their rows, events, pauses, output and spend, and the hosts they wait for."""

@@ -1,4 +1,4 @@
-"""The pull request or issue that a tree belongs to, and the commit it begins from (rulings L1, O1)."""
+"""The pull request or issue that a tree belongs to, and the commit it starts from (rulings L1, O1)."""
 
 import asyncio
 from collections.abc import Callable
@@ -28,7 +28,8 @@ async def bind(
 ) -> "BoundWork":
     """Return the binding of new work, with its base commit; a pull request's head and text are fetched from GitHub.
 
-    While the remote does not answer, the base of other work is left to its first job, which waits for the remote.
+    If the remote does not answer, the base of work without a pull request is determined by its first job, which waits
+    for the remote.
     """
     from activities.git.hub import HubAwayError
     from activities.host import checkouts
@@ -58,7 +59,7 @@ async def bind(
 
 
 def describing(service: Service, token: str | None) -> "Callable[[BoundWork], BoundWork]":
-    """Return a function that reads title and text of a pull request or an issue from GitHub; without a token, none."""
+    """Return a function that adds title and text of the pull request or issue from GitHub; None without a token."""
 
     def describe(binding: "BoundWork") -> "BoundWork":
         if not token or not binding.github:
@@ -72,7 +73,7 @@ def describing(service: Service, token: str | None) -> "Callable[[BoundWork], Bo
 
 @dataclass(frozen=True)
 class Belonging:
-    """The pull request or issue of a job or a run, for people. A tree of neither has empty fields."""
+    """The pull request or issue of a job or a run, for people. All fields are empty if there is neither."""
 
     what: str = ""
     address: str = ""

@@ -13,7 +13,7 @@ _WHY_NOT = {
 
 @dataclass(frozen=True)
 class GradedClaim:
-    """A claimed change. A path in the diff does not prove what the text says of it."""
+    """A claimed change with its evidence. That a path is in the diff does not prove the claim's text."""
 
     text: str
     grade: str

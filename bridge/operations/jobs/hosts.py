@@ -1,7 +1,8 @@
-"""The hosts that share a store: which jobs wait for one, why, what to type; asking another one's bridge (ruling Q3).
+"""The hosts that share a store: which jobs wait for a host, why, and what to type; and requests to another host's
+bridge (ruling Q3).
 
-What lies only in another host's home is asked there. A host that can't be asked is named in a sentence, with the
-command to type on it; no caller waits longer than a few seconds for it.
+Data that is only in another host's home is requested from its bridge. If that fails, the error names the host and the
+command to type on it. No caller waits longer than a few seconds.
 """
 
 import json
@@ -37,17 +38,17 @@ NEXT = "x-next-cursor"
 
 CONNECT_SECONDS, ANSWER_SECONDS = 2.0, 5.0
 LONGEST_ANSWER = 32 * 1024 * 1024
-"""Bytes of an answer."""
+"""Largest answer of another host, in bytes."""
 AWAY_SECONDS = 5.0
 """Seconds for which a host that did not answer is not asked again: an open page asks every second."""
 
 _away: dict[str, tuple[float, str]] = {}
-"""Addresses that did not answer: until when they are left alone, and the reason."""
+"""For each address that did not answer: the time until which it is not asked again, and the reason."""
 
 
 @dataclass(frozen=True)
 class OtherHost:
-    """A client for another host's bridge, with the subject and the command that its error messages name."""
+    """A client for another host's bridge. Its errors name the subject and the command to type on that host."""
 
     service: Service
     name: str
@@ -111,7 +112,7 @@ class OtherHost:
         return UnreachableError(message, self._there)
 
     def _refuse(self, address: str, status: int, body: bytes) -> NoReturn:
-        """Raise the refusal of the other host as this one's, with its name."""
+        """Raise the other host's refusal as an error of this host, with the other host's name."""
         kinds: dict[int, type[ServiceError]] = {400: UsageError, 404: NotFoundError, 409: RefusedError}
         try:
             refusal = str(json.loads(body)["error"])
@@ -129,7 +130,7 @@ class OtherHost:
 
 @dataclass(frozen=True)
 class AbsentHost:
-    """A host that jobs have waited for, for a minute and longer (ruling B3): it has no worker, or starts nothing."""
+    """A host for which jobs have waited a minute or longer, because it has no worker or starts nothing (ruling B3)."""
 
     host: str
     says: str
@@ -145,14 +146,14 @@ class HostState(StrEnum):
 
     WORKS = "works"
     HELD = "held"
-    """Its worker starts nothing at the moment, and says why."""
+    """Its worker starts no jobs at the moment, for a reason that it reports."""
     DRAINING = "draining"
     """It takes no new jobs."""
     STOPPED = "stopped"
     UNSEEN = "unseen"
     """Not seen for a minute, and not stopped."""
     LOST = "lost"
-    """Its jobs go on elsewhere."""
+    """Declared lost: its jobs continue on other hosts."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class HostView(host_rows.HostRow):
 
     @property
     def last_sign_at(self) -> float:
-        """Return when it was last seen or stopped, by the clock of this machine."""
+        """Return the time, by this machine's clock, at which the host was last seen or stopped."""
         return time.time() - self.now + (self.stopped_at or self.seen_at)
 
 
@@ -191,8 +192,8 @@ def _state(host: host_rows.HostRow) -> HostState:
 
 
 def with_reasons(service: Service, jobs: Sequence[JobRecord]) -> list[JobRecord]:
-    """Return the jobs. Give each job that waits for its host that reason, and the time when it moves to another host
-    (Q5).
+    """Return the jobs; those that wait for their host get that as their reason, with the time when they move to another
+    host (Q5).
     """
     known = host_rows.of_jobs(service.store, {job.job_id for job in jobs if not job.state.has_ended})
     remotes = set[str]()
@@ -234,8 +235,8 @@ def absence_of(service: Service, name: str) -> str:
 
 
 def stands_still(host: HostSeen, state: JobState, why: str) -> bool:
-    """Return whether a job waits for its host: for a worker, or for room on its disk. One that no host can run waits
-    for no single host; `why` is its reason.
+    """Return whether a job waits for its host: for a worker, or for disk space there. `why` is the job's reason; a job
+    that no host can run waits for no single host.
     """
     is_queued = state is JobState.QUEUED
     if state.has_ended or (is_queued and why.startswith(NO_HOST)):
@@ -249,7 +250,7 @@ def way_on(host: HostSeen) -> str:
 
 
 def reason(host: HostSeen) -> str:
-    """Return the reason why the host's jobs wait."""
+    """Return the reason why jobs wait for this host."""
     if host.held and not lacks_worker(host):
         return f"its host {host.name} starts nothing: {host.held}"
     if host.seen_at is None:

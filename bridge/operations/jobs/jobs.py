@@ -50,10 +50,10 @@ class JobDetail:
     live: "RunStatus | None" = None
     attempts: tuple[attempt_rows.AttemptRow, ...] = ()
     state_label: str = ""
-    """Its state for people."""
+    """The job's state in words for people."""
     belongs_to: Belonging = NOTHING
     host: str = ""
-    """The host of its attempt, begun or placed; empty while it has none, and where this is the only host."""
+    """The host that runs or will run the job's attempt; empty if there is none yet, or only one host."""
 
 
 def check_id(job_id: str) -> None:
@@ -130,7 +130,7 @@ class Tree:
 
     @property
     def final_summary(self) -> str:
-        """Return the summary that the tree ended with: its coordinator's, else that of the job that ended last.
+        """Return the summary of the ended tree: its coordinator's, else that of the job that ended last.
 
         Empty while the tree continues, and if no job has a summary.
         """
@@ -142,7 +142,7 @@ class Tree:
 
     @property
     def spent(self) -> Ledger:
-        """Return what the tree has used of its bounds, as the rows tell."""
+        """Return how much of its bounds the tree has used, according to the store."""
         return ledger_of(self.task, self.jobs, time.time())
 
 
@@ -167,7 +167,9 @@ def events(
     limit: int | None = None,
     whole_tree: bool | None = None,
 ) -> list[EventRecord]:
-    """Return lifecycle events: the tree's for its root, else the job's, unless `whole_tree` decides."""
+    """Return lifecycle events. By default, return the whole tree's for a root job, else the job's own; `whole_tree`
+    overrides that.
+    """
     job = get(service, job_id)
     whole = job.job_id == job.root_job_id if whole_tree is None else whole_tree
     only = None if whole else job.job_id
@@ -175,7 +177,7 @@ def events(
 
 
 def waits(service: Service, job_id: str) -> list[EventRecord]:
-    """Return the deferrals of a job or a whole tree: from when until when a runtime could not work."""
+    """Return the deferrals of a job or a whole tree: the periods in which a runtime could not work."""
     job = get(service, job_id)
     return [
         EventRecord(
@@ -251,7 +253,9 @@ def edges_of_tree(service: Service, tree: Tree) -> tuple[tuple[str, str], ...]:
 
 
 def edges(jobs: Sequence[JobRecord], deps: Deps) -> Iterator[tuple[str, str]]:
-    """Yield the edges. Dependents of a leg that delegated follow the leg's last continuation, with which it ends."""
+    """Yield the edges. A leg that delegated ends with its last continuation, so jobs that depend on the leg follow that
+    one.
+    """
     legs: dict[str, dict[str, JobRecord]] = {}
     then: dict[str, JobRecord] = {}
     for job in jobs:
@@ -274,7 +278,7 @@ def edges(jobs: Sequence[JobRecord], deps: Deps) -> Iterator[tuple[str, str]]:
 
 
 def _last(job: JobRecord, then: Mapping[str, JobRecord]) -> str:
-    """Return the last job of a coordinator; for a leg that delegated nothing, the leg itself."""
+    """Return the last continuation of a job that delegated; else the job itself."""
     seen = {job.job_id}
     while (after := then.get(job.job_id)) and after.job_id not in seen:
         seen.add(after.job_id)

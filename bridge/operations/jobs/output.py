@@ -1,6 +1,7 @@
-"""The prompt and the output of a job's program, as long as its files are kept; another host's bridge is asked for them.
+"""The prompt and the output of a job's program, while its files are kept. Files on another host are requested from its
+bridge.
 
-All of it is shown without secrets (ruling A12).
+Secrets are redacted (ruling A12).
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +37,7 @@ PROMPT_FILES = ("prompt", "prompt.md")
 """The files of a prompt: for standard input, and for a program that reads a file."""
 MOST_OF_A_PROMPT = 16 * 1024 * 1024
 END = 2**62
-"""An offset behind every output."""
+"""An offset that is greater than the length of any output."""
 
 
 class Log(RowView):
@@ -105,7 +106,7 @@ def log(
 
 
 def raw(service: Service, job_id: str, attempt: int | None = None, cursor: int = 0) -> Iterator[tuple[bytes, int]]:
-    """Yield an attempt's whole output, each piece with the offset behind it."""
+    """Yield an attempt's whole output in pieces, each with the offset of its end."""
     job, run, attempts = _attempt(service, job_id, attempt)
     if run is None:
         return
@@ -119,8 +120,8 @@ def raw(service: Service, job_id: str, attempt: int | None = None, cursor: int =
 
 
 def prompt(service: Service, job_id: str, attempt: int | None = None, most: int = MOST_OF_A_PROMPT) -> AttemptPrompt:
-    """Return the prompt of an attempt, or of the last one, and below it those of its further programs, such
-    as one that corrected its result; raise `NotFoundError` if no prompt is kept.
+    """Return the prompt of an attempt, by default the last one. Below it follow the prompts of further programs, such
+    as one that corrected the result. Raise `NotFoundError` if no prompt is kept.
     """
     job, run, _ = _attempt(service, job_id, attempt)
     look = f"service job show {job.job_id}"
@@ -139,7 +140,7 @@ def prompt(service: Service, job_id: str, attempt: int | None = None, most: int 
 
 
 def task(service: Service, job_id: str) -> str:
-    """Return the task of a job's tree as it was ordered, with placeholders for secrets: a new order takes them."""
+    """Return the task of a job's tree as it was ordered. Its placeholders for secrets are valid in a new order."""
     root = jobs.get(service, job_id).root_job_id
     if (tree := tree_rows.get(service.store, root)) is None:
         raise NotFoundError(f"the input of the tree {root} is not kept any more", f"service job tree {root}")
@@ -170,7 +171,7 @@ def _attempt(service: Service, job_id: str, attempt: int | None) -> tuple[JobRec
 
 
 def _elsewhere(service: Service, run: AttemptRow, command: str) -> OtherHost | None:
-    """Return the host on which an attempt ran; None if it is this one."""
+    """Return a client for the host on which an attempt ran; None if it ran here."""
     if run.host == service.settings.host:
         return None
     return OtherHost(service, run.host, f"attempt {run.attempt} ran", f"service job {command} {run.job_id}")
@@ -181,7 +182,7 @@ def _path(run: AttemptRow, part: str) -> str:
 
 
 def _programs(job: JobRecord, run: AttemptRow, attempts: Sequence[int]) -> tuple[ProgramOutput, ...]:
-    """Return the outputs of an attempt's programs; raise `NotFoundError` if they are not kept any more."""
+    """Return the outputs of an attempt's programs; raise `NotFoundError` if they were removed."""
     over = job.state.has_ended or run.ended_at is not None or run.attempt != max(attempts)
     if over and not Path(run.run_dir).is_dir():
         raise NotFoundError(
@@ -192,7 +193,7 @@ def _programs(job: JobRecord, run: AttemptRow, attempts: Sequence[int]) -> tuple
 
 
 def _in_worktree(entry: Entry, worktree: str | None) -> Entry:
-    """Shorten the paths of an entry to those in the work folder."""
+    """Shorten an entry's paths to be relative to the worktree."""
     if not worktree or not (entry.files or entry.argument):
         return entry
     files = tuple(file.removeprefix(f"{worktree}/") for file in entry.files)

@@ -30,7 +30,7 @@ def report(reading: Accepted | Rejected) -> dict[str, Any]:
 
 
 def too_wide(reading: Accepted) -> str:
-    """Return a sentence on what is cut from a result with too many delegations (ruling C1)."""
+    """Return a sentence on the delegations that are cut because a result has too many (ruling C1)."""
     most = COUNTS["delegations"]
     return f"{reading.not_kept:,} delegations are more than the {most} a result may have: a tree dispatches none"
 
@@ -41,7 +41,7 @@ def result_schema() -> dict[str, Any]:
 
 
 def explain() -> str:
-    """Return the contract's text for agents."""
+    """Return the text that explains the result object to agents."""
     return f"{explain_contract()}\n{explain_decisions()}"
 
 

@@ -19,7 +19,7 @@ def of_tree(service: Service, root: str) -> list[RoundRecord]:
 
 
 def get_open(service: Service, job_id: str) -> RoundRecord:
-    """Return the one open round that a job id means; raise if there is no such round, or several."""
+    """Return the open round that this job id stands for; raise if there is none, or if there are several."""
     root = jobs.get(service, job_id).root_job_id
     mine = meant_by(job_id, open_of(service, root))
     if len(mine) == 1:
@@ -33,7 +33,7 @@ def get_open(service: Service, job_id: str) -> RoundRecord:
 
 
 def meant_by(job_id: str, rounds: list[RoundRecord]) -> list[RoundRecord]:
-    """Return the rounds of exactly this job; if it has none, all of them, because any job id may mean its tree."""
+    """Return the rounds of exactly this job; if it has none, all of them, because any job id may stand for its tree."""
     return [each for each in rounds if job_id in (each.coordinator_id, each.job_id)] or rounds
 
 

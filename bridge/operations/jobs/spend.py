@@ -18,7 +18,7 @@ Part = Spent | Repairs
 
 @dataclass(frozen=True)
 class SpendSum:
-    """The usage of some jobs together."""
+    """The total usage of some jobs."""
 
     jobs: int = 0
     input_tokens: int = 0
@@ -62,7 +62,7 @@ class Spend:
     days: tuple[SpendLine, ...]
     """Every day, oldest first; also those without usage."""
     agents: tuple[SpendLine, ...]
-    """These lines, and the fields below, are sorted by cost, highest first."""
+    """One line per agent. These lines, and those of the fields below, are sorted by cost, highest first."""
     repos: tuple[SpendLine, ...]
     models: tuple[SpendLine, ...]
     total: SpendSum
@@ -88,7 +88,7 @@ def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
 
 
 def repairs_by_agent(service: Service, days: int, now: float | None = None) -> dict[str, int]:
-    """Count by agent the results of the last days that it was asked to correct; agents without any are left out."""
+    """Return for each agent how many results of the last days it had to correct; agents with none are left out."""
     counts = Counter[str]()
     for part in usage_rows.repairs(service.store, _today(now) - days + 1):
         counts[part.agent] += part.count

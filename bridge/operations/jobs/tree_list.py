@@ -23,7 +23,7 @@ class Awaited(StrEnum):
     PERSON = "person"
     HOST = "host"
     RUNTIME = "runtime"
-    """An agent's program that met a limit, or has no network."""
+    """An agent's program that reached a usage limit, or has no network."""
     PLACE = "place"
     """A free slot on its host."""
 
@@ -34,14 +34,14 @@ class TreeWait:
 
     who: Awaited = Awaited.NOBODY
     what: str = ""
-    """The question, or the reason."""
+    """The question to a person, or the reason of the wait."""
     next: str = ""
-    """The command that lets it go on, if there is one."""
+    """The command after which the tree continues, if there is one."""
     until: float | None = None
 
     @property
     def words(self) -> str:
-        """Return who is waited for and what; empty if nothing is."""
+        """Return a sentence on who or what the tree waits for; empty if it waits for nothing."""
         return f"you: {self.what}" if self.who is Awaited.PERSON else self.what
 
 
@@ -62,9 +62,9 @@ class TreeSummary:
     opened_at: float
     ended_at: float | None
     elapsed_seconds: float
-    """Without the time it waited for people."""
+    """The elapsed time without the time in which the tree waited for people."""
     preflight_failed: str = ""
-    """Why its last set of delegations that could not be routed was refused; empty if every set could be."""
+    """The reason why the tree's last unroutable set of delegations was refused; empty if all sets could be routed."""
     work: TreeWork = TreeWork.NONE
     """What became of its commits, if it is over and wrote any."""
     to_retry: str = ""
@@ -138,7 +138,9 @@ def _row(tree: ListedTree, now: float) -> TreeRow:
 
 
 def _waits(tree: ListedTree) -> TreeWait:
-    """Return what a tree waits for; a person comes first, because nothing else helps then."""
+    """Return what a tree waits for. If it waits for a person, return that first, because then only the person can
+    help.
+    """
     task = tree.task
     if tree.waiting:
         return TreeWait(

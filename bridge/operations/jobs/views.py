@@ -1,6 +1,7 @@
-"""Rows as every surface shows them: HTTP, `--json` and the dashboard's pages (ruling J6).
+"""The views of rows that HTTP, `--json` and the dashboard's pages show (ruling J6).
 
-The names of the views stand in the HTTP document; a tree is the same as in `jobs`, without what pages alone need.
+The views' class names appear in the OpenAPI document. `Tree` is that of `jobs`, without the fields that only pages
+need.
 """
 
 from typing import Any, ClassVar, Self
@@ -16,7 +17,7 @@ from workflows.model.spend import Ledger
 
 
 class RowView(BaseModel):
-    """A row as a response, without the fields in `left_out`; optional fields are always present."""
+    """The base of views: a row's fields without those in `left_out`. Optional fields are always present."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
     left_out: ClassVar[frozenset[str]] = frozenset({"revision"})
@@ -86,7 +87,7 @@ def listed_tree(row: TreeRow) -> ListedTree:
 
 
 def detail(row: JobDetail) -> dict[str, Any]:
-    """Return a job with the evidence of its last run, which stays on this machine."""
+    """Return a job with the evidence of its last attempt, which is not shown over HTTP."""
     task = Task.of(row.task) if row.task else None
     evidence = {"task": task, "payload": row.payload, "diagnostics": row.diagnostics}
     more = {"live": row.live, "belongs_to": row.belongs_to, "host": row.host}

@@ -1,1 +1,1 @@
-"""Orders about trees: start one, end one, answer a pause, run a part again, resolve a conflict."""
+"""Orders about trees: start, end, answer a pause, retry a part, resolve a conflict."""

@@ -1,6 +1,6 @@
-"""Everything that waits for a person, a page at a time or all: read for hundreds of trees at once (rulings B3, M1).
+"""Everything that waits for a person, by page or all at once, fast even for hundreds of trees (rulings B3, M1).
 
-No repository is read: conflicts come from the store, so the page is quick however many there are.
+Conflicts come from the store: no repository is read.
 """
 
 import time
@@ -26,7 +26,7 @@ from workflows.policy.placement import NO_HOST
 from workflows.policy.stalls import WAYS, Stall
 
 MOST_LISTED = 100
-"""The number of blocked tasks listed, newest first kept."""
+"""How many blocked tasks are listed; the newest are kept."""
 
 
 class WaitingRound(RowView, RoundRecord):
@@ -40,7 +40,7 @@ class WaitingRound(RowView, RoundRecord):
 
 @dataclass(frozen=True)
 class Undelivered:
-    """A notification that a channel does not take."""
+    """A notification that could not be delivered by its channel."""
 
     notification_id: str
     job_id: str
@@ -53,7 +53,7 @@ class Undelivered:
 
 @dataclass(frozen=True)
 class Stalled(Stall):
-    """Something that stands still, its sentence, and the commands that help."""
+    """A stall: a sentence on what is stuck, and the commands that help."""
 
     message: str = ""
     next: tuple[str, ...] = WAYS
@@ -72,9 +72,9 @@ class AttentionReport:
     github: tuple[Trouble, ...]
     """Failed writes to GitHub, and an account that is refused."""
     stalled: tuple[Stalled, ...]
-    """What stands still, and the commands that help."""
+    """Stalls, each with the commands that help."""
     blocked: tuple[Task, ...]
-    """For any other reason than a conflict."""
+    """Tasks that are blocked for a reason other than a conflict."""
 
 
 LATELY, RUNNING = 8, 20
@@ -94,14 +94,14 @@ class Knot:
 
 @dataclass(frozen=True)
 class Item:
-    """One waiting item; its kind decides which fields are set."""
+    """Something that waits for a person. Its kind decides which fields are set."""
 
     place: Wait
     root_job_id: str = ""
     round: RoundRecord | None = None
     failing: tuple[JobRecord, ...] = ()
     retry: str = ""
-    """The job whose retry opens a blocked task again."""
+    """The job whose retry re-opens the blocked task."""
     knots: tuple[Knot, ...] = ()
     job: JobRecord | None = None
     undelivered: tuple[outbox.Notification, outbox.Delivery] | None = None
@@ -166,7 +166,7 @@ def number(service: Service) -> int:
 
 
 def lately(service: Service) -> list[Did]:
-    """Return the last actions on trees, newest first: by whom, when, and by which channel as far as recorded."""
+    """Return the last actions on trees, newest first: actor, time, and the channel if it is recorded."""
     return waiting_rows.lately(service.store, LATELY)
 
 
@@ -208,7 +208,7 @@ Places = Mapping[str, Wait]
 
 
 def _items(service: Service, places: Sequence[Wait]) -> list[Item]:
-    """Return the items of these places in their order, without those that no longer wait."""
+    """Return the items of these waits, in order. Leave out what has stopped waiting."""
     readers: dict[Kind, Callable[[Service, Places], list[Item]]] = {
         Kind.PAUSE: _pauses,
         Kind.BLOCKED: _blocked_tasks,
@@ -303,7 +303,7 @@ def _github(service: Service, places: Places) -> list[Item]:
 
 
 def find(service: Service) -> AttentionReport:
-    """Return what the dashboard's page lists, sorted by why it waits."""
+    """Return everything that waits for a person, sorted by the reason."""
     waiting = every(service)
     tasks, used = waiting.tasks, waiting.spent
     blocked = [tasks[item.root_job_id] for item in waiting.items if item.place.kind is Kind.BLOCKED]

@@ -41,7 +41,7 @@ LISTED = 40
 
 
 class ReviewAnswer(BaseModel, frozen=True):
-    """The job that reviews it; the gate counts its verdict."""
+    """The review job that was started; its verdict counts for the gate."""
 
     job_id: str
     root_job_id: str
@@ -52,7 +52,7 @@ class ReviewAnswer(BaseModel, frozen=True):
 
 
 MINE = "mine"
-"""The name of the operator's own branch, beside those of legs."""
+"""The name that stands for the operator's branch among the names of legs."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Resolving:
 
 
 BELONGING = ("pull_request", "issue", "github", "web", "about", "into", "head")
-"""The fields that say what a tree belongs to. A job that continues its work belongs there too."""
+"""The fields that say what a tree belongs to. A tree that continues its work gets the same values."""
 
 
 def possible(service: Service, action: Action, repo: str) -> bool:
@@ -76,7 +76,9 @@ def possible(service: Service, action: Action, repo: str) -> bool:
 
 
 def choose(service: Service, action: Action, repo: str, wanted: str, first: Sequence[str]) -> Agent | None:
-    """Return the wanted agent, which must be able; else the first able one, those named first before all others."""
+    """Return the wanted agent, which must be able to do this. Without one, return the first able agent, preferring
+    those in `first`.
+    """
     if wanted:
         agent = agents.get(service, wanted)
         agent.check(action, repo)
@@ -85,7 +87,7 @@ def choose(service: Service, action: Action, repo: str, wanted: str, first: Sequ
 
 
 def able(service: Service, action: Action, repo: str, first: Sequence[str] = ()) -> Generator[Agent]:
-    """Yield the agents that may do this in a repository: those named first, then all others."""
+    """Yield the agents that may do this in a repository: those in `first`, then all others."""
     known = {agent.worker.name: agent for agent in agent_rows.every(service.store)}
     for name in dict.fromkeys([*first, *known]):
         if name in known and known[name].can(action, repo):
@@ -93,7 +95,7 @@ def able(service: Service, action: Action, repo: str, first: Sequence[str] = ())
 
 
 def refuse_without_base(tree: Branches) -> None:
-    """Raise if a tree has no base yet: its work is what was added to the base."""
+    """Raise if a tree has no base yet, because then its work can't be determined."""
     if not tree.base:
         raise RefusedError(
             f"{tree.root_job_id} has no base yet: no job of it has begun", f"service job branches {tree.root_job_id}"
@@ -103,7 +105,7 @@ def refuse_without_base(tree: Branches) -> None:
 def going_on(
     service: Service, tree: Branches, worker: Worker, message: str, parts: Sequence[LinePart], root: str | None
 ) -> TreeInput:
-    """Return the input of a tree whose job begins from work of another tree, and has the branch of its task."""
+    """Return the input of a new tree that starts from another tree's work, and shares that tree's task branch."""
     repo = branches.checkout(service, tree.repo, f"service job tree {tree.root_job_id}")
     start = new_jobs.tree_of(service, worker, Action.IMPLEMENT, message, repo, root=root)
     line = tuple(Work(leg=part.leg, job_id=part.job_id, branch=part.branch, head=part.commit) for part in parts)
@@ -112,7 +114,9 @@ def going_on(
 
 
 def belonging(service: Service, root: str, start: TreeInput, **assigned: str | None) -> TreeInput:
-    """Return the input of a tree that belongs to what the tree `root` belongs to, with changes of its assignment."""
+    """Return the input of a new tree that belongs to the same pull request or issue as the tree `root`, with these
+    fields changed.
+    """
     known = tree_rows.get(service.store, root)
     bound = known.start.assignment if known else start.assignment
     means = {name: getattr(bound, name) for name in BELONGING} | assigned
@@ -129,8 +133,8 @@ async def resolve(
 ) -> Resolving:
     """Start an implement job that begins from all of a tree's work that merges cleanly, and merges the rest.
 
-    With `with_mine` the branch that the operator has checked out is a part of it. The job's work is merged into the
-    branch of the tree's task. A job started under this id before is returned.
+    With `with_mine`, the operator's checked-out branch is merged too. The job's work is merged into the branch of the
+    tree's task. A job started under this id before is returned.
     """
     whole = jobs.tree(service, job_id)
     order = f"service job resolve {job_id}{' --with-mine' if with_mine else ''}"
@@ -192,7 +196,7 @@ def _resolver(service: Service, whole: Tree, conflicts: Sequence[LeftOutBranch],
 
 
 def _to_resolve(whole: Tree, conflicts: Sequence[LeftOutBranch]) -> Iterator[str]:
-    """Yield the agent's message: which work to merge. Where that is, its prompt says (ruling P2)."""
+    """Yield the agent's message, which names the work to merge. Its prompt says where that work is (ruling P2)."""
     yield f"Bring together the work of the task {inline(whole.task.title)}."
     yield "You begin from all of it that goes together. The rest conflicts with that, and its merge is begun for you:"
     yield ""
@@ -207,7 +211,8 @@ def _to_resolve(whole: Tree, conflicts: Sequence[LeftOutBranch]) -> Iterator[str
 async def review(
     service: Service, job_id: str, *, actor: str, agent: str = "", root: str | None = None
 ) -> ReviewAnswer:
-    """Start a review of the commit that the gate judges, told what the tree's own reviews have not seen of it.
+    """Start a review of the commit that the gate judges. Its message names the commits that the tree's own reviews have
+    not seen.
 
     The gate counts its verdict for that commit. A job started under this id before is returned.
     """
@@ -241,7 +246,9 @@ def _answer(job_id: str, tree: Branches, agent: str, head: str, new: Unseen) -> 
 
 
 def _reviewer(service: Service, whole: Tree, verdict: GateVerdict, wanted: str) -> Agent:
-    """Return the wanted agent, else the first able one: who has reviewed before, then others of the repository."""
+    """Return the wanted agent, else the first able one: those who reviewed the tree before, then others of the
+    repository.
+    """
     repo, before = whole.task.repo, [job.agent for job in whole.jobs if job.job_id in verdict.unseen]
     agent = choose(service, Action.REVIEW, repo, wanted, before)
     if agent is None:
@@ -250,14 +257,14 @@ def _reviewer(service: Service, whole: Tree, verdict: GateVerdict, wanted: str) 
 
 
 def _unseen(repo: Path, head: str, seen: Sequence[tuple[str, ...]]) -> Unseen:
-    """Return what at least one of the reviews has not seen; nothing if what they saw is unknown."""
+    """Return the commits that at least one of the reviews has not seen; none if it is unknown what they saw."""
     by_review = [unseen(repo, head, commits) for commits in seen if commits]
     commits = dict.fromkeys(commit for one in by_review for commit in one.commits)
     return Unseen(tuple(commits), tuple(sorted({file for one in by_review for file in one.files})))
 
 
 def _to_review(whole: Tree, new: Unseen, seen: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield the agent's message: what the earlier reviews have not seen."""
+    """Yield the agent's message, which names the commits that earlier reviews have not seen."""
     yield f"Review the work of the task {inline(whole.task.title)}, which is checked out here."
     if not new.commits:
         yield "What the earlier reviews looked at is not known: review all of it."

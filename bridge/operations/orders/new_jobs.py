@@ -33,13 +33,13 @@ MESSAGE_LIMIT = 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class NewWork:
-    """What may be said of any new work, beside what is to be done."""
+    """The options of new work, beside its message."""
 
     pull_request: int | None = None
     issue: int | None = None
-    """What its tree belongs to (ruling L1)."""
+    """The issue that the new tree belongs to (ruling L1)."""
     base: str | None = None
-    """The commit it begins from; if left out, the pull request's head or HEAD (ruling O1)."""
+    """The commit that the work starts from; by default the pull request's head, else HEAD (ruling O1)."""
     timeout: str | None = None
     """The timeout of each attempt of its coordinator's jobs (ruling A10)."""
     budget: float | None = None
@@ -61,9 +61,9 @@ class NewJob(NewWork):
     read_only: bool = False
     """True if the caller may not start work that implements: then no job of the tree implements (ruling N5)."""
     goal: str = ""
-    """The text whose first line is the title, where the message begins with other words."""
+    """The text whose first line is the task's title, if that is not the message."""
     caveat: str = ""
-    """A circumstance of the order that readers of its result have to know."""
+    """A circumstance of the order that readers of the result must know."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ async def start(service: Service, new: NewJob, root: str | None = None, token: s
 
 
 def options(new: NewJob | NewRecipe) -> str:
-    """Return the options of the command for this request, without those of its repository, pull request or issue."""
+    """Return the command-line options for this request, without those for repository, pull request and issue."""
     match new:
         case NewJob():
             own = {"model": new.model, "effort": new.effort, "runtime": new.runtime}
@@ -134,7 +134,9 @@ def _seconds(timeout: str | None) -> float | None:
 
 
 def _within(settings: TreeSettings, budget: float | None) -> TreeSettings:
-    """Return the settings with a lower bound on the tree's cost; refuse a higher one than configured."""
+    """Return the settings with this budget as the bound on the tree's cost. Refuse a budget above the configured
+    bound.
+    """
     if budget is None:
         return settings
     most = settings.bounds.max_delegation_cost_usd
@@ -151,7 +153,7 @@ def _within(settings: TreeSettings, budget: float | None) -> TreeSettings:
 
 
 def _option(option: str, text: str | None) -> str | None:
-    """Return an option's text, checked against its bound; refuse an empty text, such as from an unset shell
+    """Return an option's text, checked against its bound; refuse an empty text, which may come from an unset shell
     variable.
     """
     with argument(option):
@@ -247,7 +249,7 @@ def title_of(text: str) -> str:
 
 
 def storable_message(service: Service, message: str) -> str:
-    """Return the message in the form in which it is stored and read by agents (rulings B6, N7); refuse an empty one."""
+    """Return the message as it is stored and as agents read it (rulings B6, N7); refuse an empty one."""
     message = service.kept.hide(storable(message))
     if not message.strip():
         raise UsageError("the message is empty", "say what to do, or pipe it in with `-`")

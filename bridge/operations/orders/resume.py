@@ -1,6 +1,7 @@
-"""Ending a pause: the tree decides; rows decide only where no worker answers (rulings F4, F5, F6).
+"""Sending an order to a pause. The tree's workflow decides on it; if no worker answers, the store's rows do (rulings
+F4, F5, F6).
 
-The order is one value from the surface to the tree: `ResumeOrder`.
+The order is a `ResumeOrder` all the way from the caller to the tree.
 """
 
 import asyncio
@@ -45,7 +46,7 @@ PATIENCE = timedelta(seconds=4)
 """Seconds to wait for the tree's verdict before the order is left to Temporal."""
 
 CATCHES_UP = 15.0
-"""Seconds until a tree whose worker died while it wrote a round's rows has opened that round again."""
+"""Seconds in which a tree re-opens a round if its worker died while it wrote the round's rows."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class ResumeOutcome:
 
     message: str
     applied: bool
-    """False if no worker took it in time: Temporal keeps the order, and it takes effect when a worker takes it."""
+    """False if no worker took the order in time: Temporal keeps it until a worker does."""
 
 
 async def resume(service: Service, order: ResumeOrder) -> ResumeOutcome:
@@ -77,7 +78,7 @@ async def resume(service: Service, order: ResumeOrder) -> ResumeOutcome:
 
 
 def _words(order: ResumeOrder) -> str:
-    """Return the words behind a verb as they are typed; nothing for long ones."""
+    """Return the words to type behind the verb; none if they are long."""
     lines = redact_text(order.text).splitlines() if len(order.text) <= SHOWN else []
     return lines[0] if order.channel == COMMENT and len(lines) == 1 else shlex.join(lines)
 
@@ -94,8 +95,8 @@ def _taken_before(service: Service, root: str, order: ResumeOrder) -> ResumeOutc
 
 
 def _refuse_by_rows(order: ResumeOrder, waiting: list[RoundRecord]) -> None:
-    """Check an order against the rows, and refuse what the tree would refuse: without a worker the tree can't say so
-    before the order is kept (F4).
+    """Check an order against the store's rows, and refuse what the tree would refuse. Without a worker, the tree can't
+    check it before Temporal keeps the order (F4).
     """
     mine = rounds.meant_by(order.job_id, waiting)
     if len(mine) != 1:
@@ -137,7 +138,7 @@ async def _carry_out(service: Service, root: str, order: ResumeOrder) -> ResumeO
 async def _send(
     handle: WorkflowHandle[DelegationTree, CloseTree], order: ResumeOrder, waiting: Callable[[], list[RoundRecord]]
 ) -> ResumeOutcome:
-    """Send the order as an update; as a signal if no worker answers and the rows don't speak against it."""
+    """Send the order as an update; as a signal if no worker answers and the store's rows allow it."""
     try:
         with translate_errors():
             answer: Any = await handle.execute_update(

@@ -1,7 +1,7 @@
-"""Sending a person's comments on a diff back, as the next instructions for the work it shows.
+"""Sending a person's comments on a diff to an agent, which changes the work accordingly.
 
-A leg about which its coordinator's failure round waits runs again with them (ruling F3). Otherwise a new job continues
-the work, like a job that resolves conflicts (ruling O6).
+If a failure round asks what to do about the commented leg, the leg runs again with the comments (ruling F3). Otherwise
+a new job continues the work, like a job that resolves conflicts (ruling O6).
 """
 
 import textwrap
@@ -38,7 +38,7 @@ from workflows.text.plurals import quantity
 from workflows.text.quoted_data import inline
 
 READ_BYTES = 64 << 20
-"""Bytes of a diff in which the lines of comments are looked for."""
+"""How many bytes of a diff are searched for the commented lines."""
 MOST_COMMENTS = 200
 MOST_RECORDED = 50
 
@@ -64,15 +64,17 @@ class Feedback:
 
     comments: Sequence[DiffComment] = ()
     text: str = ""
-    """About the whole of it."""
+    """A comment on the diff as a whole."""
     head: str = ""
     """The commit that the person read; empty if it doesn't matter."""
     whole: bool = False
-    """True if it is about all work of the job's tree; False if about the job's own."""
+    """True if the diff is that of the job's whole tree; False if it is the job's own."""
 
 
 class ReviseAnswer(BaseModel, frozen=True):
-    """The job that works on the comments; `merge` takes a new one's work into the branch of the task."""
+    """The job that works on the comments. If it is new, `merge` is the command that merges it into the task's
+    branch.
+    """
 
     job_id: str
     root_job_id: str = Field(description="The tree whose work was commented on.")
@@ -118,7 +120,7 @@ async def revise(
 
 
 def receiver(service: Service, job: JobRecord) -> str:
-    """Return the agent that gets comments on a job's diff; empty if no agent is able."""
+    """Return the agent that gets comments on a job's diff; empty if no agent can take them."""
     with suppress(UsageError):
         return _worker(service, job, jobs.tree(service, job.job_id), "").name
     return ""
@@ -274,7 +276,7 @@ def _ephemeral(service: Service, job: JobRecord) -> Worker | None:
 def _record(
     service: Service, tree: Branches, job: JobRecord, diff: JobDiff, feedback: Feedback, made: ReviseAnswer, actor: str
 ) -> None:
-    """Record on the job that was commented on who said what, and which job works on it."""
+    """Record the comments with their author on the job that they are about, and the job that works on them."""
     hide = service.kept.hide
     texts = [feedback.text.strip()] if feedback.text.strip() else []
     texts += [f"{each.place}: {each.text.strip()}" for each in feedback.comments]

@@ -1,4 +1,4 @@
-"""Orders about whole trees: start, end, run a part again."""
+"""Orders about whole trees: start, end, retry a failed job."""
 
 import secrets
 import time
@@ -53,7 +53,7 @@ class RetryAnswer(BaseModel):
 
 @dataclass(frozen=True)
 class Killed:
-    """A tree that somebody's order ended or is ending."""
+    """A tree that an order has ended or is ending."""
 
     root_job_id: str
     over: bool
@@ -72,7 +72,7 @@ def new_root_id() -> str:
 
 
 async def start(service: Service, tree: TreeInput, host: str) -> str:
-    """Start a tree; either it exists in full, or nothing was recorded. Starting it again changes nothing."""
+    """Start a tree completely, or on an error record nothing. Idempotent."""
     with suppress(AlreadyStartedError):
         first = TreeStart(input=tree, host=host, placed=service.settings.is_fleet)
         await _start_workflow(service, await client_of(service), first, WorkflowIDReusePolicy.REJECT_DUPLICATE)
@@ -84,7 +84,7 @@ async def start(service: Service, tree: TreeInput, host: str) -> str:
 async def kill(service: Service, job_id: str, *, actor: str, immediate: bool) -> Killed:
     """End the tree a job belongs to (ruling G2). Without a worker the order waits for one.
 
-    A blocked tree that is closed is dismissed; an ended one takes no order.
+    A blocked tree that is closed is dismissed; an ended tree is refused.
     """
     root = jobs.get(service, job_id).root_job_id
     _refuse_over(service, root)
@@ -131,7 +131,7 @@ def _refuse_over(service: Service, root: str) -> None:
 
 
 async def retry(service: Service, job_id: str, *, actor: str, request_id: str = "") -> RetryAnswer:
-    """Run a failed job again, opening its tree again where that has closed blocked (ruling D4).
+    """Run a failed job again. Re-open its tree if that is closed because it was blocked (ruling D4).
 
     An open tree acts once on a request id.
     """
@@ -176,7 +176,7 @@ def _was_lost(service: Service, root: str) -> bool:
 
 
 async def _take_up(service: Service, client: Client, root: str, actor: str) -> RetryAnswer:
-    """Start the workflow again from the stored state of the tree."""
+    """Restart the tree's workflow from the state in the store."""
     tree, task = tree_rows.get(service.store, root), job_rows.task_of(service.store, root)
     if tree is None or tree.state is None or task is None:
         raise RefusedError(f"the tree {root} cannot go on: its state is not kept", f"service job tree {root}")

@@ -97,7 +97,7 @@ async def run(
     stage_timeout: str | None = None,
     token: str | None = None,
 ) -> str:
-    """Start a run; return its id. Either it exists in full, or nothing was recorded.
+    """Start a run completely, or on an error record nothing; return its id.
 
     With a `run_id`, repeated calls start one run. The token is used only to fetch the heads of pull requests from
     GitHub.

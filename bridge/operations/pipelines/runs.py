@@ -44,14 +44,14 @@ class StageView(_RunModel):
     job_id: str | None
     decision: Decision | None
     summary: str
-    """Its summary; without one, the reason for its state."""
+    """The stage's summary; without one, the reason for its state."""
     started_at: float | None
     finished_at: float | None
     tokens: int
 
 
 class RunFields(_RunModel):
-    """What every view of a run has."""
+    """The fields that every view of a run has."""
 
     id: str
     pipeline: str
@@ -110,7 +110,7 @@ class StageOutput:
     state: StageState
     attempt: int
     said: str
-    """Its full summary, or the full reason why it ended as it did."""
+    """The stage's full summary, or the full reason for its outcome."""
     output: str
     stderr: str
 
@@ -165,7 +165,7 @@ def latest(service: Service) -> dict[str, RunLine]:
 
 
 def active(service: Service, pipeline: str) -> RunLine | None:
-    """Return the active run, which keeps the pipeline's next one from starting."""
+    """Return the pipeline's active run, if any; no other can start meanwhile."""
     run = run_rows.active(service.store, pipeline)
     return _line(run) if run else None
 

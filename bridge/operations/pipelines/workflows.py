@@ -54,7 +54,7 @@ from workflows.text.durations import parse_duration
 NOT_TAKEN = "Temporal did not accept the schedule"
 
 CATCH_UP = timedelta(minutes=10)
-"""A firing that was missed for longer, because no server ran, is skipped."""
+"""Firings that were missed while no server ran are made up for within this time; older ones are skipped."""
 
 MOST_ASKED = 200
 """The number of schedules that are read for one list."""
@@ -66,7 +66,7 @@ QUERY_TIMEOUT = timedelta(seconds=10)
 
 
 async def start(service: Service, run: RunInput) -> str:
-    """Start a run. Temporal permits one active run per pipeline, however many are started at once (ruling J4)."""
+    """Start a run. Temporal permits one active run per pipeline, even for concurrent starts (ruling J4)."""
     client = await client_of(service)
     for _ in range(CLOSING_TRIES):
         if await _try_start(client, service, run):
@@ -149,7 +149,7 @@ async def _active(client: Client, pipeline: str) -> str | None:
 
 
 def _has_ended(service: Service, run_id: str | None) -> bool:
-    """Return whether the rows show the run as ended, which they do shortly before its workflow closes."""
+    """Return whether the run has ended according to the store, shortly before its workflow closes."""
     run = run_rows.get(service.store, run_id) if run_id else None
     return run is not None and run.record.state not in OPEN_RUNS
 
@@ -205,7 +205,9 @@ async def _firings(client: Client, name: str) -> tuple[float, ...]:
 
 
 def _schedule(pipeline: Definition, when: definition.Schedule, task_queue: str) -> Schedule:
-    """Build the schedule of a small workflow that starts the run: a schedule could not choose the run's workflow id."""
+    """Build the schedule of a small workflow that starts the run, since a schedule can't choose the run's workflow id
+    itself.
+    """
     every = [ScheduleIntervalSpec(every=timedelta(seconds=parse_duration(when.interval)))] if when.interval else []
     return Schedule(
         action=ScheduleActionStartWorkflow(

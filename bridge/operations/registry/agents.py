@@ -88,7 +88,7 @@ def only(service: Service, action: Action, repo: str) -> Agent:
 
 
 def refuse_unknown(service: Service, name: str) -> None:
-    """Raise if a list is narrowed to an agent that is not registered and that never had a job."""
+    """Raise if a list is filtered by an agent that is neither registered nor had a job."""
     if not job_rows.find(service.store, JobFilter(agent=name, limit=1)):
         get(service, name)
 

@@ -1,4 +1,4 @@
-"""What people give with an order, checked first: texts, timeouts (ruling B6), labels of hosts (ruling Q4)."""
+"""Checks of the arguments of orders: texts, timeouts (ruling B6), labels of hosts (ruling Q4)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ def labels(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def label_caveat(service: Service, required: Iterable[str]) -> str:
-    """Return a warning if no host has a required label, with the labels there are; empty if all is well."""
+    """Return a warning, with the known labels, if a required label belongs to no host; else ""."""
     required = sorted(required)
     if not required:
         return ""
@@ -38,7 +38,7 @@ def label_caveat(service: Service, required: Iterable[str]) -> str:
 
 
 def within_bound(of: str, what: str, text: str) -> str:
-    """Return the text, storable; refuse one over its bound, by the name of its option."""
+    """Return the text in storable form. Refuse one that is too long, naming the option `what`."""
     clean = storable(text)
     if sentence := too_long(of, clean):
         raise UsageError(f"{what} {sentence}")
@@ -46,7 +46,7 @@ def within_bound(of: str, what: str, text: str) -> str:
 
 
 def within_bound_or_none(of: str, what: str, text: str | None) -> str | None:
-    """Return an optional text, storable and within its bound."""
+    """Do as `within_bound` does for an optional text."""
     return within_bound(of, what, text) if text else None
 
 

@@ -1,4 +1,4 @@
-"""One of the hosts that share a store: its details, its removal, draining it, and giving it up (rulings Q1, Q5, Q8)."""
+"""Operations on a host that shares a store: show it, remove it, drain it, give it up (rulings Q1, Q5, Q8)."""
 
 from dataclasses import asdict, dataclass
 
@@ -37,7 +37,7 @@ class BegunJob:
 
 @dataclass(frozen=True)
 class Drained:
-    """A host that takes no new jobs, or takes them again, and the jobs that it has begun."""
+    """The outcome of draining a host or undoing that, and the jobs that the host has begun."""
 
     host: str
     draining: bool
@@ -46,15 +46,15 @@ class Drained:
 
 @dataclass(frozen=True)
 class LostHost:
-    """A host that was declared lost, and what becomes of its jobs."""
+    """A host that was declared lost, with its jobs that move and those that stay."""
 
     host: str
     moving: tuple[str, ...]
-    """The jobs that go on elsewhere."""
+    """The jobs that continue on other hosts."""
     staying: tuple[str, ...]
     """The jobs on a plain checkout, which wait for the host."""
     next: str = ""
-    """The command after which the jobs in `staying` go on; empty if none stay."""
+    """The command after which the jobs in `staying` continue; empty if none stay."""
 
 
 def get(service: Service, name: str) -> HostDetail:
@@ -101,7 +101,7 @@ def drain_status(service: Service, name: str) -> Drained:
 
 
 async def give_up(service: Service, name: str, *, actor: str, now: bool = False) -> LostHost:
-    """Move the jobs of a host elsewhere, as a person orders. Refused while it works, unless `now` is given."""
+    """Declare a host lost and move its jobs to other hosts. Refused while the host is alive, unless `now` is given."""
     from activities import moving  # Temporal's library takes long to load
     from bridge.operations.temporal import client_of, translate_errors
 

@@ -34,14 +34,14 @@ LEAD, BUILDER, CHECKER = "lead", "builder", "checker"
 
 
 class Standing(StrEnum):
-    """The change that `service init` makes for a member."""
+    """What `service init` does with a member of the team."""
 
     NEW = "registered"
     """The name is free: the agent is registered, for this repository."""
     ALLOWED = "allowed"
-    """It is registered with no more rights for other repositories, and is now allowed on this one too."""
+    """The agent was registered with no more rights; now it may also work on this repository."""
     THERE = "already there"
-    """It is registered, and may work on this repository."""
+    """The agent was registered already, and may work on this repository."""
     OTHER = "left alone"
     """Another agent has the name, and may not work on this repository."""
 
@@ -75,7 +75,7 @@ FIRST = (
 """The first jobs that are suggested."""
 COMMANDS = 3
 ENOUGH = 2
-"""Hosts from which on no further one is suggested."""
+"""With so many hosts, `service init` does not suggest another."""
 ORIGIN = "origin"
 """The remote that hosts which share a store exchange work through."""
 
@@ -92,7 +92,7 @@ class Checkout:
     known: tuple[str, ...]
     """The names it is registered under."""
     elsewhere: str = ""
-    """The name under which other hosts work on its remote; empty if none does."""
+    """The name under which other hosts have registered the checkout's remote; empty if none has."""
     remote: str = ""
     """The address of its remote `origin`, where hosts share the store."""
     alone: ServiceError | None = None
@@ -107,7 +107,7 @@ class Checkout:
 
 @dataclass(frozen=True)
 class InitPlan:
-    """The changes that make a repository ready."""
+    """The changes that `service init` will make for a repository."""
 
     checkout: Checkout
     repo: str
@@ -152,7 +152,9 @@ def _elsewhere(service: Service, every: Iterable[Repo], top: Path, origin: str, 
 
 
 def reach(service: Service, checkout: Checkout) -> Checkout:
-    """Look whether its remote answers, where hosts share the store and it is not registered yet; change nothing."""
+    """Check whether the checkout's remote answers, if hosts share the store and it is not registered yet. Change
+    nothing.
+    """
     if not service.settings.is_fleet or checkout.known:
         return checkout
     url = remotes(checkout.top).get(ORIGIN)
@@ -176,7 +178,9 @@ def name_of(service: Service, remote: str) -> str:
 
 
 def check_name(service: Service, checkout: Checkout | None, name: str) -> None:
-    """Raise if the repository cannot have this name, or if another one has it; without a checkout, it is a remote's."""
+    """Raise if the repository can't have this name, or if another one has it. `checkout` is None for a repository
+    registered by its remote.
+    """
     repos.check_name(name)
     if checkout and checkout.known and name not in checkout.known:
         known = ", ".join(checkout.known)
@@ -197,7 +201,7 @@ def plan(service: Service, checkout: Checkout, name: str, programs: Programs) ->
 
 
 def unheld(service: Service, plan: InitPlan) -> dict[str, CannotLaunchError]:
-    """Return the team's runtimes for which this machine has no secure box, each with the reason and the remedy."""
+    """Return the team's runtimes that no box of this machine can confine, each with the reason and the remedy."""
     used = {each.runtime for each in plan.members}
     named = {name for name in used if service.settings.runtime(name).box != "auto"}
     refusals = {name: boxing.refusal(service.settings, name) for name in sorted(used - named)}
@@ -205,14 +209,14 @@ def unheld(service: Service, plan: InitPlan) -> dict[str, CannotLaunchError]:
 
 
 def unbox(service: Service, runtimes: Iterable[str]) -> None:
-    """Set in the settings of these runtimes that their agents have no box."""
+    """Change the settings so that agents of these runtimes run without a box."""
     for runtime in runtimes:
         settings.put(service, f"runtimes.{runtime}", 'box = "none"')
 
 
 def carry_out(service: Service, plan: InitPlan) -> tuple[Repo, InitPlan]:
-    """Register everything that is missing; after an error, undo what was registered. Return the plan as it came out:
-    a remote that takes no work is left out.
+    """Register everything that is missing; after an error, undo what was registered. Return the plan as it was carried
+    out: without the remote if that refuses pushes.
     """
     with contextlib.ExitStack() as undo:
         if not plan.is_known:
@@ -231,7 +235,7 @@ def carry_out(service: Service, plan: InitPlan) -> tuple[Repo, InitPlan]:
 
 
 def _add(service: Service, plan: InitPlan) -> InitPlan:
-    """Register the checkout with its remote, or alone if the remote refuses the work."""
+    """Register the checkout with its remote, or without it if the remote refuses pushes."""
     checkout = plan.checkout
     if checkout.remote and not checkout.alone and not plan.is_elsewhere:
         try:
@@ -254,7 +258,7 @@ def may_be_tried(
 ) -> bool:
     """Return whether the lead could work after `carry_out`.
 
-    It must be allowed here, its program must work, and it must have a box that holds or need none.
+    The lead must be allowed on this repository, its program must work, and it must have a working box or need none.
     """
     lead = next(each for each in plan.members if each.new.name == LEAD)
     if lead.runtime not in unboxed and boxing.refusal(service.settings, lead.runtime):

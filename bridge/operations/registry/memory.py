@@ -33,7 +33,7 @@ class NewEntry:
 
 @dataclass(frozen=True)
 class Proposal:
-    """An agent's proposal; the job tells its owner and where it was learnt."""
+    """An agent's proposal. Its job determines the entry's owner and repository."""
 
     job_id: str
     key: str
@@ -131,7 +131,7 @@ def confirm(service: Service, entry_id: str, actor: str) -> Entry:
 
 
 def retire(service: Service, entry_id: str, actor: str) -> Entry:
-    """Retire an entry: it is not recalled any more, and stays stored so that it isn't proposed anew."""
+    """Retire an entry: it is no longer recalled, but stays stored so that it isn't proposed again."""
     _a_person_decides()
     return _existing(entry_id, memory_rows.decide(service.store, _number(entry_id), MemoryState.RETIRED, actor))
 
@@ -146,7 +146,9 @@ def decide(service: Service, entry_id: str, seen: str, wanted: MemoryState, acto
 
 
 def recall(service: Service, wanted: Recall) -> Recollection:
-    """Return the confirmed entries that match, best first (ruling J8). Any text is valid; no words find no entries."""
+    """Return the confirmed entries that match, best first (ruling J8). Any text is a valid query; one without words
+    finds nothing.
+    """
     _not_both(wanted.agent, wanted.shared)
     if wanted.repo is not None:
         repos.get(service, wanted.repo)
@@ -167,7 +169,9 @@ def recall(service: Service, wanted: Recall) -> Recollection:
 
 
 def _a_person_decides() -> None:
-    """Raise if the environment is that of an agent's job. An agent could evade this check; it prevents mistakes."""
+    """Raise if this process has the environment of an agent's job. An agent could evade this check; it only prevents
+    mistakes.
+    """
     if job_id := os.environ.get("SERVICE_JOB_ID"):
         raise RefusedError(
             f"memory is confirmed and retired by people, and this is the job {job_id}",

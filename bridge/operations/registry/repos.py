@@ -46,7 +46,7 @@ def add(
     require: Sequence[str] | None = None,
     prefer: Sequence[str] | None = None,
 ) -> Repo:
-    """Register a checkout, a remote, or both under a name; an existing name gets what is new.
+    """Register a checkout, a remote, or both under a name. An existing name keeps the other of the two.
 
     Its GitHub name is `github` if given, even if empty; else read from its remotes; else the one that was registered.
     """
@@ -80,7 +80,7 @@ def _checkout(path: Path) -> str:
 
 
 def push_notice(service: Service, repo: Repo) -> tuple[str, ...]:
-    """Return sentences for people: what jobs push of a repository with a remote, how often, and who can read it."""
+    """Return sentences for people on what jobs push to the repository's remote, how often, and who can read it."""
     through = checkouts.hub_of(service, repo)
     if through is None:
         return ()
@@ -92,7 +92,7 @@ def push_notice(service: Service, repo: Repo) -> tuple[str, ...]:
 
 
 def _refuse_two(service: Service, known: Repo | None, name: str, top: str, remote: str | None, *, move: bool) -> None:
-    """Refuse to take a name over from the checkout of another host, or to leave a name with nothing."""
+    """Refuse to take over a name from another host's checkout, or to leave a name without checkout and remote."""
     here = service.settings.host
     if remote == "" and not (top or (known and known.checkouts)):
         raise UsageError(f"without a remote, {name} needs a checkout", f"service repo add {name} PATH")
@@ -107,7 +107,9 @@ def _refuse_two(service: Service, known: Repo | None, name: str, top: str, remot
 
 
 def _remote(service: Service, url: str) -> Remote:
-    """Reach a remote and the hub, and find out where work may be pushed. Raise before anything is registered."""
+    """Connect to a remote and the hub, and find out where work may be pushed. Raise if that fails; nothing is
+    registered here.
+    """
     url = address(url, Path())
     branch = hub.default_branch(url)
     git = service.settings.git
@@ -115,7 +117,9 @@ def _remote(service: Service, url: str) -> Remote:
 
 
 def address(url: str, folder: Path) -> str:
-    """Return a remote's address as it is registered, a path in full; raise if it can't be one."""
+    """Return a remote's address in the form that is registered, a path as an absolute one. Raise if it is not a valid
+    address.
+    """
     if not url.isprintable() or url.startswith("-") or url != storable(url):
         raise UsageError(f"{storable(url)!r} is not a URL or a path of a repository", "--remote URL")
     if without_credentials(url) != url:
@@ -130,7 +134,7 @@ def address(url: str, folder: Path) -> str:
 
 
 def _check_move(service: Service, known: Repo, top: str, *, move: bool) -> None:
-    """Refuse to take a repository from another host unless that is wanted and no open job works on it there."""
+    """Refuse to take a repository over from another host, unless `move` is set and no open job works on it there."""
     where = f"{known.name} is registered on the host {known.host}, at {known.path}"
     if not move:
         raise RefusedError(where, f"to have its jobs run here: service repo add {known.name} {shlex.quote(top)} --move")
@@ -234,7 +238,7 @@ def _plain(url: str) -> str:
 
 
 def _shares(checkout: Path, common: Path) -> bool:
-    """Return whether a checkout is there and belongs to this shared git directory."""
+    """Return whether the checkout exists and belongs to this shared git directory."""
     try:
         return common_directory(checkout) == common
     except ServiceError:
@@ -242,7 +246,7 @@ def _shares(checkout: Path, common: Path) -> bool:
 
 
 def refuse_unknown(service: Service, name: str) -> None:
-    """Raise if a list is narrowed to a repository that is not registered and that no job ever worked on."""
+    """Raise if a list is filtered by a repository that is not registered and that no job ever worked on."""
     if not job_rows.find(service.store, JobFilter(repo=name, limit=1)):
         get(service, name)
 

@@ -1,4 +1,4 @@
-"""Recording inline pull request reviews (spec: In-session review state). They are for display only, and say so."""
+"""Recording inline pull request reviews (spec: In-session review state). They are only displayed, and labelled so."""
 
 import re
 import secrets
@@ -26,7 +26,7 @@ class _ReviewModel(BaseModel):
 
 
 class ReviewStatus(_ReviewModel):
-    """The state its author reports; no gate reads it."""
+    """The state of a review as its author reports it; no gate reads it."""
 
     state: Literal["open", "closed"]
     grade: Literal["reported"] = "reported"
