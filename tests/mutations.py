@@ -206,8 +206,6 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "if step.state.finalize is None:\n        words, raised",
             "if True:\n        words, raised",
         ),
-        ("G2.stops", "if immediate:\n        job_offers.stop_all(step)", "job_offers.stop_all(step)"),
-        ("C4", "state.exclude(state.closed_at)", "None"),
     ),
     "tree/job_end.py": (
         ("D3", "leg.retries_used < leg.retry", "leg.retries_used <= leg.retry"),
@@ -226,6 +224,10 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("B5", "if offer is None or offer.attempt != outcome.attempt:", "if offer is None:"),
         ("B5", "started = max(at, step.state.jobs[job_id].queued_at)", "started = at"),
         ("G1", "or outcome.job_id == _final(step):", "or False:"),
+    ),
+    "tree/kill.py": (
+        ("G2.stops", "if immediate:\n        job_offers.stop_all(step)", "job_offers.stop_all(step)"),
+        ("C4", "state.exclude(state.closed_at)", "None"),
     ),
     "tree/moving.py": (
         ("Q5", "offer.attempt != outcome.attempt or offer.taken_back", "offer.attempt != outcome.attempt"),

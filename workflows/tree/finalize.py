@@ -1,4 +1,4 @@
-"""The end of a tree: its only finalize, the kill, the close (rulings G1, G2)."""
+"""The end of a tree: its one finalize, the close (rulings G1, G2). The kill is in `kill`."""
 
 from workflows.model.event_kinds import Data, EventKind
 from workflows.model.refusals import Refusal
@@ -54,45 +54,11 @@ def way_to_its_end(step: Step) -> str:
     return f"what runs finishes first, a last job may sum it up; to stop all of it: {KILL} {step.state.root_id} --now"
 
 
-def kill(step: Step, actor: str, *, immediate: bool) -> None:
-    """Kill the tree. A second kill does nothing, except that a later `--now` cancels running jobs (ruling G2)."""
-    state = step.state
-    if state.closed and not state.is_blocked:
-        return
-    if state.killed_by is None:
-        state.killed_by = actor
-        reason = f"killed by {actor}"
-        step.event(EventKind.DELEGATION_KILLED, state.root_id, f"the tree was {reason}", _kill(step, actor, immediate))
-        if not state.started:
-            state.started = True
-            never_began(step, state.root, JobState.CANCELLED, reason)
-            return
-        request(step, EventKind.DELEGATION_KILLED, reason)
-        if state.closed_at is not None:
-            state.exclude(state.closed_at)
-            state.closed, state.closed_at = False, None
-            dismiss(step, reason)
-    if immediate:
-        job_offers.stop_all(step)
-
-
 def dismiss(step: Step, reason: str) -> None:
     """Cancel a killed task without a summary, where no continuation would have followed (ruling G2)."""
     if step.state.finalize is not None:
         step.state.finalize.done = True
     step.task(TaskState.CANCELLED, reason)
-
-
-def _kill(step: Step, actor: str, immediate: bool) -> Data:
-    state = step.state
-    waiting = [leg.job_id for leg in state.legs() if leg.is_unstarted and leg.timer is None]
-    return {
-        "actor": actor,
-        "immediate": immediate,
-        "cancelled": [job_id for job_id in waiting if job_id not in state.offers],
-        "asked_back": job_offers.on_offer(step),
-        "running": state.running,
-    }
 
 
 def never_began(step: Step, chain: Coordinator, become: JobState, reason: str) -> None:

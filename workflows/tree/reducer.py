@@ -30,6 +30,7 @@ from workflows.tree.events import (
 )
 from workflows.tree.foresee import foresee
 from workflows.tree.job_end import end_job, retry_due
+from workflows.tree.kill import kill
 from workflows.tree.settle_batch import move_on
 from workflows.tree.state import TreeInput, TreeMemory
 from workflows.tree.step import Step
@@ -94,7 +95,7 @@ def reduce(state: TreeMemory, event: Event) -> list[Command]:
             retry_due(step, event.key)
             resume.fire_timer(step, event.key)
         case KillRequested():
-            finalize.kill(step, short_line(event.actor), immediate=event.immediate)
+            kill(step, short_line(event.actor), immediate=event.immediate)
         case RetryRequested():
             reopen.retry(step, short_line(event.actor), event.job_id)
         case ResumeRequested():
