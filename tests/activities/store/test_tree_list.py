@@ -2,18 +2,19 @@
 
 from typing import Any
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine
+from sqlalchemy.event import listen
 
-from activities.store import attempt_rows, job_rows, tree_list, tree_rows
+from activities.store import attempt_rows, event_rows, job_rows, tree_list, tree_rows
 from activities.store.registry import host_rows
 from activities.store.tree_list import ListedTree, TreeFilter
-from tests.rows import ROOT, job, round_, task
+from tests.rows import ROOT, event, job, round_, task
 from tests.tree.simulator import tree_input
-from workflows.contract.models import Decision
+from workflows.contract.models import Action, Decision
 from workflows.model.rows import JobRecord, Records, RoundRecord, TaskRecord
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState, TaskState, WaitsFor
-from workflows.policy.tree_states import TreeState
+from workflows.policy.tree_states import TreeGroup, TreeState, TreeWork
 
 NOW = 1000.0
 OTHER, THIRD = "job-bbbbbbbbbbbb", "job-cccccccccccc"
@@ -111,7 +112,7 @@ def test_pages_follow_one_another_and_take_one_query_each(store: Engine) -> None
         last = {"delegation_id": None, "continuation": Continuation.NORMAL}
         write(store, task(root, opened_at=float(place // 2)), job(root), job(f"{root}.1", **last))
     asked: list[str] = []
-    event.listen(store, "before_cursor_execute", lambda _c, _k, text, *_: asked.append(text))
+    listen(store, "before_cursor_execute", lambda _c, _k, text, *_: asked.append(text))
     seen: list[str] = []
     before = None
     while page := find(store, limit=3, before=before):
@@ -119,3 +120,52 @@ def test_pages_follow_one_another_and_take_one_query_each(store: Engine) -> None
         before = (page[-1].task.opened_at, seen[-1])
     assert seen == sorted(ids, reverse=True)
     assert len([text for text in asked if text.startswith(("SELECT", "WITH"))]) == 4
+
+
+def test_work_is_ready_until_somebody_merges_or_drops_it_after_the_end(store: Engine) -> None:
+    done: dict[str, Any] = {"state": TaskState.DONE, "ended_at": 5.0}
+    wrote: dict[str, Any] = {"action": Action.IMPLEMENT, "state": JobState.SUCCEEDED, "head_sha": "a" * 40}
+    ids = [f"job-{number:012d}" for number in range(6)]
+    for root, more, leg, kinds in (
+        (ids[0], {}, wrote, ()),
+        (ids[1], {}, wrote, (("branch_merged", 6.0), ("branch_dropped", 7.0))),
+        (ids[2], {}, wrote, (("branch_dropped", 6.0),)),
+        (ids[3], {}, wrote, (("branch_merged", 4.0), ("branch_revised", 6.0))),
+        (ids[4], {}, wrote | {"head_sha": None}, ()),
+        (ids[5], {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY}, wrote, ()),
+    ):
+        write(store, task(root, **(done | more)), job(root, **leg))
+        event_rows.tell(store, [event(n, root, kind=kind, at=at) for n, (kind, at) in enumerate(kinds)])
+    works = {tree.root.job_id: tree.work for tree in find(store)}
+    ready, merged, dropped, none = TreeWork.READY, TreeWork.MERGED, TreeWork.DROPPED, TreeWork.NONE
+    assert [works[root] for root in ids] == [ready, merged, dropped, ready, none, none]
+    assert roots(store, state=TreeGroup.READY) == [ids[3], ids[0]]
+    assert roots(store, state=TreeGroup.ENDED) == [ids[4], ids[2], ids[1]]
+    assert roots(store, state=TreeGroup.NEEDS_YOU) == [ids[5]]
+    assert roots(store, state=TreeState.DONE) == ids[4::-1]
+
+
+def test_each_tree_is_in_one_group(store: Engine) -> None:
+    every = [(state, waits_for) for state in TaskState for waits_for in WaitsFor]
+    for number, (state, waits_for) in enumerate(every):
+        root, ended = f"job-{number:012d}", 5.0 if state.is_closed else None
+        running = JobState.RUNNING if number % 2 else JobState.SUCCEEDED
+        write(store, task(root, state=state, waits_for=waits_for, ended_at=ended), job(root, state=running))
+    grouped = [root for group in TreeGroup for root in roots(store, state=group)]
+    assert sorted(grouped) == sorted(roots(store))
+    assert len(grouped) == len(every)
+    by_state = [root for state in TreeState for root in roots(store, state=state)]
+    assert sorted(by_state) == sorted(grouped)
+
+
+def test_a_group_reads_the_jobs_and_events_of_its_own_trees(store: Engine) -> None:
+    """With thousands of trees an index by state or kind, tried for each of them, takes seconds."""
+    if store.dialect.name != "sqlite":
+        return
+    asked: list[tuple[str, Any]] = []
+    listen(store, "before_cursor_execute", lambda _c, _k, text, given, *_: asked.append((text, given)))
+    find(store, state=TreeGroup.ENDED)
+    query, given = asked[-1]
+    with store.connect() as connection:
+        plan = [str(step[3]) for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", given).all()]
+    assert not [step for step in plan if "jobs_by_state" in step or "events_by_kind" in step], plan

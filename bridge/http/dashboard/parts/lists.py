@@ -32,13 +32,13 @@ def searched(
             raise UsageError(
                 f"words are not searched for here; use one of: {', '.join(names)}, such as {names[0]}:VALUE"
             )
-        fields |= typed | {"q": words}
-        shown = find(fields)
+        filters = fields | typed | {"q": words}
+        shown = find(filters)
     except UsageError as error:
         return {"filters": fields, "chips": (), "fault": error, "status": error.status, "narrowed": True}
-    narrowed = {name: value for name, value in fields.items() if value}
+    narrowed = {name: value for name, value in filters.items() if value}
     chips = [(name, narrowed[name], address(asked.path, narrowed, without=name)) for name in names if name in narrowed]
-    return {"filters": fields, "chips": chips, "fault": None, "narrowed": bool(narrowed), **shown}
+    return {"filters": filters, "chips": chips, "fault": None, "narrowed": bool(narrowed), **shown}
 
 
 def number(text: str, what: str) -> int | None:

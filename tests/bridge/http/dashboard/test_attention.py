@@ -103,7 +103,7 @@ async def test_everything_that_waits_stands_in_one_list_oldest_first(service: Se
     order = [f"{root(2)}-r1", root(4), root(5), "4", root(6), f"{root(1)}-e7-command"]
     assert headings(shown) == order
     assert 'data-waiting="6"' in shown.html
-    assert "6 things wait" in shown.words
+    assert "6 things need you" in shown.words
 
 
 async def test_the_page_lists_what_the_command_lists(service: Service) -> None:
@@ -233,7 +233,7 @@ async def test_what_stands_still_shows_why_and_the_commands(service: Service, an
     stall_rows.replace(service.store, StallKind.END, "here", [Stall(StallKind.END, root(1), 1, NOW - 120, "here")])
     stall_rows.replace(service.store, StallKind.STEP, "", [Stall(StallKind.STEP, "nightly", 12, NOW - 60)])
     shown = await ann.open("/ui/")
-    assert "2 things wait" in shown.words
+    assert "2 things need you" in shown.words
     assert "its program ended on here, and that is not recorded since" in shown.words
     assert "nightly: its next step does not succeed: attempt 12" in shown.words
     assert all(way in shown.words for way in WAYS)
@@ -295,7 +295,7 @@ async def test_of_many_fifty_are_shown_and_the_rest_are_a_click_away(service: Se
     second = await ann.open("/ui/?from=50")
     last = await ann.open("/ui/?from=100")
     assert len({*headings(first), *headings(second), *headings(last)}) == 120
-    assert ("20 more" in second.words, "more" in last.words.split("Done lately")[0]) == (True, False)
+    assert ("20 more" in second.words, "more" in last.words.split("Recently done")[0]) == (True, False)
     assert headings(await ann.open("/ui/?from=5000")) == headings(last), "what is past the end shows the end"
     assert (await ann.open("/ui/?from=x")).status == 400
 
@@ -326,7 +326,7 @@ async def test_what_was_done_lately_says_by_whom_how_and_when(service: Service, 
     seeds.write(service, seeds.task(root(1), title="Paint it", state=TaskState.DONE), ended)
     seeds.write(service, seeds.task(root(2), title="Old one", state=TaskState.CANCELLED), event)
     words = (await ann.open("/ui/")).words
-    lately = words.split("Done lately")[1]
+    lately = words.split("Recently done")[1]
     assert "Paint it : answered by bob (cli) at noon color: red 3 d" in lately
     assert lately.index("Old one : dismissed by eve") < lately.index("Paint it")
 

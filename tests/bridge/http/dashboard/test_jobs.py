@@ -89,12 +89,17 @@ async def test_filters_narrow_and_keep_what_they_say(service: Service, ann: Surf
         ({"q": " lower "}, {lower}),
         ({"q": ROOT}, {root, leg}),
         ({"q": "builder", "roots": "1"}, set()),
+        ({"q": "state:failed"}, {root}),
+        ({"q": "agent:builder repo:acme/shop raise"}, {leg}),
+        ({"q": "roots:1 repo:acme/other"}, {lower}),
     ):
         shown = await seek(ann, **filters)
         assert set(links(shown)) == names, filters
         fields = shown.form("/ui/jobs").fields
         kept = {name: fields[name] for name in filters if name != "state"}
-        assert kept == {name: [value.strip()] for name, value in filters.items() if name != "state"}
+        words = " ".join(word for word in filters.get("q", "").split() if ":" not in word)
+        given = filters | ({"q": words} if "q" in filters else {})
+        assert kept == {name: [value] for name, value in given.items() if name != "state"}
     assert '<option value="failed" selected>' in (await seek(ann, state="failed")).html
     assert '<option value="acme/shop">' in (await ann.open("/ui/jobs")).html, "those that are known are offered"
 

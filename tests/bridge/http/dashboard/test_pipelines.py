@@ -335,6 +335,9 @@ class TestRun:
         assert "No run matches" in (await ann.open("/ui/runs?repo=acme/none")).words
         refused = await ann.open("/ui/runs?state=done")
         assert (refused.status, "'done' is not a state of a run" in refused.words) == (400, True)
+        assert runs_of(await ann.open("/ui/runs?q=pipeline:p+state:succeeded+repo:acme/shop")) == [good]
+        refused = await ann.open("/ui/runs?q=nightly")
+        assert (refused.status, "such as pipeline:VALUE" in refused.words) == (400, True)
 
 
 _NONE = runs.StageOutput("", "", StageState.PENDING, 0, "", "", "")

@@ -224,7 +224,7 @@ async def test_a_click_answers_and_is_recorded_with_name_and_channel(working: Wo
         closed = await waiting_for(working, tree)
     assert closed.closed.startswith(f"answered by {ANN} (dashboard) at ")
     assert closed.questions[0].answer == "blue\n but light:\n Note: not navy"
-    words = (await bea.open("/ui/")).words.split("Done lately")[1]
+    words = (await bea.open("/ui/")).words.split("Recently done")[1]
     assert f"answered by {ANN} (dashboard)" in words
 
 
@@ -302,7 +302,7 @@ async def test_a_blocked_task_is_dismissed_in_place(working: Working, bea: Surfe
         task = job_rows.task_of(working.service.store, trees[1].id)
         assert task is not None
         assert (task.state, ANN in task.reason) == (TaskState.CANCELLED, True)
-        assert f"dismissed by {ANN}" in (await bea.open("/ui/")).words.split("Done lately")[1]
+        assert f"dismissed by {ANN}" in (await bea.open("/ui/")).words.split("Recently done")[1]
 
 
 @pytest.mark.parametrize(

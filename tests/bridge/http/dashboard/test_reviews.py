@@ -61,6 +61,9 @@ async def test_they_are_found_by_pull_request_and_in_pages(service: Service, ann
     assert (seen[0] | seen[1], seen[0] & seen[1]) == (set(range(1, 61)), set())
     assert "label-9-" in (await ann.open("/ui/reviews?pr=9&repo=")).html
     assert "No reviews like that" in (await ann.open("/ui/reviews?pr=99")).words
+    assert "label-9-" in (await ann.open("/ui/reviews?q=pr:9")).html
+    refused = await ann.open("/ui/reviews?q=agent:me")
+    assert (refused.status, "unknown filter 'agent'. Use one of: repo, pr" in refused.words) == (400, True)
 
 
 @pytest.mark.parametrize("query", ["pr=x", "pr=9999999999", "before=x", "before=%00"])
