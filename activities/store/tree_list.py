@@ -14,7 +14,7 @@ from workflows.model.event_kinds import BranchEventKind
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
 from workflows.model.states import ENDED_JOBS, JobState, TaskState, WaitsFor
 from workflows.policy.host_availability import HostSeen
-from workflows.policy.tree_states import TreeGroup, TreeState, TreeWork, tree_state
+from workflows.policy.tree_states import TreeGroup, TreeState, TreeWork, tree_group, tree_state
 
 jobs, tasks, rounds, deferrals, events = schema.jobs, schema.tasks, schema.rounds, schema.deferrals, schema.events
 trees, hosts = schema.trees, schema.hosts
@@ -74,16 +74,16 @@ def _page(engine: Engine, wanted: TreeFilter) -> Select[Any]:
 
 
 def _is_in(wanted: TreeState | TreeGroup) -> ColumnElement[bool]:
-    """Return the condition for trees in this state, as `tree_state` defines it, or in one of this group's."""
-    states = wanted.states if isinstance(wanted, TreeGroup) else (wanted,)
+    """Return the condition for trees in this state or group, as `tree_state` and `tree_group` define it."""
+
+    def means(task: TaskState, waits_for: WaitsFor, *, running: bool) -> bool:
+        if isinstance(wanted, TreeState):
+            return tree_state(task, waits_for, running=running) is wanted
+        return task is TaskState.DONE if wanted is TreeGroup.READY else tree_group(task, waits_for) is wanted
 
     def task(*, running: bool) -> list[tuple[str, str]]:
-        return [
-            (task.value, waits_for.value)
-            for task in TaskState
-            for waits_for in WaitsFor
-            if tree_state(task, waits_for, running=running) in states
-        ]
+        pairs = ((task, waits_for) for task in TaskState for waits_for in WaitsFor)
+        return [(task.value, waits_for.value) for task, waits_for in pairs if means(task, waits_for, running=running)]
 
     def within(meant: list[tuple[str, str]]) -> ColumnElement[bool]:
         indexed = tasks.c.state.in_({state for state, _ in meant})

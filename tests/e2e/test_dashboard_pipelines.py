@@ -194,14 +194,15 @@ def test_jobs_are_searched_and_paged(script: Script, ann: Person) -> None:
     until_shown(tab, "No job matches")
     tab.get_by_role("link", name="Show all jobs").click()
     tab.wait_for_url("**/ui/jobs")
+    tab.click("#filters > summary")
     tab.select_option("#state", "failed")
-    press(tab, "Show")
+    press(tab, "Apply")
     tab.wait_for_url("**state=failed*")
-    assert set(tab.locator("tbody .state").all_inner_texts()) == {"✕ failed"}
+    assert set(tab.locator(".line .state").all_inner_texts()) == {"✕ failed"}
 
 
 def links(tab: Tab) -> list[str]:
-    return [link.get_attribute("href") or "" for link in tab.locator("tbody a").all()]
+    return [link.get_attribute("href") or "" for link in tab.locator(".line .what a").all()]
 
 
 def older(tab: Tab) -> bool:

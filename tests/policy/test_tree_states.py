@@ -3,7 +3,7 @@
 import pytest
 
 from workflows.model.states import TaskState, WaitsFor
-from workflows.policy.tree_states import TreeGroup, TreeState, tree_state
+from workflows.policy.tree_states import TreeGroup, TreeState, tree_group, tree_state
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,21 @@ def test_only_a_person_s_turn_and_a_cut_are_said_in_more_than_a_word() -> None:
     assert [state.words for state in TreeState if state.words != state] == ["needs you", "cut short"]
 
 
-def test_each_state_is_in_one_group_and_a_result_in_two() -> None:
-    groups = {state: [group.value for group in TreeGroup if state in group.states] for state in TreeState}
-    assert {state.value for state, names in groups.items() if len(names) != 1} == {"done", "cut_short"}
-    assert groups[TreeState.DONE] == groups[TreeState.CUT_SHORT] == ["ready", "ended"]
+@pytest.mark.parametrize(
+    ("task", "waits_for", "group"),
+    [
+        (TaskState.AWAITING_HUMAN, WaitsFor.RESUME, TreeGroup.NEEDS_YOU),
+        (TaskState.BLOCKED, WaitsFor.RETRY, TreeGroup.NEEDS_YOU),
+        (TaskState.BLOCKED, WaitsFor.DISMISS, TreeGroup.NEEDS_YOU),
+        (TaskState.BLOCKED, WaitsFor.RUNS, TreeGroup.ACTIVE),
+        (TaskState.OPEN, WaitsFor.NOTHING, TreeGroup.ACTIVE),
+        (TaskState.DONE, WaitsFor.START, TreeGroup.ENDED),
+        (TaskState.CANCELLED, WaitsFor.NOTHING, TreeGroup.ENDED),
+    ],
+)
+def test_a_tree_is_in_one_group(task: TaskState, waits_for: WaitsFor, group: TreeGroup) -> None:
+    assert tree_group(task, waits_for) is group
+
+
+def test_groups_have_headings() -> None:
     assert [group.words for group in TreeGroup] == ["Needs you", "Running", "Ready to merge", "Ended"]

@@ -57,17 +57,7 @@ class TreeGroup(StrEnum):
         words = {TreeGroup.NEEDS_YOU: "Needs you", TreeGroup.ACTIVE: "Running", TreeGroup.READY: "Ready to merge"}
         return words.get(self, "Ended")
 
-    @property
-    def states(self) -> tuple[TreeState, ...]:
-        """Return the states of its trees. Those that are over with a result are ready, or ended."""
-        return {
-            TreeGroup.NEEDS_YOU: (TreeState.WAITING, TreeState.BLOCKED),
-            TreeGroup.ACTIVE: (TreeState.QUEUED, TreeState.RUNNING, TreeState.ENDING),
-            TreeGroup.READY: WITH_RESULT,
-        }.get(self, (*WITH_RESULT, TreeState.FAILED, TreeState.CANCELLED))
 
-
-WITH_RESULT = (TreeState.DONE, TreeState.CUT_SHORT)
 _NO_WAY_ON = (WaitsFor.DISMISS, WaitsFor.START)
 
 
@@ -88,3 +78,16 @@ def tree_state(task: TaskState, waits_for: WaitsFor, *, running: bool) -> TreeSt
             return TreeState.BLOCKED
         case TaskState.CANCELLED:
             return TreeState.CANCELLED
+
+
+def tree_group(task: TaskState, waits_for: WaitsFor) -> TreeGroup:
+    """Return the group of a tree. Work that nobody has merged makes an ended one `READY`."""
+    match task:
+        case TaskState.AWAITING_HUMAN:
+            return TreeGroup.NEEDS_YOU
+        case TaskState.BLOCKED if waits_for is not WaitsFor.RUNS:
+            return TreeGroup.NEEDS_YOU
+        case TaskState.OPEN | TaskState.BLOCKED:
+            return TreeGroup.ACTIVE
+        case TaskState.DONE | TaskState.CANCELLED:
+            return TreeGroup.ENDED

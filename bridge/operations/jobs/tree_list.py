@@ -12,7 +12,7 @@ from bridge.operations.service import Service
 from workflows.model.errors import UsageError, with_nearest
 from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.states import JobState, TaskState
-from workflows.policy.tree_states import TreeGroup, TreeState, TreeWork, tree_state
+from workflows.policy.tree_states import TreeGroup, TreeState, TreeWork, tree_group, tree_state
 from workflows.text.durations import clock
 
 
@@ -67,6 +67,7 @@ class TreeSummary:
     """The reason why the tree's last unroutable set of delegations was refused; empty if all sets could be routed."""
     work: TreeWork = TreeWork.NONE
     """What became of its commits, if it is over and wrote any."""
+    group: TreeGroup = TreeGroup.ACTIVE
     to_retry: str = ""
     """The job whose retry opens it again."""
 
@@ -132,6 +133,7 @@ def _row(tree: ListedTree, now: float) -> TreeRow:
         elapsed_seconds=task.elapsed_seconds(now),
         preflight_failed=tree.preflight_failed,
         work=tree.work,
+        group=TreeGroup.READY if tree.work is TreeWork.READY else tree_group(task.state, task.waits_for),
         to_retry=task.to_retry,
     )
     return TreeRow(hosts.with_reason(tree.root, tree.host), summary)

@@ -16,7 +16,7 @@ from workflows.policy.tree_states import TreeGroup, TreeState
 
 FILTERS = ("state", "repo", "agent", "pr", "issue")
 FIRST = 20
-"""Tasks of each group that are shown before the group is asked for alone; of the ended ones a whole page."""
+"""The number of tasks of each group, before a person asks for one group alone."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,7 @@ def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
 
 def _group(service: Service, asked: PageRequest, filters: Filters, wanted: TreeFilter) -> TaskGroup:
     assert wanted.state is not None
-    alone = filters["state"] or wanted.state is TreeGroup.ENDED
-    limit = (lists.PER_PAGE if alone else FIRST) + 1
+    limit = (lists.PER_PAGE if filters["state"] else FIRST) + 1
     rows, cursor = paging.page(tree_list.find(service, replace(wanted, limit=limit)), limit, tree_list.cursor_key)
     older = lists.ways(asked, {**filters, "state": wanted.state.value}, cursor)["older"]
     return TaskGroup(wanted.state.value, wanted.state.words[:1].upper() + wanted.state.words[1:], rows, older)

@@ -80,7 +80,7 @@ async def test_filters_narrow_and_keep_what_they_say(service: Service, ann: Surf
 
 
 @pytest.mark.parametrize(
-    ("typed", "chips", "found"),
+    ("typed", "chips", "roots"),
     [
         ("state:running", ["state: running"], [ROOT]),
         ("state:ended", ["state: ended"], [OTHER]),
@@ -93,13 +93,13 @@ async def test_filters_narrow_and_keep_what_they_say(service: Service, ann: Surf
     ],
 )
 async def test_the_search_box_takes_filters_and_words(
-    service: Service, ann: Surfer, typed: str, chips: list[str], found: list[str]
+    service: Service, ann: Surfer, typed: str, chips: list[str], roots: list[str]
 ) -> None:
     two(service)
     shown = await seek(ann, q=typed)
-    assert links(shown) == [f"/ui/trees/{root}" for root in found]
+    assert links(shown) == [f"/ui/trees/{root}" for root in roots]
     assert [chip for chip in chips if f"{chip} \u00d7 , remove this filter" in shown.words] == chips
-    assert ("No task matches" in shown.words) is not bool(found)
+    assert ("No task matches" in shown.words) is not bool(roots)
     words = " ".join(word for word in typed.split() if ":" not in word)
     form = shown.form("/ui/trees").fields
     assert form["q"] == [words], "filters stand as chips, and in their fields"
