@@ -205,8 +205,8 @@ def overwrite(repo: Path, hub: Hub, commit: str, name: str) -> None:
 
 
 def keep(repo: Path, hub: Hub, commit: str, name: str, elsewhere: str) -> str:
-    """Push a commit to a name that only moves forward. If the hub has other commits there, push it to the name
-    `elsewhere`. Return the name.
+    """Push a commit to the reference `name` of the hub, which only moves forward. If the hub has other commits there,
+    push it to the reference `elsewhere`. Return the reference that has the commit.
     """
     kept = name
     if not push(repo, hub, commit, name):

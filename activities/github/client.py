@@ -219,7 +219,9 @@ def repository_in(url: str) -> str:
 
 
 def _error_of(error: gidgethub.HTTPException) -> GithubError:
-    """Convert an error: a limit says until when to wait; anything else is final."""
+    """Convert an error of GitHub's API: a rate limit carries the time until which to wait; other errors are
+    permanent.
+    """
     status, headers, now = error.status_code.value, error.headers, time.time()
     message = str(error)[:300]
     wait = _number(headers.get("retry-after"))

@@ -21,8 +21,8 @@ class EarlierSession:
 
 
 def earlier_session(context: Context, run: JobRun, row: AttemptRow) -> EarlierSession:
-    """Return the session to resume, with the folder by which programs know it. Repeated calls for a run return the
-    same.
+    """Return the session to resume, with the folder by which programs know it. Idempotent: a repeated call for a run
+    returns the same session.
     """
     if (
         run.assignment.worker.session is not SessionScope.TREE

@@ -1,7 +1,7 @@
 """One supervised run of a program. `run` is idempotent: the program starts once, and every caller gets the same end.
 
-No library: process libraries manage their own children, which they lose when the worker ends. Here the process belongs
-to a supervisor in its own session, so it outlives the worker; a later call attaches to it.
+No process library is used, because it would lose track of its child processes when the worker ends. Here the process
+belongs to a supervisor in its own session, so it outlives the worker; a later call attaches to it.
 """
 
 import asyncio

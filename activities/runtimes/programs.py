@@ -37,7 +37,7 @@ NETWORK = (
 
 
 class UsageScope(StrEnum):
-    """The scope of the tokens that a program reports."""
+    """Whether the tokens that a program reports are those of one run or of its whole session."""
 
     RUN = "run"
     """This run."""

@@ -214,8 +214,8 @@ def _failed_deliveries() -> Select[Any]:
 
 
 def _unseen_hosts() -> Select[Any]:
-    """Select hosts with jobs that have waited as long as a restart takes, if the host was not seen since or starts no
-    runs. Also select the reasons why jobs have no host.
+    """Select hosts whose jobs have waited for longer than a restart takes, if the host starts no runs, or was not seen
+    since they began to wait. Also select the reasons why jobs have no host.
     """
     open_ = select(jobs.c.queued_at, _host_or_reason().label("host")).where(*_has_waited()).subquery()
     unseen = or_(hosts.c.seen_at.is_(None), hosts.c.seen_at < clock() - UNSEEN_SECONDS, hosts.c.held != "")

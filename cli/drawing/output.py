@@ -55,7 +55,7 @@ def stand_below(what: Below) -> Iterator[None]:
 
 
 def remember_words(words: Sequence[str]) -> None:
-    """Record the command's words, which decide by `--json` whether errors are printed as JSON (ruling K6)."""
+    """Record the command's words: with `--json` among them, errors are printed as JSON (ruling K6)."""
     global _for_programs
     _for_programs = AS_JSON in words
 

@@ -246,7 +246,7 @@ def _is_of_head(seen: GateInputs, later: LaterReview) -> bool:
 
 
 def _of_later(seen: GateInputs) -> Iterator[_Reason]:
-    """Yield the objection of a later review of this head."""
+    """Yield an objection if the review of this head that a person ordered later is not done, or does not approve."""
     later = seen.later
     if later is None or not _is_of_head(seen, later) or _abstains(later.job):
         return

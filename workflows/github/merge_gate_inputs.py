@@ -31,7 +31,7 @@ class Look(StrEnum):
 
 @dataclass(frozen=True)
 class JobFacts:
-    """What the repository says about a job."""
+    """What the git repository says about a job: whether its work is merged, and which commits it looked at."""
 
     work: WorkState = WorkState.NONE
     merge: str = ""

@@ -36,7 +36,7 @@ def task_words(task: TaskRecord) -> str:
 
 
 def cut_by(refusal: Refusal, lead: str) -> Cut:
-    """Describe the bound that ended a tree. `lead` names the coordinator whose work it ended."""
+    """Describe the bound that ended a tree. `lead` names the coordinator whose work was cut short."""
     match refusal.kind, dict(refusal.data):
         case EventKind.DELEGATION_WIDTH_EXCEEDED, {"width": int(asked), "cap": cap}:
             raised = f"max_delegation_width = {asked}" if asked <= COUNTS["delegations"] else ""

@@ -34,7 +34,9 @@ class GivenUp(Wire):
 
 @activity.defn
 def give_up(order: GiveUp) -> GivenUp:
-    """Decide finally whether an attempt moves. If it does, its host can neither begin it nor record its end."""
+    """Decide finally whether an attempt moves. The former host of a moved attempt can neither begin it nor record its
+    end.
+    """
     raise NotImplementedError
 
 

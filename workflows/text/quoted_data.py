@@ -48,7 +48,7 @@ class Fences:
         )
 
     def stand_alone(self, text: str) -> bool:
-        """Return whether the mark occurs only in lines that this writer wrote, and in no foreign text."""
+        """Return whether the fences' mark occurs only in fences, and nowhere in the quoted texts."""
         return text.count(self._mark) == self._written
 
 

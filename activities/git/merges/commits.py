@@ -1,7 +1,7 @@
 """Merge two commits in the object store: by libgit2, and if it finds a conflict, by git (ruling I5).
 
-Git knows more kinds of renames, and merges by attributes, so it decides on conflicts if it is installed. It works in a
-repository of the service's that has objects and nothing else.
+Git knows more kinds of renames, and merges by attributes, so it decides on conflicts if it is installed. The git
+commands run in a repository of the service, which has objects but no references, work tree or settings.
 """
 
 import contextlib

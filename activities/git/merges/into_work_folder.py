@@ -53,8 +53,8 @@ def _leg(branch: str) -> str:
 def merge(worktree: Worktree, branches: Sequence[str]) -> Worktree:
     """Merge the branches one after another into the job's starting point.
 
-    No-op if the recorded base contains them all: a job may be running in the work folder by then. Everything is merged
-    in the object store first; then the files are written once.
+    No-op if the recorded base already contains all branches: then this is a repeated call, and the job may be running
+    in the work folder. Everything is merged in the object store first; then the files are written once.
     """
     repo = record_of(worktree.path).repo
     wanted = [(branch, commit_of(repo, branch)) for branch in branches]  # resolve all of them before merging anything

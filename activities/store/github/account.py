@@ -95,7 +95,9 @@ def note(engine: Engine, **values: Any) -> None:
 
 
 def ask_anew(engine: Engine) -> None:
-    """Allow requests of a refused account again, because a person may have repaired it. Rate limits still apply."""
+    """Allow requests again with an account that GitHub had refused: a person may have repaired its access. Rate limits
+    still apply.
+    """
     if read(engine).is_refused:
         note(engine, blocked_until=None)
 

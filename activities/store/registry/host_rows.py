@@ -119,8 +119,8 @@ def stop(engine: Engine, name: str, *, started_at: float) -> None:
 
 
 def sort_out(engine: Engine, *, lost_after: float = 0) -> None:
-    """Record hosts as lost that were not seen for `lost_after` seconds (0: none). Exclude hosts that take no runs, such
-    as dead ones, from being drawn, and include those that are back.
+    """Record hosts as lost that were not seen for `lost_after` seconds (0: none). Stop choosing hosts that take no
+    runs, such as dead ones, and choose those again that are back.
     """
     table = schema.hosts.c
     if lost_after:

@@ -1,6 +1,7 @@
 """The page of everything that waits for a person, each with its actions in place (rulings M1, M2).
 
-`resuming` answers pauses. Orders on jobs and trees are sent to their own pages, and return to this one.
+`resuming` answers pauses. A form that acts on a job or a tree is sent to the page of that job or tree, which redirects
+back here.
 """
 
 from collections.abc import Mapping

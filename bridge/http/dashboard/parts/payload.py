@@ -1,4 +1,6 @@
-"""A run's payload as a person fills it in: a row for each value, or lines and JSON in one field (ruling K1)."""
+"""A run's payload as a person fills it in: one row for each value, or a single field that takes lines or JSON (ruling
+K1).
+"""
 
 import re
 
