@@ -197,6 +197,18 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     ),
     "activities/store/attempt_rows.py": (
         (
+            "activities/store/test_forged_attempts.py::test_a_recorded_end_that_was_changed_is_not_read",
+            "if not all(attempt_seals.holds(keys",
+            "if not any(attempt_seals.holds(keys",
+        ),
+        (
+            "activities/store/test_forged_attempts.py::test_the_end_that_the_host_records_takes_the_place_of_a_forged_one",
+            "if stored is None or stored.outcome is not None:",
+            "if stored is None:",
+        ),
+    ),
+    "activities/store/claim_rows.py": (
+        (
             "activities/store/test_begins_and_stops.py::test_the_begin_and_the_report_of_a_leg_at_every_moment_of_what_befalls_its_tree",
             "(table.c.offer < offered.offer)",
             "(table.c.offer <= offered.offer)",
@@ -210,16 +222,6 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "activities/store/test_store.py::test_what_is_called_off_never_begins_or_its_host_is_ordered_to_stop_it",
             "if begun_at is not None:\n            order_stop",
             "if begun_at is None:\n            order_stop",
-        ),
-        (
-            "activities/store/test_forged_attempts.py::test_a_recorded_end_that_was_changed_is_not_read",
-            "if not all(attempt_seals.holds(keys",
-            "if not any(attempt_seals.holds(keys",
-        ),
-        (
-            "activities/store/test_forged_attempts.py::test_the_end_that_the_host_records_takes_the_place_of_a_forged_one",
-            "if stored is None or stored.outcome is not None:",
-            "if stored is None:",
         ),
     ),
     "activities/store/placements.py": (

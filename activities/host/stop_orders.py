@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from activities.store import attempt_rows
+from activities.store import claim_rows
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +53,6 @@ class StopOrders:
         going_on = [key for key, ordered in self._running.items() if not ordered.is_set()]
         if not going_on:
             return
-        for key in await asyncio.to_thread(attempt_rows.ordered_to_stop, store, going_on):
+        for key in await asyncio.to_thread(claim_rows.ordered_to_stop, store, going_on):
             if ordered := self._running.get(key):  # it may have ended meanwhile
                 ordered.set()

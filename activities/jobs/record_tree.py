@@ -7,7 +7,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.jobs.why_closed import how_it_closed
-from activities.store import attempt_rows, job_rows, moves, permanent_errors, tree_rows
+from activities.store import attempt_rows, claim_rows, job_rows, moves, permanent_errors, tree_rows
 from workflows.model.rows import Records, Written
 from workflows.temporal.calls import CallOff, OfferClaim, OfferKey
 from workflows.temporal.moving import GivenUp, GiveUp
@@ -56,7 +56,7 @@ class TreeRecorder:
         """Take back an offer, unless its host has begun it."""
         offered = attempt_rows.Offered(offer.job_id, offer.attempt, offer.offer)
         return OfferClaim(
-            begun_at=permanent_errors.write_or_refuse(lambda: attempt_rows.take_back(self._context.store, offered))
+            begun_at=permanent_errors.write_or_refuse(lambda: claim_rows.take_back(self._context.store, offered))
         )
 
     @activity.defn(name="call_off")
@@ -67,7 +67,7 @@ class TreeRecorder:
             self._context.store,
         )
         return OfferClaim(
-            begun_at=permanent_errors.write_or_refuse(lambda: attempt_rows.call_off(store, offered, order.why))
+            begun_at=permanent_errors.write_or_refuse(lambda: claim_rows.call_off(store, offered, order.why))
         )
 
     @activity.defn(name="give_up")

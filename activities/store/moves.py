@@ -27,7 +27,7 @@ from sqlalchemy import (
     update,
 )
 
-from activities.store import attempt_rows, schema
+from activities.store import attempt_rows, claim_rows, schema
 from activities.store.attempt_rows import Offered
 from activities.store.queries import insert_new, now, rows, scalar, write
 from workflows.model.ids import workflow_id
@@ -52,7 +52,7 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
         if not leaves(move, row.host if row else None, seen_at):
             return None
         if row is None:
-            begun_meanwhile = attempt_rows.settle(connection, offered, begun_at=None).begun_at is not None
+            begun_meanwhile = claim_rows.settle(connection, offered, begun_at=None).begun_at is not None
             return None if begun_meanwhile else _moved_outcome(connection, offered, move, None).model_dump(mode="json")
         if row.outcome is not None:
             return row.outcome
@@ -60,7 +60,7 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
         if not attempt_rows.close(connection, row, outcome, {}, {}):
             first = attempt_rows.get(connection, *offered.key)
             return first.outcome if first else None
-        attempt_rows.order_stop(connection, offered, StopReason.MOVED)
+        claim_rows.order_stop(connection, offered, StopReason.MOVED)
         moved = {"job_id": offered.job_id, "attempt": offered.attempt, "host": move.host}
         insert_new(connection, schema.moves, moved | {"reason": move.reason, "at": at})
         return outcome.model_dump(mode="json")

@@ -29,7 +29,7 @@ from activities.runs.os_processes import with_mark
 from activities.runs.supervised_run import RunRequest, mark_of, run, stop
 from activities.settings.home import Home
 from activities.settings.model import Fleet, Settings
-from activities.store import attempt_rows, job_rows, run_rows, schema
+from activities.store import attempt_rows, claim_rows, job_rows, run_rows, schema
 from activities.store.attempt_rows import Offered
 from activities.store.database import open_store
 from activities.store.registry import host_rows
@@ -52,7 +52,7 @@ def context(home: Home) -> Context:
 def row(context: Context, job: str, *, recorded: float | None = None) -> attempt_rows.AttemptRow:
     """Insert a run's row, with an outcome recorded so many seconds ago."""
     run_dir = str(context.home.runs / f"{job}.1")
-    opened = attempt_rows.begin(context.store, Offered(job, 1), host=context.host, run_dir=run_dir)
+    opened = claim_rows.begin(context.store, Offered(job, 1), host=context.host, run_dir=run_dir)
     assert opened is not None
     if recorded is not None:
         outcome = JobOutcome(job_id=job, attempt=1, state=JobState.SUCCEEDED)

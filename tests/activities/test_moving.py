@@ -12,7 +12,7 @@ from activities.moving import HostWatch
 from activities.notify import message
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempt_rows, job_rows, outbox, schema
+from activities.store import attempt_rows, claim_rows, job_rows, outbox, schema
 from activities.store.attempt_rows import Offered
 from activities.store.database import open_store
 from activities.store.leader import Chore, Leader
@@ -36,7 +36,7 @@ def store(home: Home) -> Engine:
     repo_rows.put(engine, "acme/shop", "", "", remote=remote)
     job_rows.write(engine, Records(task=task(), jobs=(running(ROOT), running(LEG, delegation_id="a"))))
     for job_id in (ROOT, LEG):
-        attempt_rows.begin(engine, Offered(job_id, 1), host="a", run_dir=f"/runs/{job_id}")
+        claim_rows.begin(engine, Offered(job_id, 1), host="a", run_dir=f"/runs/{job_id}")
     for name in ("a", "b"):
         host_rows.see(engine, name, slots=4, started_at=1.0)
     return engine

@@ -15,7 +15,7 @@ from activities.runs.supervised_run import RunRequest, run
 from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.stalls import StallWatch
-from activities.store import attempt_rows, job_rows, stall_rows
+from activities.store import attempt_rows, claim_rows, job_rows, stall_rows
 from activities.store.attempt_rows import Offered
 from activities.store.database import open_store
 from tests.bridge import seeds
@@ -85,7 +85,7 @@ async def test_an_end_that_is_not_recorded_stands_still_until_it_is(context: Con
     job_rows.write(context.store, Records(task=seeds.task(), jobs=(job,)))
     run_dir = context.home.runs / f"{job.job_id}.1"
     offered = Offered(job.job_id, job.attempt)
-    row = attempt_rows.begin(context.store, offered, host=context.host, run_dir=str(run_dir))
+    row = claim_rows.begin(context.store, offered, host=context.host, run_dir=str(run_dir))
     assert row is not None
     await watch.check(leads=False)
     assert recorded(context) == [], "its program has not begun"
@@ -109,7 +109,7 @@ async def test_what_stands_still_for_less_than_a_minute_is_not_shown(
     job = seeds.job(state=JobState.RUNNING)
     job_rows.write(context.store, Records(task=seeds.task(), jobs=(job,)))
     run_dir = context.home.runs / f"{job.job_id}.1"
-    attempt_rows.begin(context.store, Offered(job.job_id, job.attempt), host=context.host, run_dir=str(run_dir))
+    claim_rows.begin(context.store, Offered(job.job_id, job.attempt), host=context.host, run_dir=str(run_dir))
     await run(RunRequest(run_dir, ("true",), Path(context.home.root), {"PATH": os.environ["PATH"]}))
     monkeypatch.setattr(stalls, "STALL_SECONDS", 60.0)
     await watch.check(leads=False)

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from activities.store import attempt_rows
+from activities.store import claim_rows
 from tests.e2e.conftest import Installed
 from tests.e2e.script import Script, git, leg, played, states, until_paused
 
@@ -243,7 +243,7 @@ def test_a_question_leaves_a_sibling_alone_that_has_begun_in_the_same_moment(scr
     script.service("resume", job, "answer", "store: redis")
     (script.plans / "go").touch()
     tree = script.until_over(job)
-    assert attempt_rows.ordered_to_stop(script.service.seen.store, [(f"{job}.1", 1), (f"{job}.2", 1)]) == set()
+    assert claim_rows.ordered_to_stop(script.service.seen.store, [(f"{job}.1", 1), (f"{job}.2", 1)]) == set()
     assert states(tree) == dict.fromkeys(("none", "one", "two", "answered"), "succeeded")
     assert "redis" in script.prompt(f"{job}.3")
 

@@ -25,7 +25,7 @@ from activities.jobs.record_tree import TreeRecorder, request_cancel
 from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempt_rows, job_rows, run_rows, tree_rows
+from activities.store import claim_rows, job_rows, run_rows, tree_rows
 from activities.store.attempt_rows import AttemptRow, Offered
 from activities.store.database import open_store
 from activities.temporal import data_converter
@@ -141,7 +141,7 @@ class MortalHost:
 
     def claimed(self, offered: Offered) -> AttemptRow | None:
         self.passes()
-        return attempt_rows.begin(self.store, offered, host="here", run_dir="/nowhere")
+        return claim_rows.begin(self.store, offered, host="here", run_dir="/nowhere")
 
     @activity.defn(name="take_back")
     def take_back(self, offer: calls.OfferKey) -> calls.OfferClaim:

@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from activities.runs import run_folders
 from activities.runs.supervised_run import Claim
-from activities.store import attempt_rows, schema
+from activities.store import attempt_rows, claim_rows, schema
 from tests.activities.jobs.conftest import Stage
 from tests.waiting import soon, until
 from workflows.contract.models import Action
@@ -198,7 +198,7 @@ async def test_a_worker_that_dies_as_the_folder_is_recorded_leaves_it_to_the_nex
 
 async def test_what_is_taken_back_leaves_no_folder(stage: Stage) -> None:
     job = stage.job(agent(stage, leaves_proof(stage)))
-    attempt_rows.take_back(stage.context.store, attempt_rows.Offered(job.job_id, job.attempt, job.offer))
+    claim_rows.take_back(stage.context.store, attempt_rows.Offered(job.job_id, job.attempt, job.offer))
     outcome: JobOutcome = await stage.play(job)
     assert outcome.state is JobState.CANCELLED
     assert list(stage.context.home.runs.iterdir()) == []
@@ -209,5 +209,5 @@ def opened(stage: Stage, job: JobRun) -> Path:
     """Do a worker's first steps of an attempt, and return its folder."""
     folder = run_folders.new(stage.context.home.runs, job.job_id, job.attempt)
     offered = attempt_rows.Offered(job.job_id, job.attempt, job.offer)
-    assert attempt_rows.begin(stage.context.store, offered, host=stage.context.host, run_dir=str(folder))
+    assert claim_rows.begin(stage.context.store, offered, host=stage.context.host, run_dir=str(folder))
     return folder

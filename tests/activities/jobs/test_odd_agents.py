@@ -17,7 +17,7 @@ from activities.jobs.run_job import Jobs
 from activities.runs import run_folders
 from activities.runs.os_processes import identity, with_mark
 from activities.runs.supervised_run import mark_of, stop
-from activities.store import attempt_rows
+from activities.store import attempt_rows, claim_rows
 from activities.store.attempt_rows import Offered
 from tests.activities.jobs.conftest import Stage
 from tests.unboxed import unboxed
@@ -168,9 +168,7 @@ async def test_stopped_before_it_began_it_is_cancelled(impatient: Stage, own_hom
     """There is no output to read."""
     job = impatient.job(START + "good()")
     folder = run_folders.new(impatient.context.home.runs, job.job_id, job.attempt)
-    assert attempt_rows.begin(
-        impatient.context.store, Offered(job.job_id, job.attempt), host="here", run_dir=str(folder)
-    )
+    assert claim_rows.begin(impatient.context.store, Offered(job.job_id, job.attempt), host="here", run_dir=str(folder))
     await stop(folder, 0.1)
     outcome = await impatient.play(job)
     assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")

@@ -21,7 +21,7 @@ from activities.jobs.run_job import Jobs
 from activities.runs.os_processes import with_mark
 from activities.runs.supervised_run import mark_of
 from activities.settings.home import Home
-from activities.store import attempt_rows
+from activities.store import attempt_rows, claim_rows
 from activities.store.attempt_rows import Offered
 from activities.store.registry import repo_rows
 from activities.store.secret_hosts import kept_secrets
@@ -516,7 +516,7 @@ async def test_a_run_that_is_stopped_while_it_waits_for_a_place_leaves_nothing(s
 @pytest.mark.ruling("B5")
 async def test_what_was_taken_back_never_begins(stage: Stage) -> None:
     job = stage.job("open('ran', 'w')\n" + APPROVED, Action.IMPLEMENT)
-    assert attempt_rows.take_back(stage.context.store, Offered(job.job_id, job.attempt, job.offer)) is None
+    assert claim_rows.take_back(stage.context.store, Offered(job.job_id, job.attempt, job.offer)) is None
     outcome = await stage.play(job)
     assert (outcome.state, outcome.begun_at) == (JobState.CANCELLED, None)
     assert attempt_rows.get(stage.context.store, job.job_id, job.attempt) is None
@@ -561,10 +561,10 @@ async def test_an_order_in_the_store_stops_the_program_before_the_server_says_so
     await stops.look(store)
     assert not (place / "asked").exists(), "nobody has ordered it"
     offered = Offered(job.job_id, job.attempt, job.offer)
-    assert attempt_rows.take_back(store, offered)
+    assert claim_rows.take_back(store, offered)
     await stops.look(store)
     assert not (place / "asked").exists(), "its tree wanted back what had not begun"
-    assert attempt_rows.call_off(store, offered, StopReason.CANCELLED)
+    assert claim_rows.call_off(store, offered, StopReason.CANCELLED)
     await stops.look(store)
     await until((place / "asked").exists)
     environment.cancel()

@@ -33,7 +33,7 @@ from activities.host.context import Context
 from activities.jobs.record_tree import TreeRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempt_rows, event_rows, job_rows, round_rows
+from activities.store import attempt_rows, claim_rows, event_rows, job_rows, round_rows
 from activities.store.attempt_rows import AttemptRow, Offered
 from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.orders import Kill, ResumeOrder
@@ -190,7 +190,7 @@ class Stage:
     def _is_ordered_to_stop(self, call: Call) -> bool:
         if "to stop" not in self._read:
             begun = [call.offered.key for call in self.at_host if call.row is not None]
-            self._read["to stop"] = attempt_rows.ordered_to_stop(self.store, begun)
+            self._read["to stop"] = claim_rows.ordered_to_stop(self.store, begun)
         return call.offered.key in self._read["to stop"]
 
     def play(self, people: Callable[[], dict[str, Step]], choose: Callable[[list[str]], str]) -> None:
@@ -223,7 +223,7 @@ class Stage:
     # The host.
 
     def _begin(self, call: Call) -> None:
-        row = attempt_rows.begin(self.store, call.offered, host=HOST, run_dir=f"/{call.run.job_id}-{call.run.attempt}")
+        row = claim_rows.begin(self.store, call.offered, host=HOST, run_dir=f"/{call.run.job_id}-{call.run.attempt}")
         if row is None:
             back = JobOutcome(job_id=call.run.job_id, attempt=call.run.attempt, state=JobState.CANCELLED)
             self._resolve(call, back)

@@ -7,7 +7,7 @@ from sqlalchemy import Engine, update
 
 from activities.sealing import seal_key
 from activities.settings.home import Home
-from activities.store import attempt_rows, job_rows, moves, schema
+from activities.store import attempt_rows, claim_rows, job_rows, moves, schema
 from activities.store.attempt_rows import AttemptRow, Offered
 from tests.activities.store import rows
 from workflows.model.jobs import JobOutcome
@@ -24,7 +24,7 @@ LIE = DONE.model_copy(update={"summary": "forged"}).model_dump(mode="json")
 
 
 def begun(store: Engine) -> AttemptRow:
-    row = attempt_rows.begin(store, Offered(ROOT, 1), host="a", run_dir="/runs/1")
+    row = claim_rows.begin(store, Offered(ROOT, 1), host="a", run_dir="/runs/1")
     assert row is not None
     return row
 
@@ -68,7 +68,7 @@ def test_a_recorded_end_that_was_changed_is_not_read(store: Engine, part: str) -
 
 def test_the_end_of_another_attempt_is_not_this_one_s(store: Engine) -> None:
     attempt_rows.close(store, begun(store), DONE, RESULT, {})
-    other = attempt_rows.begin(store, Offered(ROOT, 2), host="a", run_dir="/runs/2")
+    other = claim_rows.begin(store, Offered(ROOT, 2), host="a", run_dir="/runs/2")
     assert other is not None
     copied = there(store)
     parts = {"outcome": copied.outcome, "payload": copied.payload, "diagnostics": copied.diagnostics}
@@ -101,7 +101,7 @@ def test_a_forged_result_is_not_shown_even_after_the_end(store: Engine) -> None:
 @pytest.mark.ruling("N1")
 def test_ended_attempts_are_read_after_the_key_was_replaced_and_forged_ones_are_not(store: Engine, home: Home) -> None:
     attempt_rows.close(store, begun(store), DONE, RESULT, {})
-    other = attempt_rows.begin(store, Offered(ROOT, 2), host="a", run_dir="/runs/2")
+    other = claim_rows.begin(store, Offered(ROOT, 2), host="a", run_dir="/runs/2")
     assert other is not None
     second = (schema.attempts.c.attempt == 2) & (schema.attempts.c.job_id == ROOT)
     with store.begin() as connection:

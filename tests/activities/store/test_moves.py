@@ -6,7 +6,7 @@ from threading import Barrier, Thread
 import pytest
 from sqlalchemy import Engine, update
 
-from activities.store import attempt_rows, moves, schema
+from activities.store import attempt_rows, claim_rows, moves, schema
 from activities.store.attempt_rows import AttemptRow, Deferral, Offered
 from activities.store.registry import host_rows
 from workflows.model.jobs import JobOutcome
@@ -22,7 +22,7 @@ def move(host: str = "a", **fields: object) -> Move:
 
 
 def begun(store: Engine, host: str = "a", offer: int = 1) -> AttemptRow | None:
-    return attempt_rows.begin(store, Offered(JOB, 1, offer), host=host, run_dir="/runs/1")
+    return claim_rows.begin(store, Offered(JOB, 1, offer), host=host, run_dir="/runs/1")
 
 
 def given_up(store: Engine, order: Move, offer: int = 1) -> JobOutcome | None:

@@ -19,7 +19,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
 from activities.settings.home import Home
-from activities.store import attempt_rows, database, event_rows, job_rows
+from activities.store import attempt_rows, claim_rows, database, event_rows, job_rows
 from activities.store.attempt_rows import Offered
 from activities.store.database import (
     HEAD,
@@ -209,17 +209,17 @@ def test_jobs_are_found_newest_first_by_what_people_filter_by(store: Engine) -> 
 
 @pytest.mark.ruling("B5")
 def test_an_offer_is_begun_or_taken_back_whoever_comes_first(store: Engine) -> None:
-    begun = attempt_rows.begin(store, Offered(ROOT, 1), host="here", run_dir="/1")
+    begun = claim_rows.begin(store, Offered(ROOT, 1), host="here", run_dir="/1")
     assert begun is not None
-    assert attempt_rows.take_back(store, Offered(ROOT, 1)) == begun.started_at
-    assert attempt_rows.take_back(store, Offered(ROOT, 2, 7)) is None
-    assert attempt_rows.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
-    assert attempt_rows.take_back(store, Offered(ROOT, 2, 7)) is None, "asked twice, it is the same answer"
-    assert attempt_rows.begin(store, Offered(ROOT, 2, 9), host="here", run_dir="/2"), "a later offer is another"
-    assert attempt_rows.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
-    assert attempt_rows.take_back(store, Offered(ROOT, 2, 11)), "what has begun is not taken back under any number"
-    assert attempt_rows.ordered_to_stop(store, [(ROOT, 1), (ROOT, 2)]) == set(), "what has begun runs on"
-    assert attempt_rows.begin(store, Offered(ROOT, 2, 11), host="here", run_dir="/2"), (
+    assert claim_rows.take_back(store, Offered(ROOT, 1)) == begun.started_at
+    assert claim_rows.take_back(store, Offered(ROOT, 2, 7)) is None
+    assert claim_rows.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
+    assert claim_rows.take_back(store, Offered(ROOT, 2, 7)) is None, "asked twice, it is the same answer"
+    assert claim_rows.begin(store, Offered(ROOT, 2, 9), host="here", run_dir="/2"), "a later offer is another"
+    assert claim_rows.begin(store, Offered(ROOT, 2, 7), host="here", run_dir="/2") is None
+    assert claim_rows.take_back(store, Offered(ROOT, 2, 11)), "what has begun is not taken back under any number"
+    assert claim_rows.ordered_to_stop(store, [(ROOT, 1), (ROOT, 2)]) == set(), "what has begun runs on"
+    assert claim_rows.begin(store, Offered(ROOT, 2, 11), host="here", run_dir="/2"), (
         "a tree that was reset finds its run"
     )
     assert [run.attempt for run in attempt_rows.of_job(store, ROOT)] == [1, 2], "what was taken back left no row"
@@ -227,12 +227,12 @@ def test_an_offer_is_begun_or_taken_back_whoever_comes_first(store: Engine) -> N
 
 @pytest.mark.ruling("G2.stops", "Q7")
 def test_what_is_called_off_never_begins_or_its_host_is_ordered_to_stop_it(store: Engine) -> None:
-    begun = attempt_rows.begin(store, Offered(ROOT, 1), host="here", run_dir="/1")
+    begun = claim_rows.begin(store, Offered(ROOT, 1), host="here", run_dir="/1")
     assert begun is not None
-    assert attempt_rows.call_off(store, Offered(ROOT, 1), StopReason.CANCELLED) == begun.started_at
-    assert attempt_rows.call_off(store, Offered(ROOT, 2), StopReason.CANCELLED) is None
-    assert attempt_rows.begin(store, Offered(ROOT, 2), host="here", run_dir="/2") is None
-    assert attempt_rows.ordered_to_stop(store, [(ROOT, 1), (ROOT, 2), (ROOT, 3)]) == {(ROOT, 1)}
+    assert claim_rows.call_off(store, Offered(ROOT, 1), StopReason.CANCELLED) == begun.started_at
+    assert claim_rows.call_off(store, Offered(ROOT, 2), StopReason.CANCELLED) is None
+    assert claim_rows.begin(store, Offered(ROOT, 2), host="here", run_dir="/2") is None
+    assert claim_rows.ordered_to_stop(store, [(ROOT, 1), (ROOT, 2), (ROOT, 3)]) == {(ROOT, 1)}
 
 
 @pytest.mark.ruling("B5")
@@ -243,11 +243,11 @@ def test_of_a_host_and_a_tree_at_the_same_moment_one_gets_the_offer(store: Engin
 
         def begin(offered: Offered = offered, both: threading.Barrier = both) -> bool:
             both.wait()
-            return attempt_rows.begin(store, offered, host="here", run_dir="/") is not None
+            return claim_rows.begin(store, offered, host="here", run_dir="/") is not None
 
         def take_back(offered: Offered = offered, both: threading.Barrier = both) -> bool:
             both.wait()
-            return attempt_rows.take_back(store, offered) is None
+            return claim_rows.take_back(store, offered) is None
 
         with ThreadPoolExecutor(2) as pool:
             won = [pool.submit(begin), pool.submit(take_back)]
@@ -255,9 +255,9 @@ def test_of_a_host_and_a_tree_at_the_same_moment_one_gets_the_offer(store: Engin
 
 
 def test_the_first_record_of_a_run_stands(store: Engine) -> None:
-    run = attempt_rows.begin(store, Offered(ROOT, 1), host="here", run_dir="/runs/1")
+    run = claim_rows.begin(store, Offered(ROOT, 1), host="here", run_dir="/runs/1")
     assert run is not None
-    assert attempt_rows.begin(store, Offered(ROOT, 1), host="elsewhere", run_dir="/runs/2") == run
+    assert claim_rows.begin(store, Offered(ROOT, 1), host="elsewhere", run_dir="/runs/2") == run
     attempt_rows.record_worktree(store, run, worktree="/w", branch=None, base_sha="abc")
     attempt_rows.close(
         store, run, JobOutcome(job_id=ROOT, state=JobState.SUCCEEDED, decision=Decision.APPROVED), {"a": 1}, {}

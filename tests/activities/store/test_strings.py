@@ -15,7 +15,16 @@ from activities.jobs.record_tree import TreeRecorder
 from activities.pipelines.record_run import RunRecorder
 from activities.settings.home import Home
 from activities.settings.model import Settings
-from activities.store import attempt_rows, event_rows, job_rows, permanent_errors, round_rows, schema, tree_rows
+from activities.store import (
+    attempt_rows,
+    claim_rows,
+    event_rows,
+    job_rows,
+    permanent_errors,
+    round_rows,
+    schema,
+    tree_rows,
+)
 from activities.store.attempt_rows import Offered
 from activities.store.database import open_store
 from activities.store.registry import agent_rows, repo_rows
@@ -225,7 +234,7 @@ def test_what_passes_and_what_does_not(error: Callable[[], object], expected: bo
 
 
 def test_an_outcome_as_a_program_wrote_it_is_stored(store: Engine) -> None:
-    run = attempt_rows.begin(store, Offered(ROOT, 1), host="h", run_dir="/r")
+    run = claim_rows.begin(store, Offered(ROOT, 1), host="h", run_dir="/r")
     assert run is not None
     outcome = JobOutcome(job_id=ROOT, state=JobState.FAILED, reason="x" * 100_000)
     attempt_rows.close(store, run, outcome, {"a": "\ufffd"}, {"stderr": "b" * 10_000})

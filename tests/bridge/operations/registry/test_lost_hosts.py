@@ -7,7 +7,7 @@ from sqlalchemy import update
 from temporalio.client import Client
 
 from activities.settings.home import Home
-from activities.store import attempt_rows, schema
+from activities.store import claim_rows, schema
 from activities.store.attempt_rows import Offered
 from activities.store.registry import host_rows, repo_rows
 from activities.store.registry.repo_rows import Remote
@@ -32,7 +32,7 @@ def service(home: Home) -> Service:
         host_rows.see(service.store, name, slots=4, started_at=1.0)
     for root, repo in ((HERE, "acme/shop"), (THERE, "acme/plain")):
         write(service, task(root, repo=repo), job(root, repo=repo, state=JobState.RUNNING))
-        attempt_rows.begin(service.store, Offered(root, 1), host="web-1", run_dir=f"/runs/{root}")
+        claim_rows.begin(service.store, Offered(root, 1), host="web-1", run_dir=f"/runs/{root}")
     return service
 
 
