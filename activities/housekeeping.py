@@ -1,4 +1,4 @@
-"""Background tasks of a worker: ending orphans, removing old data, recording that the host is alive."""
+"""Background tasks of a worker: ending orphans, its watches, the free space, recording that the host is alive."""
 
 import asyncio
 import contextlib
@@ -14,25 +14,21 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from activities.ended_outside import OutsideWatch
-from activities.git.work_folder import delete_later
 from activities.host import admission, identity
 from activities.host.context import Context
 from activities.moving import HostWatch
 from activities.runs import orphans
-from activities.runs.run_folders import Key
 from activities.runs.service_process import loud
-from activities.store import attempt_rows, run_rows
+from activities.store import attempt_rows
 from activities.store.leader import Chore, Leader
 from activities.store.registry import host_rows
-from activities.temporal import RPC_TIMEOUT
 from activities.workflow_steps import unevictable
 from workflows.model.errors import ServiceError
-from workflows.policy.host_availability import DRAINED, WITHOUT_TEMPORAL
+from workflows.policy.host_availability import DRAINED
 from workflows.text.plurals import quantity
 
 log = logging.getLogger(__name__)
 
-TIDY_SECONDS = 3600.0
 CHECK_SECONDS = 15.0
 """Interval of checks for workflows that were ended from outside, and for lost hosts."""
 CHECK_MOST_SECONDS = 600.0
@@ -55,20 +51,6 @@ async def end_orphans(context: Context) -> int:
     processes = await asyncio.to_thread(orphans.find_orphans, context.home.runs, set(wanted))
     await orphans.end(processes, context.home.orphans, context.settings.worker.stop_grace)
     return len(processes)
-
-
-async def keep_tidy(context: Context) -> None:
-    """Remove old output now and every hour, while the worker lives; errors of a full or faulty disk are logged, and the
-    next hour tries again.
-    """
-    while True:
-        try:
-            gone = await asyncio.to_thread(tidy, context)
-            if gone:
-                log.info("removed the output of %d old runs", gone)
-        except (OSError, SQLAlchemyError, ServiceError) as error:
-            log.warning("old runs cannot be removed: %s", error)
-        await asyncio.sleep(TIDY_SECONDS)
 
 
 async def keep_true(client: Client, context: Context) -> None:
@@ -107,19 +89,6 @@ async def keep_stepping(trees: Worker) -> None:
             _let_go(f"{quantity(stuck, 'workflow')} can't be removed from memory, so slots stay taken")
 
 
-async def keep_in_touch(client: Client, context: Context) -> None:
-    """Hold new runs back while Temporal doesn't answer, so that no job is placed on this host; until the worker
-    ends.
-    """
-    while True:
-        try:
-            await client.service_client.check_health(timeout=RPC_TIMEOUT)
-            context.room.hold("", "temporal")
-        except (RPCError, RuntimeError):
-            context.room.hold(WITHOUT_TEMPORAL, "temporal")
-        await asyncio.sleep(CHECK_SECONDS)
-
-
 async def keep_room(context: Context) -> None:
     """While the worker lives, hold new runs back if the disk is full, and end runs that fill it."""
     root, settings, known = context.home.root, context.settings.worker, ""
@@ -132,27 +101,6 @@ async def keep_room(context: Context) -> None:
         except (OSError, ServiceError) as error:
             log.warning("cannot check the free space of the disk: %s", error)
         await asyncio.sleep(context.room.seconds)
-
-
-def tidy(context: Context) -> int:
-    """Remove the output of runs recorded longer ago than `[worker].keep_runs`, and the sessions of trees that ended
-    longer ago than that; empty the trash.
-    """
-
-    before, gone = time.time() - context.settings.worker.keep_runs, 0
-
-    def is_over(key: Key) -> bool:
-        attempt = attempt_rows.get(context.store, *key)
-        return attempt is not None and attempt.ended_at is not None and attempt.ended_at < before
-
-    context.artifacts.hand_over()
-    delete_later.delete(*run_rows.over(context.store, before).folders(context.home.programs))
-    delete_later.empty(context.home.root / delete_later.FOLDER)
-    for run_dir in orphans.old_runs(context.home.runs, is_over, before):
-        with contextlib.suppress(OSError):
-            orphans.discard_run(run_dir)
-            gone += 1
-    return gone
 
 
 @contextlib.asynccontextmanager

@@ -16,21 +16,19 @@ import uvloop
 from temporalio.client import Client
 from temporalio.worker import Interceptor, PollerBehaviorAutoscaling, Worker, WorkerDeploymentConfig
 
-from activities import cluster, takeover, telemetry, worker_releases
+from activities import cluster, takeover, telemetry, without_temporal, worker_releases
 from activities.agents.registry import adapters_of
 from activities.boxes import control_group
-from activities.host import admission, boxing, helper_process
+from activities.host import admission, boxing, helper_process, old_runs
 from activities.host.context import Context
 from activities.host.heartbeat import BEAT
 from activities.host.slots import Slots
 from activities.host.tree_reports import TreeReports
 from activities.housekeeping import (
     end_orphans,
-    keep_in_touch,
     keep_moving,
     keep_room,
     keep_stepping,
-    keep_tidy,
     keep_true,
     record_presence,
 )
@@ -158,13 +156,13 @@ def _chores(
     """Yield the background tasks of this host, which last as long as the worker."""
     yield ready.keep_beating(context.home.worker_ready)
     yield keep_stepping(trees)
-    yield keep_tidy(context)
+    yield old_runs.keep_tidy(context)
     yield keep_true(client, context)
     yield keep_room(context)
     yield asyncio.to_thread(boxing.prove, context.settings)
     if context.settings.store.url:  # a home with a database of its own is one host
         yield keep_moving(client, context)
-        yield keep_in_touch(client, context)
+        yield without_temporal.keep_in_touch(client, context)
     if ordered_by_store:
         yield context.stops.follow(context.store)
     if deployed:

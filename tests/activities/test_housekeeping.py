@@ -19,9 +19,9 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
-from activities import ended_outside, housekeeping
+from activities import ended_outside, housekeeping, without_temporal
 from activities.git.work_folder import delete_later
-from activities.host import identity
+from activities.host import identity, old_runs
 from activities.host.context import Context
 from activities.runs import orphans as sweep
 from activities.runs.orphans import Orphan
@@ -104,7 +104,7 @@ async def test_the_start_ends_what_nobody_waits_for_and_says_so_first(
 
 async def test_a_home_without_runs_is_swept_too(context: Context) -> None:
     assert await housekeeping.end_orphans(context) == 0
-    assert housekeeping.tidy(context) == 0
+    assert old_runs.tidy(context) == 0
 
 
 async def test_the_output_of_old_recorded_runs_is_removed_and_their_record_stays(context: Context) -> None:
@@ -113,8 +113,8 @@ async def test_the_output_of_old_recorded_runs_is_removed_and_their_record_stays
         run_dir.mkdir(parents=True)
         (run_dir / "stdout.log").write_text("said")
         os.utime(run_dir, (0, 0))
-    assert housekeeping.tidy(context) == 1
-    assert housekeeping.tidy(context) == 0
+    assert old_runs.tidy(context) == 1
+    assert old_runs.tidy(context) == 0
     assert {path.name for path in context.home.runs.iterdir()} == {"job-young.1", "job-open.1"}
     old = attempt_rows.get(context.store, "job-old", 1)
     assert old is not None
@@ -127,9 +127,9 @@ async def test_trouble_with_the_disk_does_not_end_the_worker(
     def broken(_: Context) -> int:
         raise OSError("the disk is odd")
 
-    monkeypatch.setattr(housekeeping, "tidy", broken)
-    monkeypatch.setattr(housekeeping, "TIDY_SECONDS", 0.01)
-    task = asyncio.create_task(housekeeping.keep_tidy(context))
+    monkeypatch.setattr(old_runs, "tidy", broken)
+    monkeypatch.setattr(old_runs, "TIDY_SECONDS", 0.01)
+    task = asyncio.create_task(old_runs.keep_tidy(context))
     await until(lambda: caplog.text.count("the disk is odd") > 1)
     assert not task.done()
     task.cancel()
@@ -217,7 +217,7 @@ async def test_a_worker_whose_background_task_fails_says_so_and_ends(
 async def test_a_host_that_temporal_does_not_answer_starts_nothing_until_it_does(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(housekeeping, "CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(without_temporal, "CHECK_SECONDS", 0.01)
     fault: list[Exception] = [RuntimeError("no server"), RPCError("late", RPCStatusCode.DEADLINE_EXCEEDED, b"")]
 
     async def check_health(**_: object) -> bool:
@@ -226,7 +226,7 @@ async def test_a_host_that_temporal_does_not_answer_starts_nothing_until_it_does
         return True
 
     client = cast("Client", SimpleNamespace(service_client=SimpleNamespace(check_health=check_health)))
-    keeping = asyncio.create_task(housekeeping.keep_in_touch(client, context))
+    keeping = asyncio.create_task(without_temporal.keep_in_touch(client, context))
     for _ in range(2):
         await until(lambda: context.room.held == "Temporal does not answer it")
         fault.pop(0)
@@ -301,7 +301,7 @@ async def test_the_agents_of_another_host_are_its_own_affair(context: Context, g
 def test_what_a_killed_worker_was_about_to_delete_is_deleted_by_the_next(context: Context) -> None:
     (context.home.worktrees / "shop+job-a-1").mkdir(parents=True)
     left = delete_later.put_away(context.home.root / delete_later.FOLDER, context.home.worktrees / "shop+job-a-1")
-    housekeeping.tidy(context)
+    old_runs.tidy(context)
     assert not left.exists()
 
 
@@ -312,7 +312,7 @@ def test_sessions_of_trees_that_were_over_long_ago_are_removed(
     monkeypatch.setattr(run_rows, "over", lambda *_: Over(frozenset({"job-old"}), None, 1))
     for tree in ("job-old", "job-open"):
         (context.home.programs / tree / "runtime_b" / "work" / "projects").mkdir(parents=True)
-    housekeeping.tidy(context)
+    old_runs.tidy(context)
     assert [path.name for path in context.home.programs.iterdir()] == ["job-open"]
 
 
