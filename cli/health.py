@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.drawing.lines import FOLDED, Piece, ScreenLine, Tone, of_state
-from cli.drawing.output import say, say_json, say_table
+from cli.drawing.output import flush, say, say_json, say_table
 from cli.drawing.tables import Column
 from cli.drawing.words import one_line
 from cli.invocation.options import Json, service_here
@@ -24,13 +24,16 @@ def doctor(json: Json = False) -> None:
     from cli.drawing.progress import progress
     from cli.invocation.faults import if_interrupted
 
+    findings = []
     with if_interrupted("not everything was checked", "service doctor"), progress() as step:
-        findings = doctor.examine(service_here(), step)
+        for finding in doctor.look(service_here(), step):
+            findings.append(finding)
+            if not json:
+                say(*lines(finding))
+                flush()
     healthy = doctor.healthy(findings)
     if json:
         say_json({"healthy": healthy, "findings": findings})
-    else:
-        say(*(line for each in findings for line in lines(each)))
     if not healthy:
         raise typer.Exit(1)
 

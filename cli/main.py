@@ -70,7 +70,7 @@ _SHARED = {
 """Maps nouns to their modules where the names differ."""
 
 PAGED = {
-    *("agent list", "agent show", "attention", "config show", "daemon install", "doctor"),
+    *("agent list", "agent show", "attention", "config show", "daemon install"),
     *("github comment-preview", "github status", "host list", "host show"),
     *("job branches", "job events", "job list", "job log", "job prompt", "job reviews", "job show", "job tree"),
     *("memory list", "memory recall", "memory show", "pipeline list", "pipeline runs", "pipeline show"),

@@ -6,11 +6,11 @@ its row just follows its settings, because no other host depends on it.
 
 import shlex
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
 from activities.host import identity
-from activities.host.context import Context
 from activities.sealing import seal_key
 from activities.sealing.seal_key import SHOWN
 from activities.settings.home import Home
@@ -19,6 +19,9 @@ from activities.store.registry import host_rows
 from activities.store.registry.host_rows import Cluster
 from workflows.model.errors import ServiceError
 from workflows.policy.host_availability import UNSEEN_SECONDS, lacks_worker
+
+if TYPE_CHECKING:
+    from activities.host.context import Context
 
 
 class NotAdmittedError(ServiceError):
@@ -44,7 +47,7 @@ class JoiningHost:
         return tuple(map(seal_key.fingerprint, seal_key.every(self.home.root)))
 
 
-def admit(context: Context, namespace: str, *, started_at: float) -> None:
+def admit(context: "Context", namespace: str, *, started_at: float) -> None:
     """Register this host's name, and create the cluster row if missing. Raise `NotAdmittedError` with the reason if the
     host may not join.
     """

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy.engine import make_url
 
-from activities.host.context import Context
 from activities.runtimes import programs
 from activities.runtimes.known_runtimes import RUNTIMES, SHELL, program_of
 from activities.sealing import seal_key
@@ -20,6 +20,9 @@ from activities.settings.home import Home
 from activities.settings.model import Settings
 from activities.store.registry import host_rows
 from workflows.policy.placement import NAMED, RUNTIME
+
+if TYPE_CHECKING:
+    from activities.host.context import Context
 
 MACHINE_ID = Path("/etc/machine-id")
 _ANY, _LOOPBACK = ("0.0.0.0", "[::]"), ("127.", "localhost", "[::1]")  # noqa: S104
@@ -78,7 +81,7 @@ def _runtimes(settings: Settings, environ: Mapping[str, str]) -> set[str]:
     return labels
 
 
-def see(context: Context, started_at: float) -> bool:
+def see(context: "Context", started_at: float) -> bool:
     """Record in the store that this host's worker is running. Return False if another machine has its name."""
     home, settings = context.home, context.settings
     return host_rows.see(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -44,14 +44,19 @@ FROZEN_SECONDS = 86_400.0
 Check = Callable[[Service], Iterator[Finding]]
 
 
-def examine(service: Service, step: Step = unheard) -> list[Finding]:
+def examine(service: Service) -> list[Finding]:
     """Run every check."""
-    return _run(CHECKS, service, step)
+    return list(look(service))
 
 
 def foundation(service: Service) -> list[Finding]:
     """Run only the checks that a start depends on: settings, store, admission to the fleet, Temporal."""
-    return _run((settings, store, fleet, temporal), service, unheard)
+    return list(_run((settings, store, fleet, temporal), service, unheard))
+
+
+def look(service: Service, step: Step = unheard) -> Iterator[Finding]:
+    """Run every check, and yield the findings in their order, each as soon as it is known."""
+    return _run(CHECKS, service, step)
 
 
 def lacking(service: Service) -> tuple[str, tuple[str, ...]]:
@@ -61,23 +66,33 @@ def lacking(service: Service) -> tuple[str, tuple[str, ...]]:
     return "\n".join(f"{found.about}: {found.says}" for found in wrong), fixes
 
 
-def _run(checks: Sequence[Check], service: Service, step: Step) -> list[Finding]:
-    """Run checks. A failed check doesn't stop the others, unless home or store is missing: then checks that read it are
-    skipped. Checks that wait for programs run in threads.
+def _run(checks: Sequence[Check], service: Service, step: Step) -> Iterator[Finding]:
+    """Run the checks of `GROUND` in turn, and all others in threads.
+
+    A failed check doesn't stop the others, unless home or store is missing: then checks that read it are skipped.
     """
-    findings, service = list[Finding](), replace(service, migrates=False)
-    begun: dict[Check, Future[list[Finding]]] = {}
-    with ThreadPoolExecutor() as threads:
+    service = replace(service, migrates=False)
+    threads = ThreadPoolExecutor(len(checks))
+    begun = dict[Check, Future[list[Finding]]]()
+    try:
         for number, check in enumerate(checks, 1):
-            if check in READ_THE_STORE and any(row.about == "store" and row.level is Level.WRONG for row in findings):
-                continue
             step(f"looking at {check.__name__}, {number} of {len(checks)}")
-            findings += begun[check].result() if check in begun else _carefully(check, service)
-            if check is home and not healthy(findings[-1:]):
-                break
-            if check is stale:
-                begun = {slow: threads.submit(list, _carefully(slow, service)) for slow in WAITING if slow in checks}
-    return findings
+            if check not in GROUND and not begun:
+                for other in checks[number - 1 :]:
+                    begun[other] = threads.submit(_look_beside, other, service, begun)
+            findings = begun[check].result() if begun else list(_carefully(check, service))
+            yield from findings
+            if check is home and not healthy(findings):
+                return
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _look_beside(check: Check, service: Service, begun: Mapping[Check, Future[list[Finding]]]) -> list[Finding]:
+    """Return the findings of a check; none if it reads the store, which begins before it, and that is wrong."""
+    if check in READ_THE_STORE and store in begun and not healthy(begun[store].result()):
+        return []
+    return list(_carefully(check, service))
 
 
 def healthy(findings: list[Finding]) -> bool:
@@ -115,13 +130,13 @@ def libgit2(_: Service) -> Iterator[Finding]:
 
 
 def repositories(service: Service) -> Iterator[Finding]:
-    """Report each problem with a repository of this host; without a store, report nothing, since another check does."""
+    """Report each problem with a repository of this host; nothing without a store, which another check reports."""
+    if not service.settings.store.url and not service.home.store.exists():
+        return
     from activities.git.repository_limits import limits
     from activities.host import checkouts
     from activities.store.registry import repo_rows
 
-    if not service.settings.store.url and not service.home.store.exists():
-        return
     try:
         here, known = checkouts.every_here(service), repo_rows.every(service.store)
     except Exception:
@@ -209,13 +224,13 @@ def store(service: Service) -> Iterator[Finding]:
 
 def fleet(service: Service) -> Iterator[Finding]:
     """Check that this host may work for its store, with its key, namespace and name (ruling Q1)."""
+    if not service.settings.store.url and not service.home.store.exists():
+        return
     from activities.host import admission
     from activities.store.registry import host_rows
     from bridge.operations.temporal import candidate
     from workflows.policy.host_availability import lacks_worker
 
-    if not service.settings.store.url and not service.home.store.exists():
-        return
     admission.check(candidate(service))
     if service.settings.store.url:
         every = host_rows.every(service.store)
@@ -377,8 +392,9 @@ CHECKS: tuple[Check, ...] = (
     *(python, git, home, disk, settings, stale, store, fleet, temporal, releases, seals, daemon, stalls),
     *(github, libgit2, repositories, runtimes, boxes, leftovers),
 )
+GROUND = (python, git, home, disk, settings)
+"""Quick checks, and those that all others need: a home, and settings that can be read."""
 READ_THE_STORE = (fleet, stalls, releases, github, repositories)
-WAITING = (runtimes, boxes)
 
 
 def _carefully(check: Check, service: Service) -> Iterator[Finding]:

@@ -127,7 +127,7 @@ LASTS = [
     ("backup copied", "bridge.operations.home.backup:make", "nothing was copied"),
     ("restore copied", "bridge.operations.home.backup:restore", "the home is as it was"),
     ("repo sweep", "bridge.operations.home.gc:sweep", "what is removed by now is gone"),
-    ("doctor", "bridge.operations.health.doctor:examine", "not everything was checked"),
+    ("doctor", "bridge.operations.health.doctor:look", "not everything was checked"),
     ("github sync", "bridge.operations.github.account:sync", "it will be read all the same"),
     ("daemon start", "bridge.daemon.control:start", "the daemon goes on starting"),
     ("daemon stop", "bridge.daemon.control:stop", "the daemon goes on stopping"),

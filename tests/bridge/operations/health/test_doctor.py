@@ -10,6 +10,7 @@ import time
 from collections import namedtuple
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -254,19 +255,30 @@ def test_the_key_is_told_by_a_fingerprint_that_hosts_can_compare(home: Home) -> 
     assert not key.exists()
 
 
-def test_programs_are_tried_while_the_other_checks_go_on_and_told_in_the_same_order(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    met = threading.Barrier(2, timeout=60)
+def test_checks_run_side_by_side_and_their_findings_come_in_order(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    met = threading.Barrier(3, timeout=60)
 
-    def look(_: Service) -> Iterator[Finding]:
+    def wait_for_all(service: Service) -> Iterator[Finding]:
         met.wait()
-        yield Finding("look", Level.OK, "met")
+        yield Finding("met", Level.OK, str(service.home.root))
 
-    def program(_: Service) -> Iterator[Finding]:
-        met.wait()
-        yield Finding("program", Level.OK, "met")
+    checks = [partial(wait_for_all) for _ in range(3)]
+    for number, check in enumerate(checks):
+        check.__name__ = f"check {number}"  # type: ignore[attr-defined]
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.settings, *checks, doctor.libgit2))
+    about = ["settings", "met", "met", "met", "libgit2"]
+    assert [finding.about for finding in doctor.examine(Service(home))] == about
 
-    monkeypatch.setattr(doctor, "WAITING", (program,))
-    monkeypatch.setattr(doctor, "CHECKS", (doctor.settings, doctor.stale, look, program, doctor.libgit2))
-    assert [finding.about for finding in doctor.examine(Service(home))] == ["settings", "look", "program", "libgit2"]
+
+def test_a_finding_is_told_before_the_next_check_has_ended(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    both_read = threading.Event()
+
+    def slow(_: Service) -> Iterator[Finding]:
+        assert both_read.wait(60)
+        yield Finding("slow", Level.OK, "came last")
+
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.python, doctor.libgit2, slow))
+    findings = doctor.look(Service(home))
+    assert [next(findings).about, next(findings).about] == ["python", "libgit2"]
+    both_read.set()
+    assert [finding.about for finding in findings] == ["slow"]
