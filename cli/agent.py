@@ -181,7 +181,7 @@ def start(
 
     from bridge.operations.jobs import hosts
     from bridge.operations.orders import new_jobs
-    from cli.asking.tree import follow, follow_commands
+    from cli.asking.follow_tree import follow, follow_commands
     from cli.drawing.progress import progress
 
     action, service = str(context.info_name), service_here()
@@ -310,7 +310,7 @@ def _orchestrate(
 
     from bridge.operations.jobs import hosts
     from bridge.operations.orders import new_jobs
-    from cli.asking.tree import follow, follow_commands
+    from cli.asking.follow_tree import follow, follow_commands
     from cli.drawing.progress import progress
     from workflows.policy.recipes import Recipe
 

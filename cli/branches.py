@@ -197,7 +197,7 @@ def _follow_or_say(
     json: bool,
 ) -> None:
     """Follow a new job. Without --follow, say what it does, how to watch it, and what to type once it has succeeded."""
-    from cli.asking.tree import follow
+    from cli.asking.follow_tree import follow
 
     if wait:
         raise typer.Exit(follow(service, started.job_id, json=json))

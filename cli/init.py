@@ -134,7 +134,7 @@ def _try_job(service: "Service", repo: str, *, json: bool) -> tuple[dict[str, An
 
     from bridge.operations.orders import new_jobs
     from bridge.operations.registry import init
-    from cli.asking.tree import follow, silently
+    from cli.asking.follow_tree import follow, silently
 
     new = new_jobs.NewJob(init.LEAD, "ask", init.QUESTION, repo)
     job_id = asyncio.run(new_jobs.start(service, new))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import branches, transcript
-from cli.asking.tree import follow_commands
+from cli.asking.follow_tree import follow_commands
 from cli.dashboard import Web, address_of, open_page
 from cli.drawing.lines import of_state
 from cli.drawing.output import say, say_document, say_json, say_next, say_table, tell
@@ -211,7 +211,7 @@ def tree(
         open_page(service, links.page_of_tree(service, job_id))
         return
     if watch:
-        from cli.asking.tree import watch_tree
+        from cli.asking.follow_tree import watch_tree
 
         watch_tree(service, job_id, json=json)
         return
@@ -232,7 +232,7 @@ def events(
 ) -> None:
     """Show the events of a job; for a root job, of its whole task."""
     from bridge.operations.jobs import jobs
-    from cli.asking.tree import follow_events
+    from cli.asking.follow_tree import follow_events
     from cli.drawing.words import event_in_words
 
     service = service_here()

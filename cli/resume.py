@@ -28,8 +28,8 @@ def resume(
 
     from bridge.operations.jobs import hosts, jobs, rounds
     from bridge.operations.orders import resume
+    from cli.asking.follow_tree import follow_commands
     from cli.asking.questions import TypedAnswer, ask
-    from cli.asking.tree import follow_commands
     from workflows.model.errors import Commands, UsageError
 
     service = service_here()

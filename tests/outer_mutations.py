@@ -371,14 +371,16 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             "if not is_known(*ends):",
         ),
     ),
-    "bridge/machine/named_tokens.py": (
+    "bridge/machine/token_scopes.py": (
         (
-            "bridge/machine/test_named_tokens.py::test_each_scope_covers_those_before_it",
+            "bridge/machine/test_tokens_file.py::test_each_scope_covers_those_before_it",
             ">= order.index(needed)",
             "> order.index(needed)",
         ),
+    ),
+    "bridge/machine/tokens_file.py": (
         (
-            "bridge/machine/test_named_tokens.py::test_names_are_their_owners_and_plain",
+            "bridge/machine/test_tokens_file.py::test_names_are_their_owners_and_plain",
             "not _NAME.fullmatch(name) or name in RESERVED:",
             "not _NAME.fullmatch(name):",
         ),

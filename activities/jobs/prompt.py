@@ -18,7 +18,7 @@ from workflows.model.states import Continuation
 from workflows.model.workers import Worker
 from workflows.policy.prompts.continuation import render_continuation, wanted_digests
 from workflows.policy.prompts.correction import is_correction, put_prompts_back
-from workflows.policy.prompts.parts import text_of
+from workflows.policy.prompts.shared_sentences import text_of
 from workflows.policy.prompts.surroundings import Surroundings
 from workflows.policy.prompts.task import Artifact, render_task
 from workflows.policy.prompts.team import Installed, render_team

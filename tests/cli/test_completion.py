@@ -11,7 +11,7 @@ import pytest
 
 from activities.runtimes.known_runtimes import PROGRAMS, RUNTIMES
 from activities.settings.home import Home
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.service import Service
 from cli.completion import candidates
 from cli.invocation.aliases import ALIASES

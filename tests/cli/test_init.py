@@ -17,8 +17,8 @@ from bridge.operations.home import cluster as own_cluster
 from bridge.operations.orders import new_jobs
 from bridge.operations.registry import agents, init, repos
 from bridge.operations.service import Service
+from cli.asking import follow_tree
 from cli.asking import init as init_questions
-from cli.asking import tree
 from cli.main import main
 from tests.cli.terminal import Printed, typed
 from tests.evil import forged, raw
@@ -251,7 +251,7 @@ def test_a_try_that_fails_says_how_to_go_on_and_is_told_by_the_exit_code(
         return "job-1"
 
     monkeypatch.setattr(new_jobs, "start", start)
-    monkeypatch.setattr(tree, "follow", lambda *_, **__: ended)
+    monkeypatch.setattr(follow_tree, "follow", lambda *_, **__: ended)
     monkeypatch.setattr(init, "runs", lambda _: True)
     assert main(["init", "--yes"]) == ended
     printed = capsys.readouterr()

@@ -7,7 +7,7 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.operations.service import Service
-from cli.asking.tree import follow
+from cli.asking.follow_tree import follow
 from cli.main import main
 from tests.bridge import seeds
 from tests.bridge.seeds import ROOT

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from activities.settings.home import Home
-from bridge.machine import named_tokens
+from bridge.machine import tokens_file
 from bridge.operations.service import Service
 from tests.bridge.conftest import Live, listening
 from tests.waiting import PATIENCE
@@ -60,7 +60,7 @@ def announce(home: Home, url: str) -> None:
 
 def test_messages_are_passed_on_and_answered(service: Service, listening: Callable[[Service], Live]) -> None:
     announce(service.home, listening(service).url)
-    token = named_tokens.add(service.home, "codex", "read")
+    token = tokens_file.add(service.home, "codex", "read")
     notification = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     first, called, garbage, again = talk(service.home, token, INITIALIZE, notification, WAITING, "garbage", WAITING)
     assert first["result"]["protocolVersion"] == "2025-06-18"
@@ -96,7 +96,7 @@ def test_a_daemon_that_is_down_is_started(
     starting = tmp_path / "service"
     starting.write_text(f'#!/bin/sh\n[ "$*" = "daemon start" ] && cp {state} {service.home.daemon_state}\n')
     starting.chmod(0o755)
-    token = named_tokens.add(service.home, "codex", "read")
+    token = tokens_file.add(service.home, "codex", "read")
     [answer] = talk(service.home, token, WAITING, program=str(starting))
     assert answer["result"]["structuredContent"] == {"waiting": "nothing"}
 

@@ -10,8 +10,9 @@ from bridge.http.gates.rate import Rate
 from bridge.http.wire.call import Call, call_of
 from bridge.http.wire.errors import UnauthorizedError
 from bridge.http.wire.webhook import is_signed
-from bridge.machine.named_tokens import NamedToken, TokenScope
 from bridge.machine.token import Token
+from bridge.machine.token_scopes import TokenScope
+from bridge.machine.tokens_file import NamedToken
 from bridge.operations.home.tokens import Tokens
 
 

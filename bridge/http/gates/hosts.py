@@ -17,7 +17,7 @@ from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import UnauthorizedError
 from bridge.http.wire.refusals import refuse
 from bridge.http.wire.thread_pools import for_host
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.jobs.hosts import PREFIX
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError

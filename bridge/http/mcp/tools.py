@@ -14,7 +14,7 @@ from bridge.http.mcp.route_calls import RouteCalls
 from bridge.http.wire import projections
 from bridge.http.wire.parameters import JOB_PATTERN
 from bridge.http.wire.thread_pools import read
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.branches import diffs
 from bridge.operations.jobs import jobs, output, rounds
 from bridge.operations.orders import attention

@@ -7,7 +7,7 @@ from bridge.http.wire.dependencies import CallDep, Once, OnceDep, ServiceDep
 from bridge.http.wire.document import STARTS
 from bridge.http.wire.schemas import AskAnswer, AskRequest, OrchestrateAnswer, OrchestrateRequest
 from bridge.http.wire.strict_route import StrictRoute
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.idempotency import Answer
 from bridge.operations.orders import new_jobs
 from bridge.operations.service import Service

@@ -28,7 +28,7 @@ from bridge.http.wire.schemas import (
 )
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import act
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.branches import drops, merges, publish
 from bridge.operations.branches.publish import PublishAnswer
 from bridge.operations.idempotency import Answer

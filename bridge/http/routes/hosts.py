@@ -17,7 +17,7 @@ from bridge.http.wire.dependencies import ServiceDep
 from bridge.http.wire.parameters import LARGEST_OFFSET
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import for_host
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.branches import diffs
 from bridge.operations.jobs import jobs, output
 from bridge.operations.jobs.hosts import NEXT, PREFIX

@@ -49,7 +49,7 @@ from bridge.http.wire.schemas import (
 )
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import act, read
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.branches import merge_gate
 from bridge.operations.idempotency import Answer
 from bridge.operations.jobs import jobs, output, tree_list

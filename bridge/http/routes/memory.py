@@ -7,7 +7,7 @@ from bridge.http.wire.dependencies import ServiceDep
 from bridge.http.wire.document import BODY, errors
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import read
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.registry import memory
 from bridge.operations.registry.memory import Recall, Recollection
 from workflows.model.errors import NotFoundError

@@ -10,7 +10,7 @@ from bridge.http.wire.dependencies import of_app
 from bridge.http.wire.document import errors
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import read
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.health.metrics import Metrics
 
 router = APIRouter(route_class=StrictRoute, tags=["metrics"])

@@ -10,7 +10,7 @@ from bridge.http.wire.projections import hide_paths
 from bridge.http.wire.schemas import RunAnswer, RunRequest
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import act, read
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.idempotency import Answer, KeyReusedError
 from bridge.operations.pipelines import definitions, runs
 from bridge.operations.pipelines.runs import ActiveRunError, RunFilter, RunList, RunView

@@ -11,7 +11,7 @@ from bridge.http.wire.projections import hide_paths
 from bridge.http.wire.schemas import ReviewList
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.thread_pools import read
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.paging import page, place
 from bridge.operations.registry import reviews
 from bridge.operations.service import Service

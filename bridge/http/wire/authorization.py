@@ -7,8 +7,8 @@ from activities.runs.ancestry import AgentProcess
 from bridge.http.wire.call import Call, Scope, call_of
 from bridge.http.wire.errors import ForbiddenScopeError
 from bridge.http.wire.thread_pools import read
-from bridge.machine.named_tokens import TokenScope
 from bridge.machine.tcp_callers import CannotTellError, SocketAddress, is_known
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations import refused_agents
 from bridge.operations.service import Service
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from workflows.model.orders import signature
 
 Scope = MutableMapping[str, Any]

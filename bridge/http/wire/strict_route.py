@@ -13,7 +13,7 @@ from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import NotJsonError, unknown
 from bridge.http.wire.strict_json import decode
 from bridge.http.wire.thread_pools import read
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from workflows.model.errors import UsageError
 
 LARGE = 64 * 1024

@@ -14,7 +14,7 @@ from typing import Any
 from activities.agents.program_folder import OWN_SERVER
 from activities.runs.regular_files import write_private
 from bridge.machine.address import choose_address
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.home import tokens
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UsageError, with_nearest

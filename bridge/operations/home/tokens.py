@@ -11,8 +11,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from activities.store.registry import token_rows
 from activities.store.registry.token_rows import StoredToken
-from bridge.machine import named_tokens
-from bridge.machine.named_tokens import LONGEST_NAME, NamedToken, NamedTokens
+from bridge.machine import tokens_file
+from bridge.machine.tokens_file import LONGEST_NAME, NamedToken, NamedTokens
 from bridge.operations.service import Service
 from workflows.model.errors import UnreachableError
 
@@ -41,28 +41,28 @@ def lookup(service: Service) -> Tokens:
 def add(service: Service, name: str, scope: str) -> str:
     """Create a token and return it. The returned secret is not stored."""
     if not service.settings.store.url:
-        return named_tokens.add(service.home, name, scope)
+        return tokens_file.add(service.home, name, scope)
     _take_over(service)
-    made, secret = named_tokens.new_token(name, scope)
+    made, secret = tokens_file.new_token(name, scope)
     if not token_rows.add(service.store, _row(made)):
-        raise named_tokens.duplicate(name)
+        raise tokens_file.duplicate(name)
     return secret
 
 
 def remove(service: Service, name: str) -> None:
     """Revoke a token: a single host refuses it at once, several hosts do within seconds."""
     if not service.settings.store.url:
-        return named_tokens.remove(service.home, name)
+        return tokens_file.remove(service.home, name)
     _take_over(service)
     if not token_rows.remove(service.store, name):
-        raise named_tokens.missing(name, (each.name for each in token_rows.every(service.store)))
+        raise tokens_file.missing(name, (each.name for each in token_rows.every(service.store)))
     return None
 
 
 def every(service: Service) -> tuple[NamedToken, ...]:
     """Return all tokens, sorted by name."""
     if not service.settings.store.url:
-        return named_tokens.every(service.home)
+        return tokens_file.every(service.home)
     _take_over(service)
     return tuple(map(_token, token_rows.every(service.store)))
 
@@ -101,7 +101,7 @@ def _take_over(service: Service) -> None:
     """Move the tokens of this home's file into the store, once. A name that is taken gets this host's name appended, or
     if that is taken too, the beginning of the token's digest.
     """
-    of_home = named_tokens.every(service.home.ensure())
+    of_home = tokens_file.every(service.home.ensure())
     if not of_home:
         return
     for token in of_home:

@@ -10,7 +10,7 @@ from activities.sealing import seal_key
 from activities.settings import secure_home
 from activities.settings.home import Home
 from activities.settings.load import load
-from bridge.machine import named_tokens, token
+from bridge.machine import token, tokens_file
 from workflows.model.errors import RefusedError
 
 pytestmark = pytest.mark.ruling("N8")
@@ -93,13 +93,13 @@ def test_a_secret_that_was_open_is_closed_by_itself_and_replaced(
     before = token.ensure(home).read_text()
     seal_key.ensure(root)
     seal_key.add(root, seal_key.new())
-    named = named_tokens.add(home, "ci", "read")
+    named = tokens_file.add(home, "ci", "read")
     (root / name).chmod(mode)
     home.ensure()
     assert {stat.S_IMODE(path.lstat().st_mode) & 0o077 for path in root.iterdir()} == {0}
     assert (home.bridge_token.read_text() != before) == (name == "bridge.token")
     assert home.seal_key_open.exists() == name.startswith("seal.key")
-    known = named_tokens.NamedTokens(home).find(named.encode())
+    known = tokens_file.NamedTokens(home).find(named.encode())
     assert (known is None) == (name == "bridge.tokens" and bool(mode & 0o022)), "a digest opens nothing"
     assert f"{root / name} was open to other accounts (mode {mode:o})" in caplog.text
 

@@ -10,7 +10,7 @@ import pytest
 from activities.boxes.box import Network
 from activities.sealing import seal_key
 from bridge.http.app import create_app
-from bridge.machine import named_tokens, tcp_callers
+from bridge.machine import tcp_callers, tokens_file
 from bridge.operations.service import Service
 from tests.activities.boxes.world import World, built
 from tests.bridge.conftest import Live
@@ -56,7 +56,7 @@ async def test_a_boxed_agent_finds_no_way_to_order(
 ) -> None:
     monkeypatch.setattr("tests.bridge.conftest.create_app", partial(create_app, agent_at=tcp_callers.agent_at))
     seal_key.ensure(service.home.root)
-    words = [listening(service).url, str(service.home.root), named_tokens.add(service.home, "told", "act")]
+    words = [listening(service).url, str(service.home.root), tokens_file.add(service.home, "told", "act")]
     request = world.request(world.box(Network.FULL), CALLS)
     end = await world.play(world.box(Network.FULL), CALLS, argv=(*request.argv, json.dumps(words)))
     assert json.loads(end.stdout.read_text() or "{}") == {

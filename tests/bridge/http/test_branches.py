@@ -10,7 +10,7 @@ import pytest
 from activities.settings.home import Home
 from activities.store import tree_rows
 from bridge.http.app import create_app
-from bridge.machine import named_tokens
+from bridge.machine import tokens_file
 from bridge.operations.orders import trees
 from bridge.operations.registry import agents
 from bridge.operations.registry.agents import NewAgent
@@ -52,7 +52,7 @@ async def test_legs_are_merged_in_order_all_or_none_and_twice_is_once(tree: Revi
 
 
 async def test_it_is_recorded_under_the_token_s_name(tree: Reviewed) -> None:
-    await post(tree.service, f"{A}/merge", token=named_tokens.add(tree.service.home, "ann", "act"))
+    await post(tree.service, f"{A}/merge", token=tokens_file.add(tree.service.home, "ann", "act"))
     from activities.store import event_rows
 
     (event,) = [each for each in event_rows.of_tree(tree.service.store, seeds.ROOT) if each.kind == "branch_merged"]
@@ -133,7 +133,7 @@ async def test_a_conflict_is_given_to_an_agent(home: Home, tmp_path: Path, monke
     answer = (await post(made.service, f"{ROOT}/resolve", {"agent": "dev"})).json()
     assert (answer["root_job_id"], answer["agent"], answer["task_branch"]) == (ROOT, "dev", TASK_BRANCH)
     assert [(each["leg"], each["files"]) for each in answer["conflicts"]] == [("docs", [FILE])]
-    reads = named_tokens.add(made.service.home, "ann", "read")
+    reads = tokens_file.add(made.service.home, "ann", "read")
     assert (await post(made.service, f"{ROOT}/resolve", token=reads)).status_code == 403
     made.service.store.dispose()
 
@@ -156,7 +156,7 @@ async def test_what_is_unseen_is_given_to_a_reviewer(tree: Reviewed, monkeypatch
         head,
         ["later.txt"],
     )
-    asks = named_tokens.add(tree.service.home, "ann", "ask")
+    asks = tokens_file.add(tree.service.home, "ann", "ask")
     assert (await post(tree.service, f"{ROOT}/review", token=asks)).status_code == 403
 
 
@@ -188,6 +188,6 @@ async def test_comments_on_a_diff_are_given_to_an_agent(
     removed = await post(made.service, f"{CODE}/revise", {"comments": [comment | {"side": "old"}]})
     assert (removed.status_code, "does not show line 1 of the old" in removed.text) == (400, True)
     assert (await post(made.service, f"{CODE}/revise", body | {"head": made.base})).status_code == 409
-    reads = named_tokens.add(made.service.home, "ann", "read")
+    reads = tokens_file.add(made.service.home, "ann", "read")
     assert (await post(made.service, f"{CODE}/revise", body, token=reads)).status_code == 403
     made.service.store.dispose()

@@ -11,7 +11,7 @@ from starlette.types import Scope
 
 from bridge.http import connections
 from bridge.http.wire import stream_limit
-from bridge.machine import named_tokens
+from bridge.machine import tokens_file
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.conftest import Live, bearer
@@ -192,7 +192,7 @@ def test_one_token_cannot_hold_every_connection(
 
     monkeypatch.setattr(stream_limit.HeldOpen, "_count", counting)
     seeds.paused(service)
-    live, other = listening(service), named_tokens.add(service.home, "other", "read")
+    live, other = listening(service), tokens_file.add(service.home, "other", "read")
     stream = {**bearer(service), "Accept": "text/event-stream"}
     path = f"/v1/jobs/{seeds.ROOT}" + ("/events" if held == "events" else "?wait=30s")
     with httpx.Client(base_url=live.url, timeout=20) as client, ExitStack() as stack:

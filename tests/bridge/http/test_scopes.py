@@ -17,9 +17,9 @@ from bridge.http.app import create_app
 from bridge.http.wire import authorization
 from bridge.http.wire.strict_route import StrictRoute
 from bridge.http.wire.webhook import PATH as WEBHOOK
-from bridge.machine import named_tokens, token
-from bridge.machine.named_tokens import TokenScope
+from bridge.machine import token, tokens_file
 from bridge.machine.tcp_callers import CannotTellError, SocketAddress
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.conftest import Live
@@ -88,7 +88,7 @@ def sent(token: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("scope", list(TokenScope))
 async def test_a_token_does_what_its_scope_covers_and_nothing_else(service: Service, scope: TokenScope) -> None:
-    token = named_tokens.add(service.home, "ci", scope)
+    token = tokens_file.add(service.home, "ci", scope)
     async with caller(service, **sent(token)) as client:
         for method, path in routes(service):
             needed = expected(method, path)
@@ -110,9 +110,9 @@ def audited(service: Service) -> list[dict[str, Any]]:
 
 async def test_a_removed_token_opens_nothing_at_once_and_others_go_on(service: Service) -> None:
     async with caller(service) as client:
-        ci, web = (named_tokens.add(service.home, name, "read") for name in ("ci", "web"))
+        ci, web = (tokens_file.add(service.home, name, "read") for name in ("ci", "web"))
         assert [(await client.get("/v1/jobs", headers=sent(each))).status_code for each in (ci, web)] == [200, 200]
-        named_tokens.remove(service.home, "ci")
+        tokens_file.remove(service.home, "ci")
         assert [(await client.get("/v1/jobs", headers=sent(each))).status_code for each in (ci, web)] == [401, 200]
         assert (await client.get("/v1/jobs")).status_code == 200
     own = "the operator's token"
@@ -124,7 +124,7 @@ async def test_a_removed_token_opens_nothing_at_once_and_others_go_on(service: S
 async def test_who_follows_with_a_token_is_cut_off_when_it_is_removed(live: Live, whose: str) -> None:
     seeds.write(live.service, seeds.task(), seeds.job(seeds.ROOT), seeds.event(1))
     home = live.service.home
-    secret = named_tokens.add(home, "ci", "read") if whose == "ci" else token.ensure(home).read_text().strip()
+    secret = tokens_file.add(home, "ci", "read") if whose == "ci" else token.ensure(home).read_text().strip()
     headers = sent(secret) | {"Accept": "text/event-stream"}
     async with live.client() as client:
         waiting = asyncio.create_task(client.get(f"/v1/jobs/{seeds.ROOT}?wait=60s", headers=sent(secret)))
@@ -133,7 +133,7 @@ async def test_who_follows_with_a_token_is_cut_off_when_it_is_removed(live: Live
             async for line in lines:
                 if line.startswith("data:"):
                     break
-            named_tokens.remove(home, "ci") if whose == "ci" else token.rotate(home)
+            tokens_file.remove(home, "ci") if whose == "ci" else token.rotate(home)
             assert not [line async for line in lines if line.startswith("event: end")]
         late = await waiting
         assert (late.status_code, late.json()["code"]) == (401, "unauthorized")
@@ -143,12 +143,12 @@ async def test_a_slow_reader_gets_no_more_of_a_page_of_events_than_was_on_its_wa
     events = [seeds.event(number, message="x" * 100_000) for number in range(1, 151)]
     seeds.write(live.service, seeds.task(), seeds.job(seeds.ROOT), *events)
     home = live.service.home
-    headers = sent(named_tokens.add(home, "ci", "read")) | {"Accept": "text/event-stream"}
+    headers = sent(tokens_file.add(home, "ci", "read")) | {"Accept": "text/event-stream"}
     async with live.client() as client, client.stream("GET", f"/v1/jobs/{seeds.ROOT}/events", headers=headers) as reply:
         assert reply.status_code == 200
         pieces = reply.aiter_raw(1024)
         await anext(pieces)
-        named_tokens.remove(home, "ci")
+        tokens_file.remove(home, "ci")
         rest = sum([len(piece) async for piece in pieces])
     assert rest < 8_000_000, "what the buffers between them held, and not all 15 MB"
 
@@ -164,7 +164,7 @@ async def test_an_order_is_recorded_under_the_token_s_name(
         raise ServiceError("enough")
 
     monkeypatch.setattr("bridge.operations.orders.trees.kill", kill)
-    headers = sent(named_tokens.add(service.home, shown, "act")) if shown else {}
+    headers = sent(tokens_file.add(service.home, shown, "act")) if shown else {}
     async with caller(service) as client:
         await client.post(f"/v1/jobs/{seeds.ROOT}/kill", headers=headers)
     assert lines == [who]
@@ -183,7 +183,7 @@ async def test_an_agent_s_order_is_refused_whatever_token_it_shows(service: Serv
 
     async with calling(service, an_agent) as client:
         own = sent(service.home.bridge_token.read_text())
-        for headers in (own, sent(named_tokens.add(service.home, "ann", "act"))):
+        for headers in (own, sent(tokens_file.add(service.home, "ann", "act"))):
             answer = await client.post(f"/v1/jobs/{seeds.ROOT}/kill", headers=headers)
             assert (answer.status_code, answer.json()["code"]) == (403, "for_people")
             sentence = f"`POST /v1/jobs/{{job_id}}/kill` is for people, and an agent of {seeds.ROOT} has called it"

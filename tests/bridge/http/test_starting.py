@@ -14,7 +14,7 @@ from sqlalchemy import text
 from temporalio.client import Client
 
 from activities.store import idempotency_rows, job_rows, tree_rows
-from bridge.machine import named_tokens
+from bridge.machine import tokens_file
 from bridge.operations.orders import new_jobs, trees
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, make_repository, run_git
@@ -92,7 +92,7 @@ class TestAsk:
     async def test_a_token_that_may_only_ask_starts_a_tree_that_only_reads(self, with_temporal: Service) -> None:
         async with caller(with_temporal) as client:
             for scope, read_only in (("ask", True), ("act", False), (None, False)):
-                token = scope and named_tokens.add(with_temporal.home, f"ci-{scope}", scope)
+                token = scope and tokens_file.add(with_temporal.home, f"ci-{scope}", scope)
                 headers = {"Authorization": f"Bearer {token}"} if token else {}
                 job_id = (await client.post(ASK, json=BODY, headers=headers)).json()["job_id"]
                 assert (await workflow(with_temporal, job_id)).get("read_only", False) is read_only, scope
@@ -255,7 +255,7 @@ class TestIdempotency:
     @pytest.mark.ruling("N5")
     async def test_a_key_belongs_to_the_token_that_used_it(self, with_temporal: Service) -> None:
         """Another token's same key neither finds nor blocks the first one's."""
-        tokens = [named_tokens.add(with_temporal.home, name, "ask") for name in ("ci", "web")]
+        tokens = [tokens_file.add(with_temporal.home, name, "ask") for name in ("ci", "web")]
         key = {"Idempotency-Key": "nightly"}
         sent = [key | {"Authorization": f"Bearer {token}"} for token in tokens]
         async with caller(with_temporal) as client:

@@ -13,9 +13,9 @@ from workflows.policy.prices import dollars
 from workflows.policy.prompts.correction import refused_sets
 from workflows.policy.prompts.instructions import TITLES, ask, decisions
 from workflows.policy.prompts.leg_outcome import author_of, leg_outcome
-from workflows.policy.prompts.parts import STARTER, rule, standing, text_of, who
 from workflows.policy.prompts.peoples_words import human_answers, said_block
 from workflows.policy.prompts.pull_request_or_issue import belonging
+from workflows.policy.prompts.shared_sentences import STARTER, rule, standing, text_of, who
 from workflows.policy.prompts.surroundings import Surroundings, render_surroundings
 from workflows.text.markdown import excerpt
 from workflows.text.quoted_data import Fences, inline, write_fenced

@@ -11,7 +11,7 @@ from workflows.contract.models import Delegation, ServiceResult
 from workflows.model.briefs import ContinuationBrief, Correction
 from workflows.model.jobs import JobRun
 from workflows.model.long_texts import RefusedSet, Text
-from workflows.policy.prompts.parts import text_of
+from workflows.policy.prompts.shared_sentences import text_of
 from workflows.text.digests import digest
 from workflows.text.plurals import quantity
 from workflows.text.quoted_data import Fences, inline

@@ -9,9 +9,9 @@ from workflows.model.jobs import JobRun
 from workflows.policy import binding_words
 from workflows.policy.prompts.instructions import decisions
 from workflows.policy.prompts.leg_outcome import leg_outcome
-from workflows.policy.prompts.parts import STARTER, rule, standing, who
 from workflows.policy.prompts.peoples_words import said_block
 from workflows.policy.prompts.pull_request_or_issue import belonging
+from workflows.policy.prompts.shared_sentences import STARTER, rule, standing, who
 from workflows.policy.prompts.surroundings import Surroundings, render_surroundings
 from workflows.policy.reference_names import BASE, LINE, leg_reference
 from workflows.text.markdown import excerpt

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bridge.machine import named_tokens
+from bridge.machine import tokens_file
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.conftest import caller
@@ -51,7 +51,7 @@ async def get(call: httpx.AsyncClient, task_id: str) -> dict[str, Any]:
 
 def claude(service: Service) -> httpx.AsyncClient:
     """Return a client with a token of its own."""
-    secret = named_tokens.add(service.home, "claude", "act")
+    secret = tokens_file.add(service.home, "claude", "act")
     return caller(service, Authorization=f"Bearer {secret}")
 
 

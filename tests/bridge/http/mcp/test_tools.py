@@ -14,7 +14,7 @@ from activities.store import job_rows
 from bridge.http.mcp import tools
 from bridge.http.mcp.answers import MOST_BYTES
 from bridge.http.mcp.tools import TOOLS
-from bridge.machine import named_tokens
+from bridge.machine import tokens_file
 from bridge.operations.service import Service
 from cli.invocation.permitted import DESTROYS, READS, WRITES, effect
 from tests.bridge import seeds
@@ -126,7 +126,7 @@ async def test_a_token_has_no_more_rights_here_than_on_the_routes(
     service: Service, listening: Callable[[Service], Live], scope: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     paused(service)
-    secret = named_tokens.add(service.home, "claude", scope)
+    secret = tokens_file.add(service.home, "claude", scope)
     async with connected(listening(service), secret) as client:
         error, text, _ = await outcome(client, tool, **arguments)
     assert error
@@ -140,7 +140,7 @@ async def test_an_answer_names_the_token_and_the_client(
     service: Service, listening: Callable[[Service], Live], kept: list[ResumeOrder], era: str
 ) -> None:
     paused(service)
-    secret = named_tokens.add(service.home, "claude", "act")
+    secret = tokens_file.add(service.home, "claude", "act")
     async with connected(listening(service), secret, era) as client:
         _, text, waiting = await outcome(client, "waiting")
         [shown] = waiting["rounds"]

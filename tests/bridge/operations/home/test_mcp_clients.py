@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.settings.home import Home
-from bridge.machine import named_tokens
+from bridge.machine import tokens_file
 from bridge.operations.home import mcp_clients
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
@@ -51,9 +51,9 @@ def test_twice_changes_nothing_and_away_leaves_nothing(service: Service, person:
     first = mcp_clients.add(service, client, None)
     assert (first.changed, first.scope) == (True, "ask")
     assert Path(first.where).is_relative_to(person)
-    [token] = named_tokens.every(service.home)
+    [token] = tokens_file.every(service.home)
     assert not mcp_clients.add(service, client, None).changed
-    assert named_tokens.every(service.home) == (token,)
+    assert tokens_file.every(service.home) == (token,)
     [state] = mcp_clients.every(service)
     assert (state.client, state.scope, state.configured) == (client, "ask", True)
     mcp_clients.remove(service, client)
@@ -72,7 +72,7 @@ def test_other_servers_of_a_file_stay(service: Service, person: Path, client: st
     assert written["mcpServers"]["other"] == {"url": "x"}
     assert written["theme"] == "dark"
     secret = written["mcpServers"]["service"]["headers"]["Authorization"].removeprefix("Bearer ")
-    named = named_tokens.NamedTokens(service.home).find(secret.encode())
+    named = tokens_file.NamedTokens(service.home).find(secret.encode())
     assert named is not None
     assert (named.name, named.scope) == (f"mcp-{client}", "act")
     assert path.stat().st_mode & 0o077 == 0
@@ -89,16 +89,16 @@ def test_a_file_that_is_no_plain_json_stays_as_it_is(service: Service, person: P
         mcp_clients.add(service, "cursor", None)
     assert refused.value.hint == "service mcp add cursor --print"
     assert path.read_text() == content
-    assert named_tokens.every(service.home) == ()
+    assert tokens_file.every(service.home) == ()
 
 
 def test_an_entry_that_was_taken_out_by_hand_is_put_back_with_a_new_token(service: Service, person: Path) -> None:
     mcp_clients.add(service, "cursor", None)
-    [before] = named_tokens.every(service.home)
+    [before] = tokens_file.every(service.home)
     (person / ".cursor" / "mcp.json").unlink()
     assert [state.configured for state in mcp_clients.every(service)] == [False]
     assert mcp_clients.add(service, "cursor", None).changed
-    [after] = named_tokens.every(service.home)
+    [after] = tokens_file.every(service.home)
     assert after.digest != before.digest
 
 
@@ -120,7 +120,7 @@ def test_a_program_that_is_missing_or_fails_leaves_no_token(
     with pytest.raises(NotFoundError) as missing:
         mcp_clients.add(service, "codex", None)
     assert missing.value.hint == "service mcp add codex --print"
-    assert named_tokens.every(service.home) == ()
+    assert tokens_file.every(service.home) == ()
 
 
 def test_the_entry_can_be_put_in_by_hand(service: Service, person: Path) -> None:

@@ -10,8 +10,9 @@ from sqlalchemy import event
 
 from activities.settings.home import Home
 from activities.store.registry import token_rows
-from bridge.machine import named_tokens
-from bridge.machine.named_tokens import NamedTokens, TokenScope
+from bridge.machine import tokens_file
+from bridge.machine.token_scopes import TokenScope
+from bridge.machine.tokens_file import NamedTokens
 from bridge.operations.home import tokens
 from bridge.operations.service import Service
 from tests.bridge.http.conftest import caller
@@ -101,7 +102,7 @@ async def test_a_store_that_is_slow_holds_up_no_other_call(
 @pytest.mark.usefixtures("at_once")
 def test_those_in_the_file_of_a_home_are_moved_into_the_store_once(hosts: tuple[Service, Service]) -> None:
     one, two = hosts
-    secrets = [named_tokens.add(each.home, name, "read") for each, name in ((one, "ci"), (two, "ci"), (two, "web"))]
+    secrets = [tokens_file.add(each.home, name, "read") for each, name in ((one, "ci"), (two, "ci"), (two, "web"))]
     assert [each.name for each in tokens.every(one)] == ["ci"]
     assert [each.name for each in tokens.every(two)] == ["ci", "ci-two", "web"]
     assert [each.home.bridge_tokens.exists() for each in hosts] == [False, False]
@@ -113,7 +114,7 @@ def test_none_is_lost_where_another_host_has_its_second_name_too(hosts: tuple[Se
     one, two = hosts
     for name in ("ci", "ci-two"):
         tokens.add(one, name, "read")
-    secret = named_tokens.add(two.home, "ci", "act")
+    secret = tokens_file.add(two.home, "ci", "act")
     token = tokens.lookup(two).find(secret.encode())
     assert token is not None
     assert token.name == f"ci-{token.digest[:8]}"

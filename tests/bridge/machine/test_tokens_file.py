@@ -5,15 +5,16 @@ import stat
 import pytest
 
 from activities.settings.home import Home
-from bridge.machine import named_tokens
-from bridge.machine.named_tokens import NamedTokens, TokenScope
+from bridge.machine import tokens_file
+from bridge.machine.token_scopes import TokenScope
+from bridge.machine.tokens_file import NamedTokens
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 
 pytestmark = pytest.mark.ruling("N5")
 
 
 def test_a_token_is_known_by_what_was_shown_once_and_kept_nowhere(bare_home: Home) -> None:
-    token = named_tokens.add(bare_home, "ci", "ask")
+    token = tokens_file.add(bare_home, "ci", "ask")
     assert len(token) >= 40
     assert not [each for each in bare_home.root.iterdir() if token in each.read_text()]
     assert stat.S_IMODE(bare_home.bridge_tokens.stat().st_mode) == 0o600
@@ -26,25 +27,25 @@ def test_a_token_is_known_by_what_was_shown_once_and_kept_nowhere(bare_home: Hom
 
 
 def test_names_are_their_owners_and_plain(bare_home: Home) -> None:
-    named_tokens.add(bare_home, "ci", "read")
+    tokens_file.add(bare_home, "ci", "read")
     with pytest.raises(RefusedError, match="there is a token ci already"):
-        named_tokens.add(bare_home, "ci", "act")
+        tokens_file.add(bare_home, "ci", "act")
     for name in ("", "A", "-x", "a b", "ann\n", "a" * 41, "bridge", "x\u202e"):
         with pytest.raises(UsageError):
-            named_tokens.add(bare_home, name, "read")
+            tokens_file.add(bare_home, name, "read")
     with pytest.raises(UsageError, match="'all' is not a scope; use one of read, ask, act"):
-        named_tokens.add(bare_home, "web", "all")
+        tokens_file.add(bare_home, "web", "all")
     with pytest.raises(NotFoundError):
-        named_tokens.remove(bare_home, "web")
-    assert [each.name for each in named_tokens.every(bare_home)] == ["ci"]
+        tokens_file.remove(bare_home, "web")
+    assert [each.name for each in tokens_file.every(bare_home)] == ["ci"]
 
 
 def test_a_file_that_cannot_be_read_opens_nothing_and_is_not_written_over(bare_home: Home) -> None:
-    token = named_tokens.add(bare_home, "ci", "read")
+    token = tokens_file.add(bare_home, "ci", "read")
     bare_home.bridge_tokens.write_text("{")
     assert NamedTokens(bare_home).find(token.encode()) is None
     with pytest.raises(RefusedError, match="cannot be read"):
-        named_tokens.add(bare_home, "web", "read")
+        tokens_file.add(bare_home, "web", "read")
     assert bare_home.bridge_tokens.read_text() == "{"
 
 

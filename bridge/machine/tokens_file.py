@@ -1,6 +1,6 @@
-"""Tokens with a name and a scope, for programs and for people other than the operator (ruling N5).
+"""The file of the tokens with a name and a scope, for programs and for people other than the operator (ruling N5).
 
-Only their digests are stored, in a file that only the owner can read: a token is shown once, when it is made. Hosts
+Only their digests are stored, and only the owner can read the file: a token is shown once, when it is made. Hosts
 that share a store keep them in the store instead (`bridge.operations.home.tokens`).
 """
 
@@ -8,7 +8,6 @@ import re
 import secrets
 import time
 from collections.abc import Iterable
-from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from activities.runs.regular_files import write_private
 from activities.settings.home import Home
 from bridge.machine.locks import FileLock
+from bridge.machine.token_scopes import TokenScope
 from bridge.machine.watched_file import WatchedFile
 from workflows.model.errors import NotFoundError, RefusedError, ServiceError, UsageError, with_nearest
 
@@ -26,19 +26,6 @@ LOCK_SECONDS = 10.0
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
 RESERVED = frozenset({"bridge", "cli", "comment", "dashboard", "operator", "service", "temporal", "webhook"})
 """Names that records use for other actors."""
-
-
-class TokenScope(StrEnum):
-    """A token's permission; each includes those before it."""
-
-    READ = "read"
-    ASK = "ask"
-    ACT = "act"
-
-    def covers(self, needed: "TokenScope") -> bool:
-        """Return whether this scope includes the needed one."""
-        order = list(TokenScope)
-        return order.index(self) >= order.index(needed)
 
 
 class NamedToken(BaseModel):
