@@ -24,9 +24,9 @@ from activities.settings.values import (
 )
 from workflows.contract.faults import did_you_mean
 from workflows.contract.models import AutonomyPolicy, Tier
-from workflows.model import tier_table
 from workflows.model.errors import UsageError
 from workflows.model.settings import Bounds, RuntimeDefaults, Timeouts, TreeSettings
+from workflows.policy import tiers
 from workflows.policy.prices import TIER
 
 _BOUNDS, _TREE = Bounds(), TreeSettings()
@@ -465,7 +465,7 @@ class Settings(Section):
         """Return the models that a runtime has for each tier, by its program and the settings."""
         section = self.runtime(name)
         program = program_of(name, section.adapter)
-        known = tier_table.MODELS.get(program.name, {}) if program else {}
+        known = tiers.MODELS.get(program.name, {}) if program else {}
         return dict(known) | {tier.value: model for tier, model in section.tiers.items()}
 
     def builds_with(self, name: str) -> AutonomyPolicy:

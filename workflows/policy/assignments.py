@@ -1,9 +1,10 @@
 """Assignments: choosing worker, model, effort and timeout of each job (spec: model and effort resolution, timeouts)."""
 
-from workflows.contract.models import Action, Delegation, Ephemeral, Tier
+from workflows.contract.models import Action, Delegation, Ephemeral
 from workflows.model.long_texts import Text
 from workflows.model.settings import RuntimeDefaults, Timeouts, TreeSettings
 from workflows.model.workers import Assignment, Worker
+from workflows.policy.tiers import model_of
 from workflows.text.durations import DurationError, parse_duration
 
 _PHASES = {
@@ -28,17 +29,10 @@ def resolve(asked: Assignment, settings: TreeSettings) -> Assignment:
     worker = asked.worker
     defaults = settings.runtimes.get(worker.runtime, RuntimeDefaults())
     means = {
-        "model": _model(asked.model or worker.model, defaults),
+        "model": model_of(asked.model or worker.model, defaults),
         "effort": asked.effort or worker.effort or defaults.default_effort,
     }
     return asked.model_copy(update=means)
-
-
-def _model(named: str | None, defaults: RuntimeDefaults) -> str | None:
-    """Return the model's name. A tier's word becomes the runtime's model of that tier, if there is one."""
-    if not named or named == Tier.STANDARD:
-        return defaults.default_model
-    return defaults.tiers.get(named, named)
 
 
 def leg_assignment(

@@ -6,6 +6,7 @@ The default model of a program is its `standard` one. `[runtimes.<name>].tiers` 
 from collections.abc import Mapping
 
 from workflows.contract.models import Tier
+from workflows.model.settings import RuntimeDefaults
 
 AS_OF = "2026-11-26"
 
@@ -14,3 +15,10 @@ MODELS: Mapping[str, Mapping[str, str]] = {
     "claude": {Tier.MECHANICAL: "haiku", Tier.CHEAP: "sonnet", Tier.DEEP: "fable"},
 }
 """Models by the program's name. Kimi has none here: its models are defined in its own settings."""
+
+
+def model_of(named: str | None, defaults: RuntimeDefaults) -> str | None:
+    """Return the model's name. A tier's word becomes the runtime's model of that tier, if there is one."""
+    if not named or named == Tier.STANDARD:
+        return defaults.default_model
+    return defaults.tiers.get(named, named)
