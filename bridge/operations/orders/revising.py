@@ -210,6 +210,12 @@ def _message(job: JobRecord, whole: Tree, feedback: Feedback, quoted: Mapping[Di
     yield "\nDo what each comment asks, and change nothing else. Run the tests."
 
 
+def _first_words(feedback: Feedback) -> str:
+    """Return the comment that names the task: on the whole, else on the first line."""
+    texts = (feedback.text, *(comment.text for comment in feedback.comments))
+    return next(text for text in texts if text.strip())
+
+
 def _failure_of(service: Service, job: JobRecord) -> RoundRecord | None:
     """Return the open round that asks what to do about this leg's failure."""
     failures = (each for each in rounds.open_of(service, job.root_job_id) if each.kind is RoundKind.FAILURE)
@@ -237,7 +243,7 @@ async def _go_on(
             refuse_foreign(service, tree, leg, "; nothing was started")
         parts = [LinePart(leg.leg, leg.job_id, leg.branch, leg.head_sha or "")]
     start = follow_ups.going_on(service, tree, worker, message, parts, root)
-    start = start.model_copy(update={"title": follow_ups.follow_up_title("Revise", whole)})
+    start = start.model_copy(update={"title": new_jobs.title_of(service.kept.hide(storable(_first_words(feedback))))})
     started = await trees.start(service, start, repo.host)
     return _answer(started, tree, worker.name)
 

@@ -48,7 +48,7 @@ async def test_a_new_job_goes_on_from_the_legs_work_and_gets_the_comments(tree: 
     }
     assert (asked.action, asked.base, asked.task_branch) == (Action.IMPLEMENT, tree.base, TASK_BRANCH)
     assert [(each.leg, each.job_id, each.head) for each in start.line] == [("code", CODE, tree.heads["code"])]
-    assert start.title == "Revise the app"
+    assert start.title == "Nearly."
     assert asked.prompt.inline == (
         f"Revise the work of `code` ({CODE}) in the task `the app`: a person has read its diff, and says what to"
         f" change.\n\nNearly.\n\n- `{FILE}:1` (new): > `code`\n\n  Say what it is.\n  In one word.\n\n"
@@ -60,6 +60,7 @@ async def test_comments_may_be_about_all_work_of_a_tree(tree: Grown, begun: list
     await said(tree, DOCS, DiffComment(FILE, 1, "No."), whole=True)
     assert [each.leg for each in begun[0].line] == ["code", "docs", "fix"]
     assert "Revise all work in the task `the app`" in (begun[0].assignment.prompt.inline or "")
+    assert begun[0].title == "No.", "without words on the whole, the first comment's"
     assert "> `code, mended`" in (begun[0].assignment.prompt.inline or "")
 
 
