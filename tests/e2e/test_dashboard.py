@@ -93,11 +93,13 @@ def test_a_task_is_started_on_the_page_by_keys_alone(script: Script, ann: Person
     tab.keyboard.press("n")
     tab.wait_for_url("**/ui/new")
     tab.keyboard.type("look at it, please")
-    for field in ("repo", "agent", "action-1", "base", "budget"):
+    for field in ("repo", "agent", "action-1", "more", "base", "budget"):
         tab.keyboard.press("Tab")
-        assert tab.evaluate("document.activeElement.id") == field
+        assert tab.evaluate("document.activeElement.closest('[id]').id") == field
         if field == "agent":
             tab.keyboard.type("lead")
+        if field == "more":
+            tab.keyboard.press("Enter")
     tab.keyboard.type("much")
     tab.keyboard.press("Enter")
     until_shown(tab, "'much' is not a number of dollars")

@@ -10,6 +10,9 @@ UNRESOLVED = "HEAD"
 """The base of a tree that was started on a host without the checkout: the tree's first job resolves it (ruling O1)."""
 
 
+ABILITIES: dict[str, str] = {Action.ASK: "plans", Action.REVIEW: "reviews", Action.IMPLEMENT: "writes changes"}
+
+
 class SessionScope(StrEnum):
     """How long a session of an agent's program lives (ruling K3)."""
 
@@ -39,6 +42,12 @@ class Worker(Wire):
     capabilities: tuple[str, ...] = ()
     autonomy_policy: AutonomyPolicy = AutonomyPolicy.AUTO
     session: SessionScope = SessionScope.FRESH
+
+    @property
+    def abilities(self) -> str:
+        """Return what it can be asked to do, in words."""
+        *most, last = [ABILITIES[action] for action in self.capabilities] or ["does nothing"]
+        return f"{', '.join(most)} and {last}" if most else last
 
 
 class Assignment(Wire):

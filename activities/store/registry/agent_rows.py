@@ -34,8 +34,8 @@ class Agent:
         if repo not in self.repos:
             raise RefusedError(f"{name} is not allowed on {repo}", f"service agent allow {name} {repo}")
         if action not in worker.capabilities:
-            able = ", ".join(worker.capabilities)
-            raise RefusedError(f"{name} cannot {action}; it can {able}", f"service agent show {name}")
+            able = " or ".join(worker.capabilities)
+            raise RefusedError(f"{name} only {worker.abilities}: choose {able}", f"service agent show {name}")
         if action == Action.IMPLEMENT and worker.autonomy_policy not in WRITE_POLICIES:
             raise RefusedError(f"{name} has no write policy", f"service agent show {name}")
 

@@ -2,17 +2,19 @@
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from activities.runtimes.known_runtimes import RUNTIMES
+from activities.store.job_rows import JobFilter
+from activities.store.registry.agent_rows import Agent
 from bridge.http.dashboard.frame.page import Done, FormAction, PageRequest, PageView, SubmittedForm, success
 from bridge.http.dashboard.parts import lists
 from bridge.operations.health import runtimes
 from bridge.operations.idempotency import Answer, once
-from bridge.operations.jobs import hosts
-from bridge.operations.orders import new_jobs, trees
+from bridge.operations.jobs import hosts, jobs
+from bridge.operations.orders import follow_ups, new_jobs, trees
 from bridge.operations.orders.new_jobs import NewJob, NewRecipe
 from bridge.operations.pipelines import definitions
 from bridge.operations.registry import agents, arguments, init, repos
@@ -66,18 +68,41 @@ stages:
 
 def _look_task(service: Service, asked: PageRequest) -> Mapping[str, object]:
     known = [repo.name for repo in repos.every(service)]
+    registered = agents.every(service)
     return _tab(TASK) | {
         "title": "New task",
         "once": secrets.token_hex(8),
         "repos": known,
-        "agents": agents.every(service),
+        "agents": registered,
         "recipe": RECIPE,
         "recipes": RECIPES if service.settings.configured_runtimes else {},
         "actions": DOES,
         "pipelines": [pipeline.name for pipeline in definitions.every(service) if pipeline.enabled],
-        "wanted": {name: asked.query.get(name, "") for name in ("repo", "agent", "action")},
+        "wanted": _likely(service, asked, known),
+        "instead": _instead(asked, registered),
         "most": service.settings.orchestrate.max_delegation_cost_usd,
     }
+
+
+def _likely(service: Service, asked: PageRequest, known: Sequence[str]) -> dict[str, str]:
+    """Return what is chosen beforehand: what the address names, else as in the last task; an agent that is able."""
+    last = next(iter(jobs.find(service, JobFilter(roots_only=True, limit=1))), None)
+    usual = last.repo if last and last.repo in known else known[0] if len(known) == 1 else ""
+    repo, action = asked.query.get("repo", usual), asked.query.get("action", "")
+    wanted = [action] if action else list(Action)
+    first = [last.agent] if last else []
+    able = (follow_ups.choose(service, Action(does), repo, "", first) for does in wanted if does in list(Action))
+    agent = asked.query.get("agent") or next((found.worker.name for found in able if found), "")
+    worker = next((other.worker for other in agents.every(service) if other.worker.name == agent), None)
+    return {"repo": repo, "agent": agent, "action": action or (worker.capabilities[0] if worker else Action.ASK)}
+
+
+def _instead(asked: PageRequest, registered: Sequence[Agent]) -> tuple[str, ...]:
+    """Return what the chosen agent can do, if that is not what the refused form wanted."""
+    chosen = next((agent.worker for agent in registered if agent.worker.name == asked.typed.get("agent")), None)
+    if chosen is None or asked.typed.get("action") in chosen.capabilities:
+        return ()
+    return chosen.capabilities
 
 
 async def _start_task(service: Service, form: SubmittedForm) -> Done:
@@ -103,7 +128,7 @@ def _job(form: SubmittedForm, agent: str, means: Mapping[str, Any]) -> NewJob:
         if not agent:
             raise UsageError("choose an agent or a recipe")
     with argument("action"):
-        action = form.text("action", "")
+        action = form.text("instead", "") or form.text("action", "")
         if action not in list(Action):
             raise UsageError(f"choose what it does: {', '.join(Action)}")
     return NewJob(agent=agent, action=action, message=form.text("message"), repo=_repo(form), **means)

@@ -17,7 +17,7 @@ def agent(policy: AutonomyPolicy = AutonomyPolicy.READ_ONLY, *able: Action) -> A
     ("one", "action", "repo", "why", "hint"),
     [
         (agent(), "ask", "acme/other", "scout is not allowed on acme/other", "service agent allow scout acme/other"),
-        (agent(), "review", "acme/shop", "scout cannot review; it can ask", "service agent show scout"),
+        (agent(), "review", "acme/shop", "scout only plans: choose ask", "service agent show scout"),
         (
             agent(AutonomyPolicy.READ_ONLY, Action.IMPLEMENT),
             "implement",

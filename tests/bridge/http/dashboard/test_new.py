@@ -30,7 +30,7 @@ TASK_FAULTS: tuple[tuple[dict[str, str], str, str], ...] = (
     ({"agent": ""}, "agent", "choose an agent or a recipe"),
     ({"agent": "nobody"}, "agent", "no agent nobody; known: scout"),
     ({"agent": "recipe:x"}, "agent", "no recipe &#39;x&#39;"),
-    ({"action": "implement"}, "agent", "scout cannot implement; it can ask, review"),
+    ({"action": "implement"}, "agent", "scout only plans and reviews: choose ask or review"),
     ({"action": "fly"}, "action", "choose what it does"),
     ({"base": "no-such"}, "base", "no-such"),
     ({"budget": "much"}, "budget", "&#39;much&#39; is not a number of dollars"),
@@ -90,6 +90,16 @@ def configure(service: Service, text: str) -> None:
     vars(service).pop("_loaded", None)
 
 
+def chosen_in(shown: Shown) -> tuple[str, str, list[str]]:
+    """Return the repository, the agent and the action that are chosen on the page."""
+    selected = [""]
+    for name in ("repo", "agent"):
+        select = shown.html.partition(f'<select id="{name}"')[2].partition("</select>")[0]
+        option = next((option for option in select.split("<option")[1:] if " selected" in option), "")
+        selected.append(option.partition(' value="')[2].partition('"')[0] or option.partition(">")[2].partition("<")[0])
+    return selected[1], selected[2], shown.form(TASK).fields["action"]
+
+
 def fault(shown: Shown, field: str) -> str:
     """Return the sentence beside a field."""
     assert shown.html.count('class="fault"') == 1, shown.words
@@ -99,7 +109,7 @@ def fault(shown: Shown, field: str) -> str:
 class TestTask:
     async def test_it_is_started_once_and_shown(self, ann: Surfer, shop: Path, begun: list[TreeInput]) -> None:
         form = (await ann.open(TASK)).form(TASK)
-        assert (form.fields["repo"], form.fields["agent"], form.fields["action"]) == ([""], [""], ["ask"])
+        assert form.fields["action"] == ["ask"]
         words = {"message": "Limit the rate", "repo": "acme/shop", "agent": "scout", "base": "main", "budget": "2.50"}
         first, again = await ann.send(form, "Start", **words), await ann.send(form, "Start", **words)
         for shown in (first, again):
@@ -130,6 +140,32 @@ class TestTask:
             assert begun == []
             for name in {"message", field} - {"repo", "agent", "action"}:
                 assert shown.form(TASK).fields[name] == [words[name]]
+
+    async def test_the_likely_repository_and_an_able_agent_are_chosen_first(
+        self, ann: Surfer, shop: Path, service: Service
+    ) -> None:
+        agents.add(service, NewAgent("builder", "shell", "cat", capabilities="implement", autonomy="workspace-write"))
+        agents.allow(service, "builder", "acme/shop")
+        assert chosen_in(await ann.open(TASK)) == ("acme/shop", "scout", ["ask"]), "the only repository"
+        assert chosen_in(await ann.open(f"{TASK}?action=implement")) == ("acme/shop", "builder", ["implement"])
+        assert chosen_in(await ann.open(f"{TASK}?agent=builder")) == ("acme/shop", "builder", ["implement"])
+        repos.add(service, "acme/docs", make_repository(shop.parent / "docs"))
+        agents.add(service, NewAgent("writer", "shell", "cat", repos=("acme/docs",)))
+        assert chosen_in(await ann.open(TASK))[0] == "", "which one is not clear"
+        seeds.write(service, seeds.task(repo="acme/docs"), seeds.job(repo="acme/docs", agent="writer"))
+        assert chosen_in(await ann.open(TASK)) == ("acme/docs", "writer", ["ask"]), "as in the last task"
+
+    async def test_an_agent_that_cannot_do_it_is_refused_with_the_button_for_what_it_can(
+        self, ann: Surfer, shop: Path, service: Service, begun: list[TreeInput]
+    ) -> None:
+        agents.add(service, NewAgent("builder", "shell", "cat", capabilities="implement", autonomy="workspace-write"))
+        agents.allow(service, "builder", "acme/shop")
+        words = {"message": "Limit the rate", "repo": "acme/shop", "agent": "builder", "action": "ask"}
+        shown = await ann.send((await ann.open(TASK)).form(TASK), "Start", **words)
+        assert fault(shown, "agent") == "builder only writes changes: choose implement"
+        assert (shown.form(TASK).fields["message"], chosen_in(shown)[1]) == (["Limit the rate"], "builder")
+        await ann.send(shown.form(TASK), "Choose implement and start", agent="builder", repo="acme/shop")
+        assert [tree.assignment.action for tree in begun] == ["implement"]
 
     async def test_the_budget_is_at_most_the_setting(
         self, ann: Surfer, shop: Path, service: Service, begun: list[TreeInput]

@@ -112,7 +112,7 @@ async def test_who_does_it(tree: Grown, begun: list[TreeInput]) -> None:
     with pytest.raises(NotFoundError):
         await said(tree, CODE, ON_CODE, agent="nobody")
     add(tree.service, "reader", can="review", autonomy="read-only")
-    with pytest.raises(RefusedError, match="reader cannot implement"):
+    with pytest.raises(RefusedError, match="reader only reviews: choose review"):
         await said(tree, CODE, ON_CODE, agent="reader")
     agent_rows.remove(tree.service.store, "dev")
     with pytest.raises(UsageError, match="no agent may implement on acme/shop"):

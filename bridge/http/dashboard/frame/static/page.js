@@ -62,6 +62,14 @@
     }
   }
 
+  // Where one field narrows the choices of another, one that is left is chosen.
+  document.addEventListener("change", () => {
+    for (const choices of document.querySelectorAll("[data-narrowed]")) {
+      const left = [...choices.querySelectorAll("input")].filter((input) => input.offsetParent);
+      if (left.length && !left.some((input) => input.checked)) left[0].checked = true;
+    }
+  });
+
   // What a form came to stands where it was sent, also where the form is gone by then; its button says that it waits.
   const notes = $("notes"); let places = [];
   const idle = () => { for (const each of document.querySelectorAll("[aria-busy]")) each.removeAttribute("aria-busy"); };
