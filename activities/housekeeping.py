@@ -18,7 +18,7 @@ from activities.host import admission, identity
 from activities.host.context import Context
 from activities.moving import HostWatch
 from activities.runs import orphans
-from activities.runs.service_process import loud
+from activities.runs.service_process import watch_task
 from activities.store import attempt_rows
 from activities.store.leader import Chore, Leader
 from activities.store.registry import host_rows
@@ -111,7 +111,7 @@ async def record_presence(context: Context, namespace: str) -> AsyncIterator[Non
     started_at = time.time()
     await asyncio.to_thread(admission.admit, context, namespace, started_at=started_at)
     context.room.hold(await asyncio.to_thread(_drain_reason, context), "drain")
-    saying = loud(asyncio.create_task(_keep_recording(context, started_at)))
+    saying = watch_task(asyncio.create_task(_keep_recording(context, started_at)))
     try:
         yield
     finally:

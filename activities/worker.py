@@ -42,7 +42,7 @@ from activities.pipelines.run_stage import Stages
 from activities.redaction.on_temporal import Redacting
 from activities.redaction.redact import search_apart
 from activities.runs import spawn
-from activities.runs.service_process import loud, run
+from activities.runs.service_process import run, watch_task
 from activities.runs.supervised_run import home_mark
 from activities.sealing import seal_check
 from activities.sealing.seal_check import with_gate
@@ -213,7 +213,7 @@ async def serve(home: Home) -> None:
         ordered_by_store = external_config(settings) is not None and not await cluster.sends_cancellations(client)
         chores_of = _chores(client, context, trees, deployed=release is not None, ordered_by_store=ordered_by_store)
         tasks = map(asyncio.create_task, chores_of)
-        chores = [taking, *map(loud, tasks)]
+        chores = [taking, *map(watch_task, tasks)]
         await stop.wait()
         for chore in chores:
             chore.cancel()

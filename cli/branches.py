@@ -28,9 +28,9 @@ LOOK_SECONDS = 0.2
 HEADINGS = (
     Column("LEG", least=8),
     "JOB",
-    Column("STATE", leaves=1, look=of_state),
+    Column("STATE", leaves=1, tone=of_state),
     Column("BRANCH", leaves=5),
-    Column("IS", look=of_state),
+    Column("IS", tone=of_state),
     Column("AHEAD", leaves=3, right=True),
     Column("BEHIND", leaves=4, right=True),
     Column("FILES", leaves=2, right=True),

@@ -18,17 +18,17 @@ MOST = 20
 REPOSITORIES = (
     "REPOSITORY",
     "LOOKED AT",
-    Column("READ NOW", leaves=3, look=of_state),
+    Column("READ NOW", leaves=3, tone=of_state),
     Column("THIS HOUR", leaves=1),
     Column("24 HOURS", leaves=2),
-    Column("PROBLEM", least=16, plain=80, look=lambda _: Tone.BAD),
+    Column("PROBLEM", least=16, plain=80, tone=lambda _: Tone.BAD),
 )
 THREADS = ("THREAD", "TREE", Column("TITLE", least=16, plain=60))
 ORDERS = (
     Column("ORDERED", leaves=1),
     "THREAD",
     Column("BY", leaves=2),
-    Column("STATE", look=of_state),
+    Column("STATE", tone=of_state),
     Column("OUTCOME", least=16, plain=100),
 )
 

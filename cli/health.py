@@ -52,7 +52,7 @@ HEADINGS = (
     "RUNTIME",
     Column("PROGRAM", leaves=1),
     Column("VERSION", leaves=2),
-    Column("WORKS", look=of_state),
+    Column("WORKS", tone=of_state),
     Column("WHY", least=16),
 )
 

@@ -25,7 +25,7 @@ LOOK_SECONDS = 1.0
 JOBS = ("JOB", Column("REPOSITORY", leaves=1), Column("RUNNING FOR", right=True))
 HOSTS = (
     "HOST",
-    Column("STATE", look=of_state),
+    Column("STATE", tone=of_state),
     "SEEN",
     Column("SLOTS", right=True),
     "VERSION",

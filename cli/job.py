@@ -394,7 +394,7 @@ NOTHING = 'no jobs; start one: service agent ask NAME "MESSAGE" --repo OWNER/NAM
 PREFLIGHT = Column("PREFLIGHT_FAILED:", least=17, leaves=1, plain=60)
 TREE_HEADINGS = (
     "TREE",
-    Column("STATE", look=of_state),
+    Column("STATE", tone=of_state),
     Column("TITLE", least=16, plain=60),
     Column("WAITS FOR", least=12, leaves=2, plain=60),
     Column("JOBS", leaves=4, right=True),
@@ -406,18 +406,18 @@ TREE_HEADINGS = (
 )
 HEADINGS = (
     "JOB",
-    Column("STATE", look=of_state),
+    Column("STATE", tone=of_state),
     Column("ACTION", leaves=4),
     Column("AGENT", least=8, leaves=2),
     Column("REPO", least=16, leaves=6),
-    Column("DECISION", leaves=5, look=of_state),
+    Column("DECISION", leaves=5, tone=of_state),
     Column("STARTED", leaves=3),
     Column("SUMMARY", least=16, plain=60),
     PREFLIGHT,
 )
 REVIEW_HEADINGS = (
     "REVIEW",
-    Column("STATE", look=of_state),
+    Column("STATE", tone=of_state),
     Column("REPO", leaves=3),
     "PR",
     Column("HEAD", leaves=4),

@@ -18,7 +18,7 @@ Key = Annotated[str, typer.Argument(help="Its subject, in a few words.")]
 Content = Annotated[str, typer.Argument(help="What to remember; `-` reads it from standard input.")]
 HEADINGS = (
     "ID",
-    Column("STATE", look=of_state),
+    Column("STATE", tone=of_state),
     Column("AGENT", least=8, leaves=3),
     Column("REPO", least=12, leaves=4),
     Column("KEY", least=10, plain=40),

@@ -25,12 +25,12 @@ RunId = Annotated[str, typer.Argument(metavar="RUN", help="The id that `pipeline
 LISTED = (
     "NAME",
     Column("REPO", least=12, leaves=1),
-    Column("ENABLED", look=of_state),
-    Column("SCHEDULED", look=of_state),
+    Column("ENABLED", tone=of_state),
+    Column("SCHEDULED", tone=of_state),
 )
 RUNS = (
     "RUN",
-    Column("STATE", look=of_state),
+    Column("STATE", tone=of_state),
     Column("PIPELINE", least=8),
     Column("BELONGS_TO", leaves=4),
     Column("TRIGGER", leaves=3),

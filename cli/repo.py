@@ -22,7 +22,7 @@ app = typer.Typer(help="Register repositories.", no_args_is_help=True, rich_mark
 LISTED = ("NAME", Column("PATH", least=20), Column("HOST", leaves=2), Column("GITHUB", leaves=1))
 UNMERGED = (
     "TREE",
-    Column("STATE", look=of_state),
+    Column("STATE", tone=of_state),
     Column("TITLE", least=16, leaves=2, plain=60),
     "ENDED",
     Column("BRANCHES", right=True),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.runs.service_process import loud
+from activities.runs.service_process import watch_task
 from workflows.model.jobs import JobRun
 from workflows.temporal.messages import Begun, HeldUp, HostReport
 
@@ -76,7 +76,7 @@ class TreeReports:
 
     def _queue(self, root: str, report: Begun | HeldUp) -> None:
         if root not in self._queues:
-            task = loud(asyncio.get_running_loop().create_task(self._send(root)))
+            task = watch_task(asyncio.get_running_loop().create_task(self._send(root)))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
         self._queues.setdefault(root, []).append(_QueuedReport(report))

@@ -129,7 +129,7 @@ def run(serve: Callable[[], None], *, quiet: tuple[str, ...] = ()) -> NoReturn:
     os._exit(code)
 
 
-def loud(task: "asyncio.Task[T]", *, ends: bool = True) -> "asyncio.Task[T]":
+def watch_task(task: "asyncio.Task[T]", *, ends: bool = True) -> "asyncio.Task[T]":
     """Log the failure of a background task, and end this process so that the daemon restarts it. With `ends=False` only
     log: the daemon's exit would end the processes it supervises.
     """

@@ -81,7 +81,7 @@ async def _run(home: Home, options: DaemonOptions, lock: FileLock | None) -> Non
         replace_seal_key.keep_closed(home),
         replace_seal_key.seal_schedules(home, lambda: state.state.phase is GroupPhase.RUNNING),
     )
-    tidy = [service_process.loud(asyncio.create_task(chore), ends=False) for chore in chores]
+    tidy = [service_process.watch_task(asyncio.create_task(chore), ends=False) for chore in chores]
     try:
         replace_seal_key.turn(home, alone=options.embedded and options.own_store)
         with _stop_signals() as stop:

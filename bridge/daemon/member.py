@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from activities.runs import os_processes
-from activities.runs.service_process import loud
+from activities.runs.service_process import watch_task
 from activities.runs.signs_of_life import LOOKS, SignsOfLife
 from bridge.daemon import die_with_parent
 from bridge.daemon.logs import excerpt, log_end, open_log
@@ -107,7 +107,7 @@ class MemberProcess:
         """Wait for the member's end, kill the rest of its session, and return how it ended. A frozen member is
         killed.
         """
-        watching = loud(asyncio.create_task(self._end_if_frozen()), ends=False)
+        watching = watch_task(asyncio.create_task(self._end_if_frozen()), ends=False)
         try:
             await self._process.wait()
         finally:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from activities.runs.service_process import loud
+from activities.runs.service_process import watch_task
 from bridge.daemon.member import MemberProcess, MemberProgram
 from bridge.machine.daemon_state import ChildPhase, ChildState, GroupPhase
 from workflows.model.errors import ServiceError
@@ -118,7 +118,7 @@ class MemberGroup:
         """Start the member if it is down, wait for its end, and return how it ended."""
         try:
             process = slot.process or await self._start_again(slot)
-            bringing = loud(asyncio.create_task(self._bring_back_those_that_work_with(slot)), ends=False)
+            bringing = watch_task(asyncio.create_task(self._bring_back_those_that_work_with(slot)), ends=False)
             try:
                 ending = await process.wait_for_end()
             finally:

@@ -27,7 +27,7 @@ from activities.github.client import AwayError, Client, DeclinedError, LimitedEr
 from activities.github.credentials import credentials
 from activities.host import admission
 from activities.host.heartbeat import Heartbeat, beating
-from activities.runs.service_process import loud
+from activities.runs.service_process import watch_task
 from activities.settings import ready
 from activities.store.github import account, facts, threads
 from activities.store.github.account import Account
@@ -99,7 +99,7 @@ async def serve(service: Service) -> None:
         ready.say(service.home.github_ready, service.reading.in_use())
         log.info("ready to speak to %s", settings.github.api_url)
         chores = _ring_for_news(service, temporal), ready.keep_beating(service.home.github_ready)
-        beside = [taking, *(loud(asyncio.create_task(chore)) for chore in chores)]
+        beside = [taking, *(watch_task(asyncio.create_task(chore)) for chore in chores)]
         await stop.wait()
         for chore in beside:
             chore.cancel()

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 from activities.host import helper_process
 from activities.redaction.redact import search_apart
-from activities.runs.service_process import loud
+from activities.runs.service_process import watch_task
 from activities.settings import ready
 from bridge.http.app import create_app
 from bridge.http.connections import Connection
@@ -41,7 +41,7 @@ def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: C
         def on_ready() -> None:
             say_ready(service, address_of(listening))
             chores = auto_merge.keep(service), ready.keep_beating(service.home.bridge_ready)
-            beside.update(loud(asyncio.get_running_loop().create_task(chore)) for chore in chores)
+            beside.update(watch_task(asyncio.get_running_loop().create_task(chore)) for chore in chores)
             announce(f"http://{address_of(listening)}")
 
         with suppress(KeyboardInterrupt):  # it has stopped in order by then

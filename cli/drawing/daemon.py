@@ -136,8 +136,8 @@ def _child(child: "ChildState") -> ScreenLine:
         restarts += f", frozen at {child.frozen_at.astimezone():%Y-%m-%d %H:%M:%S}"
     again = f"at {child.again_at.astimezone():%H:%M:%S}" if child.again_at else ""
     parts = [f"process {child.pid}" if child.pid else "", restarts, child.note, again]
-    look = of_state(child.phase) if child.phase == "running" else Tone.BAD
-    return _field(child.name, Piece(child.phase, look), *(f", {part}" for part in parts if part))
+    tone = of_state(child.phase) if child.phase == "running" else Tone.BAD
+    return _field(child.name, Piece(child.phase, tone), *(f", {part}" for part in parts if part))
 
 
 def _slots_in_use(running: int, hosts: "Iterable[HostNow]") -> str:

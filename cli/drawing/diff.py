@@ -17,7 +17,7 @@ _BEGINNINGS = (
     *("similarity index ", "dissimilarity index ", "rename ", "copy ", "Binary files ", "GIT binary patch", "literal "),
     "delta ",
 )
-_LOOKS = (
+_TONES = (
     *(("diff ", Tone.STRONG), ("+++", Tone.STRONG), ("---", Tone.STRONG)),
     *(("@@", Tone.GOES), ("+", Tone.GOOD), ("-", Tone.BAD)),
 )
@@ -60,4 +60,4 @@ def _line(raw: bytes) -> ScreenLine:
     text = raw.decode("utf-8", "backslashreplace")
     if text and not text.startswith(_BEGINNINGS):
         return ScreenLine(f"{PREFIX}{text}")
-    return ScreenLine(Piece(text, next((look for start, look in _LOOKS if text.startswith(start)), Tone.PLAIN)))
+    return ScreenLine(Piece(text, next((tone for start, tone in _TONES if text.startswith(start)), Tone.PLAIN)))

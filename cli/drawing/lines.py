@@ -12,7 +12,7 @@ FOLDED = "| "
 
 
 class Tone(StrEnum):
-    """The look of a text by its meaning. The value is the parameter of its escape sequence."""
+    """The tone of a text by its meaning. The value is the parameter of its escape sequence."""
 
     PLAIN = ""
     STRONG = "1"
@@ -52,15 +52,15 @@ OF_MARKS = {"·": "queued", "▶": "running", "✔": "succeeded", "✘": "failed
 
 
 def of_state(word: str) -> Tone:
-    """Return the look of a job's or task's state; plain if the state is unknown."""
+    """Return the tone of a job's or task's state; plain if the state is unknown."""
     return _STATES.get(word, Tone.PLAIN)
 
 
 class Piece(NamedTuple):
-    """Part of a line with one look."""
+    """Part of a line with one tone."""
 
     text: str
-    look: Tone = Tone.PLAIN
+    tone: Tone = Tone.PLAIN
     link: str = ""
     """An address of the service that a click opens."""
 

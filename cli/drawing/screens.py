@@ -101,8 +101,8 @@ def _paint_all(pieces: tuple[Piece, ...], screen: Screen) -> str:
 
 def _paint(piece: Piece, screen: Screen) -> str:
     text = piece.text
-    if screen.colours and piece.look and text.strip():
-        text = f"\x1b[{piece.look.value}m{text}{END}"
+    if screen.colours and piece.tone and text.strip():
+        text = f"\x1b[{piece.tone.value}m{text}{END}"
     if screen.links and piece.link and re.fullmatch(_ADDRESS, piece.link):
         text = _LINK.format(piece.link, text)
     return text

@@ -29,8 +29,8 @@ class Column(NamedTuple):
     """Right-aligned numbers; only on a terminal."""
     link: Callable[[str], str] = lambda _: ""
     """Returns the link of a cell, by its text."""
-    look: Callable[[str], Tone] = lambda _: Tone.PLAIN
-    """Returns the look of a cell, by its text."""
+    tone: Callable[[str], Tone] = lambda _: Tone.PLAIN
+    """Returns the tone of a cell, by its text."""
 
 
 Rows = Sequence[Sequence[str]]
@@ -73,7 +73,7 @@ def fit(columns: Sequence[Column], rows: Rows, room: int | None) -> Iterator[Scr
     if room is not None:
         for least in (None, _NARROWEST):
             _shrink(widths, {at: _floor(columns[at], natural[at], least) for at in widths}, room)
-    heads = [Column(each.heading, right=each.right, look=lambda _: Tone.STRONG) for each in columns]
+    heads = [Column(each.heading, right=each.right, tone=lambda _: Tone.STRONG) for each in columns]
     for some, row in [(heads, [each.heading for each in columns]), *((columns, row) for row in rows)]:
         yield _line([_cell(some[at], row[at], size) for at, size in widths.items()])
 
@@ -101,7 +101,7 @@ def _shrink(widths: dict[int, int], floors: dict[int, int], room: int) -> None:
 
 def _cell(column: Column, text: str, size: int) -> list[Piece]:
     shown = cut(text, size)
-    cell, rest = Piece(shown, column.look(text), column.link(text)), Piece(" " * (size - width(shown)))
+    cell, rest = Piece(shown, column.tone(text), column.link(text)), Piece(" " * (size - width(shown)))
     return [rest, cell] if column.right else [cell, rest]
 
 

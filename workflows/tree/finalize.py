@@ -1,11 +1,13 @@
 """The end of a tree: its one finalize, the close (rulings G1, G2). The kill is in `kill`."""
 
 from workflows.model.event_kinds import Data, EventKind
+from workflows.model.jobs import JobOutcome
 from workflows.model.refusals import Refusal
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import DISMISS, KILL
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy.cut_short import CUT_SHORT, Cut, cut_by
+from workflows.text.plurals import quantity
 from workflows.tree import blocking, job_offers, pause_rounds
 from workflows.tree.chains import Coordinator, Phase
 from workflows.tree.commands import CloseTree
@@ -92,6 +94,18 @@ def _read_with(step: Step, reason: str) -> str:
     """Append the tree's caveat, if any, to the reason of a successful end."""
     caveat = step.state.input.caveat
     return f"{reason}; {caveat}" if caveat else reason
+
+
+def record_ignored(step: Step, outcome: JobOutcome) -> None:
+    """Record that the delegations and questions of the finalize are ignored (ruling G1)."""
+    if outcome.delegation_count:
+        ids = [each.id for each in outcome.delegations]
+        message = f"the finalize continuation may not delegate: {quantity(len(ids), 'delegation')} ignored"
+        step.event(EventKind.DELEGATION_FINALIZED, outcome.job_id, message, {"delegations": ids})
+    if outcome.human_questions:
+        message = "the finalize continuation asked people, which is ignored"
+        asked = [each.id for each in outcome.human_questions]
+        step.event(EventKind.HUMAN_QUESTIONS_IGNORED, outcome.job_id, message, {"questions": asked})
 
 
 def end_finalize(step: Step, job_state: JobState, reason: str) -> None:

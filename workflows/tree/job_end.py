@@ -100,15 +100,8 @@ def _price(step: Step, outcome: JobOutcome, used: Usage) -> Cost:
 
 
 def _end_finalize(step: Step, outcome: JobOutcome, ended: JobState) -> None:
-    """End the finalize; ignore its delegations and questions, and record that (ruling G1)."""
-    if outcome.delegation_count:
-        ids = [each.id for each in outcome.delegations]
-        message = f"the finalize continuation may not delegate: {quantity(len(ids), 'delegation')} ignored"
-        step.event(EventKind.DELEGATION_FINALIZED, outcome.job_id, message, {"delegations": ids})
-    if outcome.human_questions:
-        message = "the finalize continuation asked people, which is ignored"
-        asked = [each.id for each in outcome.human_questions]
-        step.event(EventKind.HUMAN_QUESTIONS_IGNORED, outcome.job_id, message, {"questions": asked})
+    """End the finalize; its delegations and questions are ignored (ruling G1)."""
+    finalize.record_ignored(step, outcome)
     finalize.end_finalize(step, ended, _reason(outcome))
     step.state.root.phase = Phase.OVER
 

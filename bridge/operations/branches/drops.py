@@ -63,7 +63,7 @@ class Choice:
     trees: tuple[str, ...] = ()
     """One job id of each wanted tree; any of its jobs."""
     older_than: str | None = None
-    """The least time since the tree's end, such as `30d`."""
+    """The least time since the tree's end, such as `30d`; since its start if it has not ended."""
     state: str | None = None
 
     @property

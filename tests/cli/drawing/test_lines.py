@@ -45,7 +45,7 @@ def test_a_line_of_a_tree_has_the_look_of_its_state(state: JobState) -> None:
     for line in (top, below):
         looked = tree_line(line)
         assert looked == line
-        looks = {piece.text: piece.look for piece in looked.pieces}
+        looks = {piece.text: piece.tone for piece in looked.pieces}
         assert looks[details.MARKS[state]] is looks[state] is of_state(state)
     assert tree_line(below).below == "     | "
 

@@ -113,6 +113,6 @@ def test_numbers_stand_under_one_another() -> None:
 
 
 def test_a_state_has_its_colour_though_it_is_cut() -> None:
-    (_, row) = fit([Column("STATE", least=6, look=of_state), Column("T")], [("succeeded", "x" * 33)], 41)
-    assert row.pieces[0].look is Tone.GOOD
+    (_, row) = fit([Column("STATE", least=6, tone=of_state), Column("T")], [("succeeded", "x" * 33)], 41)
+    assert row.pieces[0].tone is Tone.GOOD
     assert row.pieces[0].text == "succe…"
