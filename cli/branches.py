@@ -86,7 +86,8 @@ def merge(
     for conflict in done.left_out:
         say(prose(f"{conflict.says}; to go on:"), *(f"  {command}" for command in conflict.commands))
     if done.into_mine:
-        say(f"{done.task_branch} {done.into_mine} in {done.default or done.path}")
+        whose = done.default or f"your branch in {done.path}"
+        say(f"{whose} has the work of {done.task_branch} now ({done.into_mine})")
     take = [] if done.into_mine else [done.taking_over]
     clean = [] if done.left_out else [f"service job drop {legs[0]}"]
     say_next(*take, *clean)
@@ -270,7 +271,7 @@ def _row(leg: "LegBranch", merge: str) -> tuple[str, ...]:
 
 def drop(
     leg: Annotated[str, typer.Argument(metavar="JOB", help="The job id of an implement leg; a root stands for all.")],
-    force: Annotated[bool, typer.Option("--force", help="Remove it even if its commits are not merged.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also delete unmerged work.")] = False,
     json: Json = False,
 ) -> None:
     """Remove a leg's branch, or all branches of a task. Unmerged branches are removed only with --force."""
@@ -282,7 +283,8 @@ def drop(
         say_json(gone)
         return
     for branch in gone.dropped:
-        say(f"{branch.branch} is dropped", f"bring it back: {branch.back}")
+        say(f"{branch.branch} is dropped{f', it was at {branch.head_sha[:12]}' if len(gone.dropped) > 1 else ''}")
+    say(f"to bring {'the first (others likewise)' if len(gone.dropped) > 1 else 'it'} back: {gone.back}")
     if gone.stays:
         say(f"{gone.stays} stays, its work is not in the branch you have checked out; to go on:")
         say(*(f"  {command}" for command in gone.ways_on))

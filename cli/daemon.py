@@ -91,10 +91,9 @@ def status(
         figures = {"preflight_failures": failures} | vars(glance)
         say_json(seen.model_dump(mode="json") | figures | listed)
     else:
-        hint = " (service job list --preflight-failed)" if failures else ""
         changed = daemon.settings(settings.stale_processes(service), whole=every)
-        say(*daemon.lines(seen, links=every), *daemon.figures(glance), *changed)
-        say(f"{'preflight':16} {failures} delegation preflight failures{hint}")
+        now = [*daemon.figures(glance), *daemon.not_routed(failures), *changed]
+        say(*daemon.lines(seen, links=every, now=now))
         if every:
             _say_hosts(hosts.every(service))
     if not seen.running:

@@ -43,8 +43,7 @@ def follow(service: "Service", job_id: str, *, json: bool, ends: bool = True) ->
                 why = f": {job.reason}" if job.reason and job.ended_at is None else ""
                 if printed.get(job.job_id) != f"{job.state}{why}" and not json:
                     printed[job.job_id] = f"{job.state}{why}"
-                    part = "root" if job.continuation == "none" else f"{job.continuation} continuation"
-                    tell(f"{job.job_id} {job.delegation_id or part} {job.state}{why}")
+                    tell(f"{job.job_id} {job.name} {job.state}{why}")
             if tree.task.state == "awaiting_human":
                 asker.look(tree.task.root_job_id)
     last = tree.jobs[-1].job_id if tree.jobs[-1].continuation != "none" else job_id

@@ -19,27 +19,28 @@ _BELOW = " " * (_COLUMN + 1) + FOLDED
 _FEW = 3
 
 
-def lines(seen: "DaemonStatus", *, links: bool = False) -> list[str]:
+def lines(seen: "DaemonStatus", *, links: bool = False, now: Sequence[str] = ()) -> list[str]:
     """Return the daemon's status and addresses. On a terminal, the lists of Temporal's web UI are links; `links` prints
     their addresses.
     """
     state = seen.state
     if not seen.running:
         last = [f"last start failed: {state.problem}", f"try: {state.hint}"] if state and state.problem else []
-        return [f"not running      home {seen.home}", *last, "start it         service daemon start"]
+        return [f"not running      home {seen.home}", *last, "start it         service daemon start", *now]
     if state is None:
-        return [f"starting         process {seen.pid}, home {seen.home}"]
+        return [f"starting         process {seen.pid}, home {seen.home}", *now]
     spelt = links or not can_move(sys.stdout)
     phase = Piece(f"{state.phase:{_COLUMN}}", of_state(state.phase) if state.phase != "degraded" else Tone.BAD)
     return [
         ScreenLine(phase, f" process {seen.pid}, up {seen.uptime}, version {state.version}"),
         *_silence(seen),
-        _field("home", seen.home),
-        _field("temporal", f"{state.temporal_address}, namespace {state.namespace}"),
-        *_lists(dict(seen.views), state, spelt=spelt),
-        *_bridge(state.bridge_url or "", spelt=spelt),
+        *now,
         *(_child(child) for child in state.children),
         *(_field("note", note) for note in state.notes),
+        _field("home", seen.home),
+        _field("temporal", f"{state.temporal_address}, namespace {state.namespace}"),
+        *_bridge(state.bridge_url or "", spelt=spelt),
+        *_lists(dict(seen.views), state, spelt=spelt),
     ]
 
 
@@ -50,19 +51,25 @@ def figures(overview: "Overview") -> Iterator[str]:
     known, hosts, used = overview.counts, overview.slots, overview.spent_today
     if known is None or hosts is None or used is None:
         return
-    yield _field("queue", f"{_slots_in_use(known.running, hosts)}, {known.queued} queued")
-    if len(hosts) > 1:
-        yield _field("hosts", *_hosts(hosts))
     if known.paused or known.blocked:
         paused = Piece(f"{known.paused} paused", Tone.ASKS if known.paused else Tone.PLAIN)
         blocked = Piece(f"{known.blocked} blocked", Tone.STUCK if known.blocked else Tone.PLAIN)
-        yield _field("for people", paused, ", ", blocked, " (service attention)")
+        yield _field("needs you", paused, ", ", blocked, " (service attention)")
     else:
-        yield _field("for people", "0 paused, 0 blocked")
+        yield _field("needs you", "nothing")
+    yield _field("queue", f"{_slots_in_use(known.running, hosts)}, {known.queued} queued")
+    if len(hosts) > 1:
+        yield _field("hosts", *_hosts(hosts))
     if known.stalled:
         yield _field("stands still", Piece(f"{known.stalled} stalled", Tone.BAD), " (service attention)")
     yield _field("spent today", f"{used.tokens:,} tokens, {dollars(used.cost_usd, assumed=used.price_assumed)} (UTC)")
     yield _field("disk", *_disk(overview.disk))
+
+
+def not_routed(failures: int) -> list[ScreenLine]:
+    """Return a line on coordinators whose delegations could not be routed, if there are any."""
+    says = f"delegations of {quantity(failures, 'job')} (service job list --preflight-failed)"
+    return [_field("not routed", says)] if failures else []
 
 
 def settings(processes: "Sequence[Process]", *, whole: bool) -> list[str]:
@@ -93,7 +100,7 @@ def _differences(process: "Process") -> str:
         f"{change.key} {change.there or 'not set'}, now {change.here or 'not set'}" for change in process.changed[:_FEW]
     ]
     more = [f"{len(process.changed) - _FEW} more (--all)"] if len(process.changed) > _FEW else []
-    return f"read before the last change: {'; '.join([*first, *more])}"
+    return f"needs a restart for {quantity(len(process.changed), 'setting')}: {'; '.join([*first, *more])}"
 
 
 def _field(name: str, *value: Piece | str) -> ScreenLine:
@@ -146,8 +153,10 @@ def _slots_in_use(running: int, hosts: "Iterable[HostNow]") -> str:
     if not working:
         return f"{running} running, no worker is there"
     if running > slots:
-        return f"{slots} running on {slots} slots, {running - slots} waiting to be tried again or just ended"
-    return f"{running} running on {slots} slots"
+        return (
+            f"{slots} running on {quantity(slots, 'slot')}, {running - slots} waiting to be tried again or just ended"
+        )
+    return f"{running} running on {quantity(slots, 'slot')}"
 
 
 def _hosts(hosts: "tuple[HostNow, ...]") -> Iterator[str | Piece]:

@@ -28,9 +28,9 @@ ENDED_BADLY = ("failed", "blocked", "cancelled")
 WAITING = ("blocked", "awaiting_human")
 """The states of a task that needs a person."""
 _STAGES = {
-    "waiting": "waiting for a free slot",
-    "put_off": "not running, put off",
-    "ended": "ended, and is being recorded",
+    "waiting": "queued",
+    "put_off": "put off, not running",
+    "ended": "finished, saving the result",
 }
 LONGEST = 300
 """Longest text of a table's cell; the widest terminals can show it."""

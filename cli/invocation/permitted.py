@@ -67,7 +67,7 @@ _DESTROYS = {
         "pipeline remove",
         "repo remove",
         "repo sweep",
-        "resume",
+        "resume abort",
     ),
 }
 

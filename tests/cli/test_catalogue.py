@@ -51,6 +51,8 @@ def test_agents_destroy_nothing_and_write_proposals_alone() -> None:
     [
         ("job drop", DESTROYS),
         ("gc", DESTROYS),
+        ("resume", WRITES),
+        ("resume abort", DESTROYS),
         ("job merge", WRITES),
         ("agent ask", WRITES),
         ("config show", READS),

@@ -75,7 +75,6 @@ def test_status_of_nothing_exits_1_and_says_how_to_start(own_home: Home) -> None
     assert done.stdout.splitlines() == [
         f"not running      home {own_home.root}",
         "start it         service daemon start",
-        "preflight        0 delegation preflight failures",
     ]
 
 
@@ -96,13 +95,12 @@ def test_status_shows_where_to_look_and_who_is_down(running: Home) -> None:
     assert [name.strip() for name, _ in views] == [name for name in VIEWS if name != "all"]
     assert all(link.startswith("http://127.0.0.1:8233/namespaces/service/workflows?query=%60") for _, link in views)
     assert [line for line in others if not line.startswith(" ")] == [
-        f"home             {running.root}",
-        "temporal         127.0.0.1:7234, namespace service",
-        "web ui           http://127.0.0.1:8233/namespaces/service/workflows?query=%60WorkflowType%60%21%3D%22Notify%22",
         "server           running, process 77",
         "worker           waiting, restarted 3 times, ended (status 1); starting it again in 2 s, at " + when,
         "note             port 7233 is taken; Temporal listens on 7234",
-        "preflight        0 delegation preflight failures",
+        f"home             {running.root}",
+        "temporal         127.0.0.1:7234, namespace service",
+        "web ui           http://127.0.0.1:8233/namespaces/service/workflows?query=%60WorkflowType%60%21%3D%22Notify%22",
     ]
 
 
@@ -160,7 +158,7 @@ def test_status_says_how_to_open_the_dashboard_when_there_is_one(running: Home) 
 def test_no_more_jobs_run_than_there_are_slots(home: Home) -> None:
     counts, now = Counts(queued=2, running=15, paused=0, blocked=0), HostNow("a", slots=8, running=15, works=True)
     overview = Overview(counts, (now, replace(now, name="b", slots=0, running=0)), SpendSum(), Disk(0, True, (), 0))
-    queue, hosts, *_ = map(str, daemon.figures(overview))
+    _, queue, hosts, *_ = map(str, daemon.figures(overview))
     assert queue == "queue            8 running on 8 slots, 7 waiting to be tried again or just ended, 2 queued"
     assert hosts == "hosts            a 8 of 8, b 0 of 0"
 
@@ -188,7 +186,7 @@ def test_status_fits_a_screen_of_80_by_24_and_lists_are_links(running: Home) -> 
     assert "%60SvcAttention%60" in seat.written, "behind the names"
     assert "queue            0 running on 16 slots, 0 queued" in text
     assert "hosts            a 0 of 8, b 0 of 8" in text
-    assert "for people       0 paused, 1 blocked (service attention)" in text
+    assert "needs you        0 paused, 1 blocked (service attention)" in text
     assert "spent today      0 tokens, $0.00 (UTC)" in text
     assert re.search(r"^disk             .* free: store ", text, re.MULTILINE)
 

@@ -270,7 +270,7 @@ def test_a_tree_of_three_generations_is_merged_by_its_line_and_dropped(script: S
     assert service.json("job", "merge", job)["left_out"] == []
     head = git(repo, "rev-parse", "HEAD").strip()
     mine = service("job", "merge", job, "--into-mine").stdout
-    assert f"{done['task_branch']} fast-forwarded in {repo}" in mine
+    assert f"your branch in {repo} has the work of {done['task_branch']} now (fast-forwarded)" in mine
     assert (repo / "same.txt").read_text() == "both\n"
     typed(script, next_of(mine))
     assert git(repo, "branch", "--list", f"service/{job}*", done["task_branch"]) == ""

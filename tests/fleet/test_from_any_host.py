@@ -36,7 +36,7 @@ def test_a_running_job_is_seen_and_its_work_merged_from_another_host(fleet: Flee
     assert "+1\n" in two("job", "diff", job).stdout
     go.touch()
     assert one.wait_until_ended(job)["state"] == "succeeded"
-    assert "fast-forwarded in main at" in two("job", "merge", job, "--into-mine").stdout
+    assert "now (fast-forwarded)" in two("job", "merge", job, "--into-mine").stdout
     assert subprocess.check_output(["git", "-C", str(bare), "show", "main:a.txt"]) == b"1\n"
     assert [leg["state"] for leg in one.json("job", "branches", job)["legs"]] == ["merged"]
     one("daemon", "stop")
@@ -70,7 +70,7 @@ def test_the_work_of_legs_on_two_hosts_is_seen_and_merged_from_each(fleet: Fleet
     two("job", "merge", f"{root}.2")
     diffs = [machine("job", "diff", root, "--tree").stdout for machine in hosts]
     assert diffs[0] == diffs[1]
-    assert "fast-forwarded in main at" in one("job", "merge", root, "--into-mine").stdout
+    assert "now (fast-forwarded)" in one("job", "merge", root, "--into-mine").stdout
     shown = subprocess.check_output(["git", "-C", str(fleet.folder / "hub.git"), "ls-tree", "--name-only", "main"])
     assert shown.split() == [b"a.txt", b"b.txt"]
     two("job", "drop", root)

@@ -180,7 +180,7 @@ def _left_out(service: Service) -> list[str]:
         )
     if not elsewhere and not service.home.store.exists():
         raise NotFoundError(f"there is no service in {service.home.root}", "service daemon start")
-    return [*elsewhere, "registered repositories, and output of runs, are not in it"]
+    return [*elsewhere, "not included: your repositories (git), output of runs"]
 
 
 def _databases(paths: list[Path], into: Path, step: Step) -> None:

@@ -21,10 +21,10 @@ from workflows.text.sizes import format_size
 @pytest.mark.parametrize(
     ("stage", "shown"),
     [
-        (RunStage.WAITING, "waiting for a free slot"),
+        (RunStage.WAITING, "queued"),
         (RunStage.RUNNING, "running; it has printed nothing yet"),
-        (RunStage.PUT_OFF, "not running, put off; it has printed nothing yet"),
-        (RunStage.ENDED, "ended, and is being recorded; it has printed nothing yet"),
+        (RunStage.PUT_OFF, "put off, not running; it has printed nothing yet"),
+        (RunStage.ENDED, "finished, saving the result; it has printed nothing yet"),
     ],
 )
 def test_what_an_agent_is_doing_reads_as_a_sentence(stage: RunStage, shown: str) -> None:
