@@ -30,7 +30,9 @@ def list_(
     repo: Annotated[str | None, typer.Option(help="Only work on OWNER/NAME.")] = None,
     agent: Annotated[str | None, typer.Option(help="Only trees with a job of this agent.")] = None,
     state: Annotated[str | None, typer.Option(help="Only trees in this state; with --jobs, jobs.")] = None,
-    search: Annotated[str, typer.Option(metavar="TEXT", help="Only with this text in a title, id, leg or agent.")] = "",
+    search: Annotated[
+        str, typer.Option(metavar="TEXT", help="Only with these words in a title, id, leg or agent.")
+    ] = "",
     pr: Annotated[int | None, typer.Option(min=1, help="Only work on this pull request.")] = None,
     issue: Annotated[int | None, typer.Option(min=1, help="Only work on this issue.")] = None,
     jobs: Annotated[bool, typer.Option("--jobs", help="List jobs instead of trees.")] = False,

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, Row, func, or_, select, tuple_, union
+from sqlalchemy import ColumnElement, Engine, Row, and_, func, or_, select, tuple_, union
 
 from activities.store import event_rows, outbox, round_rows, schema, writers
 from activities.store.queries import Database, one, rows, scalar, transaction, upsert
@@ -128,7 +128,7 @@ class WorkFilter:
     agent: str | None = None
     """The agent of the job, or of a job of the tree."""
     text: str = ""
-    """A text in a job's id, agent or leg, or in its task's title."""
+    """Words, each of them in a job's id, agent or leg, or in its task's title."""
     pull_request: int | None = None
     issue: int | None = None
     limit: int = 50
@@ -139,7 +139,8 @@ class WorkFilter:
         """Return the conditions for a job; a tree matches if one of its jobs does."""
         names = ("agent", "pull_request", "issue")
         conditions = [schema.jobs.c[name] == value for name in names if (value := getattr(self, name))]
-        return [*conditions, matches(engine, self.text)] if self.text else conditions
+        words = [matches(engine, word) for word in self.text.split()]
+        return [*conditions, and_(*words)] if words else conditions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,13 +175,13 @@ def find(engine: Engine, wanted: JobFilter) -> list[JobRecord]:
     return [_job(row) for row in rows(engine, query)]
 
 
-def matches(engine: Engine, text: str) -> ColumnElement[bool]:
-    """Match a text in a job's id, agent or leg, or in its task's title, ignoring case.
+def matches(engine: Engine, word: str) -> ColumnElement[bool]:
+    """Match a word in a job's id, agent or leg, or in its task's title, ignoring case.
 
     SQLite's LIKE itself ignores the case of ASCII letters, and takes twice as long with functions around the columns.
     """
     jobs, tasks = schema.jobs.c, schema.tasks.c
-    escaped = text.translate({ord(letter): f"\\{letter}" for letter in "\\%_"})
+    escaped = word.translate({ord(letter): f"\\{letter}" for letter in "\\%_"})
 
     def has(column: ColumnElement[str]) -> ColumnElement[bool]:
         like = column.like if engine.dialect.name == "sqlite" else column.ilike

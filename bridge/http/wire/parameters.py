@@ -34,7 +34,7 @@ Cursor = Annotated[
     Query(description="`next_cursor` of the previous page.", json_schema_extra={"minLength": 1}),
 ]
 SearchText = Annotated[
-    str, Query(max_length=LONGEST_SEARCH, description="A text in a title, or in a job's id, leg or agent.")
+    str, Query(max_length=LONGEST_SEARCH, description="Words, each in the title, or in a job's id, leg or agent.")
 ]
 JudgedPullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Judge the head of this pull request.")]
 PullRequest = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only work that belongs to this pull request.")]
