@@ -88,19 +88,19 @@ def _briefly(processes: "Sequence[Process]") -> Iterator[str]:
     for process in processes:
         differing.setdefault(_differences(process), []).append(process.name)
     for says, names in differing.items():
-        yield _field("settings", f"{', '.join(names)} {says}")
+        yield _field("settings", f"{', '.join(names)}: {says}")
     for command in dict.fromkeys(process.restart for process in processes if process.changed):
         yield _field("", command)
 
 
 def _differences(process: "Process") -> str:
     if process.fault:
-        return f"goes on with what it has read: {process.fault}"
+        return f"still uses what it has read: {process.fault}"
     first = [
         f"{change.key} {change.there or 'not set'}, now {change.here or 'not set'}" for change in process.changed[:_FEW]
     ]
     more = [f"{len(process.changed) - _FEW} more (--all)"] if len(process.changed) > _FEW else []
-    return f"needs a restart for {quantity(len(process.changed), 'setting')}: {'; '.join([*first, *more])}"
+    return f"restart needed for {quantity(len(process.changed), 'setting')}: {'; '.join([*first, *more])}"
 
 
 def _field(name: str, *value: Piece | str) -> ScreenLine:

@@ -199,12 +199,12 @@ def test_settings_that_changed_are_told_briefly_on_a_terminal(monkeypatch: pytes
     monkeypatch.setattr(daemon, "can_move", lambda _: True)
     first = "; ".join(f"worker.k{number} 1, now not set" for number in range(3))
     assert daemon.settings(processes, whole=False) == [
-        f"settings         a, b read before the last change: {first}; 2 more (--all)",
+        f"settings         a, b: restart needed for 5 settings: {first}; 2 more (--all)",
         "                 service daemon stop && service daemon start",
     ]
     assert len(daemon.settings(processes, whole=True)) == 14
     faulty = [Process("a", 7, read, (), "", "no TOML")]
-    assert daemon.settings(faulty, whole=False) == ["settings         a goes on with what it has read: no TOML"]
+    assert daemon.settings(faulty, whole=False) == ["settings         a: still uses what it has read: no TOML"]
 
 
 def test_status_says_the_same_figures_to_programs(running: Home) -> None:
