@@ -35,8 +35,8 @@ def test_every_setting_has_a_sentence(service: Service) -> None:
 
 
 def test_a_sentence_has_its_unit_and_agrees_with_its_number() -> None:
-    said = {value: "".join(sentence("orchestrate", "escalation_ttl", value)) for value in ('"1d"', '"1d12h"', '"90s"')}
-    assert said == {
+    text = {value: "".join(sentence("orchestrate", "escalation_ttl", value)) for value in ('"1d"', '"1d12h"', '"90s"')}
+    assert text == {
         '"1d"': "A question waits 1 day for your answer.",
         '"1d12h"': "A question waits 1 day 12 h for your answer.",
         '"90s"': "A question waits 90 s for your answer.",
