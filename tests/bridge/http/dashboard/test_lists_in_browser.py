@@ -62,3 +62,12 @@ def test_the_whole_line_leads_to_its_task_and_the_search_is_a_key_away(
         tab.keyboard.press("g")
         tab.keyboard.press("j")
         tab.wait_for_url("**/ui/jobs")
+
+
+def test_the_longest_state_is_not_cut(browser: Browser, bridge: Live, service: Service) -> None:
+    cut = "[...document.querySelectorAll('.line .is')].filter((box) => box.scrollWidth > box.clientWidth).length"
+    for width in (900, 1280):
+        with person(browser, bridge.url, width=width) as ann:
+            tab = ann.enter(service, "/ui/trees")
+            until_shown(tab, "ready to merge")
+            assert tab.evaluate(cut) == 0, width
