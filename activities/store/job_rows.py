@@ -204,6 +204,19 @@ def open_jobs(engine: Engine, *, repo: str | None = None, agent: str | None = No
     return find(engine, JobFilter(repo=repo, agent=agent, states=still_open, limit=1000))
 
 
+def last_ended(engine: Engine, since: float, most: int) -> dict[str, list[JobRecord]]:
+    """Return the last ended jobs of each registered agent that were queued since then, the newest first."""
+    jobs = schema.jobs.c
+    at = func.row_number().over(partition_by=jobs.agent, order_by=(jobs.ended_at.desc(), jobs.job_id.desc()))
+    ended = jobs.ended_at.is_not(None) & ~jobs.ephemeral & (jobs.queued_at >= since)
+    numbered = select(jobs.job_id, at.label("at")).where(ended).subquery()
+    query = select(schema.jobs).join(numbered, numbered.c.job_id == jobs.job_id).where(numbered.c.at <= most)
+    by_agent: dict[str, list[JobRecord]] = {}
+    for row in rows(engine, query.order_by(numbered.c.at)):
+        by_agent.setdefault(row.agent, []).append(_job(row))
+    return by_agent
+
+
 def count_preflight_failures(engine: Engine) -> int:
     query = select(func.count()).where(schema.jobs.c.preflight_failed.is_not(None))
     return scalar(engine, query) or 0

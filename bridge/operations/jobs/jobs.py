@@ -92,6 +92,11 @@ def find(service: Service, wanted: JobFilter) -> list[JobRecord]:
     return hosts.with_reasons(service, job_rows.find(service.store, wanted))
 
 
+def last_outcomes(service: Service, days: int, most: int) -> dict[str, list[JobRecord]]:
+    """Return by agent the last jobs of these days that have ended, the newest first."""
+    return job_rows.last_ended(service.store, time.time() - days * 86_400, most)
+
+
 def state_labels(service: Service, jobs: Sequence[JobRecord]) -> dict[str, str]:
     """Return the state of each of these jobs for people, by job id (`state_label`)."""
     asking = {job.root_job_id for job in jobs if job.state is JobState.BLOCKED}

@@ -1,7 +1,6 @@
 """Spending: tokens and dollars by day, agent, repository and model (ruling M4)."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -85,14 +84,6 @@ def find(service: Service, days: int = 30, now: float | None = None) -> Spend:
         models=_dearest(parts, lambda part: part.model),
         total=SpendSum.of(parts),
     )
-
-
-def repairs_by_agent(service: Service, days: int, now: float | None = None) -> dict[str, int]:
-    """Return for each agent how many results of the last days it had to correct; agents with none are left out."""
-    counts = Counter[str]()
-    for part in usage_rows.repairs(service.store, _today(now) - days + 1):
-        counts[part.agent] += part.count
-    return counts
 
 
 def _today(now: float | None) -> int:

@@ -1,20 +1,24 @@
 """The page of agents, runtimes, repositories and hosts (ruling M4)."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import Done, FormAction, PageRequest, PageView, SubmittedForm, success
 from bridge.http.dashboard.parts.slow_answers import Background
 from bridge.operations.health import runtimes
 from bridge.operations.health.runtimes import RuntimeStatus
-from bridge.operations.jobs import hosts, spend
+from bridge.operations.jobs import hosts, jobs, spend
+from bridge.operations.jobs.spend import SpendSum
 from bridge.operations.registry import agents, repos
 from bridge.operations.service import Service
 from workflows.contract.models import AutonomyPolicy
 from workflows.model.workers import SessionScope
+from workflows.policy.decisions import decision_label
 from workflows.policy.host_availability import way_back
 
 RUNTIMES: Background[list[RuntimeStatus]] = Background(runtimes.check_runtimes)
-REPAIRED_DAYS = 30
+DAYS = 30
+OUTCOMES = 10
 AUTONOMY = {
     AutonomyPolicy.AUTO: "Reads only; its program enforces that without asking",
     AutonomyPolicy.READ_ONLY: "Reads, and changes nothing",
@@ -29,6 +33,7 @@ SESSIONS = {
 
 def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
     seen = RUNTIMES.last_check(service)
+    spent = {line.name: line.used for line in spend.find(service, DAYS).agents}
     return {
         "title": "Agents",
         "agents": agents.every(service),
@@ -39,8 +44,10 @@ def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
         "way_back": way_back,
         "autonomy": AUTONOMY,
         "sessions": SESSIONS,
-        "repaired": spend.repairs_by_agent(service, REPAIRED_DAYS),
-        "repaired_days": REPAIRED_DAYS,
+        "outcomes": jobs.last_outcomes(service, DAYS, OUTCOMES),
+        "label": decision_label,
+        "spent": defaultdict(SpendSum, spent),
+        "days": DAYS,
     }
 
 

@@ -17,6 +17,7 @@ from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Surfer
 from tests.waiting import until
 from workflows.contract.models import AutonomyPolicy
+from workflows.model.states import JobState
 from workflows.model.workers import Worker
 
 pytestmark = pytest.mark.ruling("M4")
@@ -56,14 +57,14 @@ def looks(monkeypatch: pytest.MonkeyPatch, let: threading.Event) -> list[str]:
 
 
 async def test_a_page_answers_before_a_slow_look_is_over(ann: Surfer, let: threading.Event, looks: list[str]) -> None:
-    for path, words in (("/ui/agents", "codex 1.2.3"), ("/ui/doctor", "4 GiB free")):
+    for path, words in (("/ui/agents", "1.2.3 /bin/codex"), ("/ui/doctor", "4 GiB free")):
         first = await ann.open(path)
         assert "being checked</span> <span" in first.html, "a state is never broken into lines: it must be short"
         assert words not in first.words
         assert looks == []
     let.set()
     await until(lambda: sorted(looks) == ["doctor", "runtimes"])
-    for path, words in (("/ui/agents", "codex 1.2.3"), ("/ui/doctor", "4 GiB free")):
+    for path, words in (("/ui/agents", "1.2.3 /bin/codex"), ("/ui/doctor", "4 GiB free")):
         seen = ""
         while words not in seen:
             seen = (await ann.open(path)).words
@@ -86,8 +87,8 @@ async def test_runtimes_say_whether_they_work_and_what_to_type(ann: Surfer, let:
     shown = await ann.open("/ui/agents")
     while "codex" not in shown.words:
         shown = await ann.open("/ui/agents")
-    assert "runtime_a ● works codex 1.2.3 /bin/codex logged in" in shown.words
-    assert "runtime_b ✕ does not work claude not found on the PATH npm install -g claude" in shown.words
+    assert "codex ● works 1.2.3 /bin/codex logged in" in shown.words
+    assert "claude ✕ does not work not found on the PATH npm install -g claude" in shown.words
 
 
 async def test_what_is_wrong_stands_first_with_its_fix(ann: Surfer, let: threading.Event) -> None:
@@ -114,10 +115,41 @@ async def test_agents_are_shown_as_they_are_registered(service: Service, ann: Su
     agent_rows.add(service.store, Worker(name="idle", runtime="shell", command=("cat",)), ())
     seeds.write(service, seeds.job(agent="builder"), seeds.event(1, kind="result_repaired", at=time.time()))
     shown = await ann.open("/ui/agents")
-    assert "builder codex m-1 high ask, implement workspace-write acme/shop fresh 1 in 30 days" in shown.words
+    assert "It plans and writes changes , on acme/shop. May write in its own worktree." in shown.words
+    assert "Model: m-1 high" in shown.words
+    assert "In 30 days: 1 job, $0.00, 1 result repaired" in shown.words
+    assert "runtime_a" not in shown.words
     assert "service agent allow idle OWNER/NAME" in shown.words
     assert "acme/shop /srv/checkouts/shop here" in shown.words
     assert "<script>alert" not in shown.html
+
+
+async def test_an_agents_last_ten_outcomes_are_shapes_with_words(service: Service, ann: Surfer) -> None:
+    seeds.repo(service)
+    agent_rows.add(service.store, Worker(name="builder", runtime="runtime_a", capabilities=("implement",)), ())
+    begun = time.time() - 60
+    states = [JobState.FAILED, *[JobState.SUCCEEDED] * 9, JobState.CANCELLED, JobState.RUNNING]
+    rows = [
+        seeds.job(
+            f"{seeds.ROOT}.{number}",
+            agent="builder",
+            delegation_id=f"part-{number}",
+            state=state,
+            queued_at=begun,
+            ended_at=begun + number if state.has_ended else None,
+        )
+        for number, state in enumerate(states, 1)
+    ]
+    strange = {"agent": "builder", "state": JobState.FAILED, "queued_at": begun, "ended_at": begun + 50}
+    old = strange | {"queued_at": begun - 40 * 86_400, "ended_at": begun - 39 * 86_400}
+    others = (seeds.job(f"{seeds.ROOT}.20", ephemeral=True, **strange), seeds.job(f"{seeds.ROOT}.21", **old))
+    seeds.write(service, seeds.task(), *rows, *others)
+    shown = await ann.open("/ui/agents")
+    links = [link for link in shown.read.links if link.startswith("/ui/jobs/")]
+    assert links == [f"/ui/jobs/{seeds.ROOT}.{number}" for number in range(11, 1, -1)]
+    assert 'title="part-11: cancelled"' in shown.html
+    assert "⊘ part-11: cancelled ● part-10: succeeded" in shown.words
+    assert "9 of its last 10 jobs succeeded" in shown.words
 
 
 async def test_a_host_that_is_not_there_says_what_to_type(service: Service, ann: Surfer) -> None:
