@@ -52,7 +52,7 @@ def _say(heading: str, lines: "Sequence[SpendLine]") -> None:
 
     rows = [
         (
-            one_line(line.name, LONGEST) or "not said",
+            one_line(line.name, LONGEST) or "unknown",
             f"{line.used.jobs:,}",
             f"{line.used.input_tokens:,}",
             f"{line.used.output_tokens:,}",

@@ -267,7 +267,7 @@ def claim_lines(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
         yield prose(f"      {claim.grade}: {claim.evidence}")
     unclaimed = seen["unclaimed_files"]
     if unclaimed:
-        yield "changed without being claimed:"
+        yield "changed, but not reported:"
     yield from (f"  ! {name}" for name in unclaimed[:SHOWN])
     if len(unclaimed) > SHOWN:
         yield f"  ! and {len(unclaimed) - SHOWN} more"

@@ -118,7 +118,7 @@ def test_the_page_of_a_leg_tells_all_of_it_while_it_runs_and_afterwards(script: 
         until_shown(tab, words)
     until_shown(tab, "made.txt is in the diff")
     until_shown(tab, "src/never.py: not in the diff")
-    until_shown(tab, "Changed without being claimed")
+    until_shown(tab, "Changed, but not reported")
     whole = tab.locator("#talk")
     for words in ("reading the code", "thinking hard", "service_result"):
         assert words in whole.inner_text()

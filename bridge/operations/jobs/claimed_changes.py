@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workflows.text.plurals import quantity
+
 _WHY_NOT = {
     "basename": "only a file name, which fits {file}",
     "none": "not in the diff",
@@ -51,13 +53,20 @@ def in_sum(seen: dict[str, Any]) -> str:
     if seen["complete"] and not seen["touched_files"]:
         return f"it changed nothing{', whatever it claims' if graded else ''}"
     observed = sum(claim["grade"] == "observed" for claim in graded)
+    missing, more = seen["claimed_only"], seen["unclaimed_files"]
+    if not graded:
+        first = "the report names no change"
+    elif observed == len(graded):
+        first = "the report matches the diff"
+    else:
+        first = f"the diff shows {observed} of {quantity(len(graded), 'reported change')}"
     parts = [
-        f"{observed} of {len(graded)} claims are in the diff of {len(seen['touched_files'])} file(s)",
-        f"{len(seen['claimed_only'])} claimed path(s) are not" if seen["claimed_only"] else "",
-        f"{len(seen['unclaimed_files'])} file(s) changed without a claim" if seen["unclaimed_files"] else "",
+        first,
+        f"{quantity(len(missing), 'reported file')} did not change" if missing else "",
+        f"{len(more)} more {'file' if len(more) == 1 else 'files'} changed" if more else "",
         "" if seen["complete"] else "there were more files than are kept",
     ]
-    return ", ".join(part for part in parts if part)
+    return "; ".join(part for part in parts if part)
 
 
 def entry(entry: Any) -> str:

@@ -45,6 +45,7 @@ def environment() -> Environment:
     made.filters |= {
         "ago": ago,
         "age": age,
+        "moment": clock_time,
         "until": until,
         "span": span,
         "count": count,
@@ -79,6 +80,11 @@ def ago(at: float | None) -> Markup:
 def age(at: float | None) -> Markup:
     """Format the time since then in its largest unit, for a line of a list."""
     return _moment(at, lambda seconds: span(seconds, 1) if seconds >= 1 else "now", Markup(" data-age"))
+
+
+def clock_time(at: float) -> str:
+    """Format a time of day on this machine."""
+    return time.strftime("%H:%M:%S", time.localtime(at))
 
 
 def until(at: float | None) -> Markup:

@@ -100,7 +100,7 @@ def _within(entries: Sequence[Entry], most: int) -> Sequence[Entry]:
 
 
 def _turns(entries: Sequence[Entry]) -> list[Exchange]:
-    """Join calls and results."""
+    """Join calls and results; leave out the name of the session, which a program prints first."""
     turns, calls = list[Exchange](), dict[str, int]()
     number, before = 0, -1
     for entry in entries:
@@ -111,5 +111,7 @@ def _turns(entries: Sequence[Entry]) -> list[Exchange]:
             continue
         if entry.kind is EntryKind.TOOL and entry.call:
             calls[entry.call] = len(turns)
+        if entry.kind is EntryKind.NOTE and not entry.failed and entry.text.startswith(("session ", "model ")):
+            continue
         turns.append(Exchange(f"{entry.at}-{number}", entry))
     return turns

@@ -51,8 +51,8 @@ async def test_claims_stand_beside_what_was_seen(service: Service, ann: Surfer) 
     words = (await ann.open(PAGE)).words
     assert "a.py: raised ● observed a.py is in the diff" in words
     assert "b.py: raised ? reported b.py: not in the diff" in words
-    assert "Changed without being claimed extra.py" in words
-    assert "Observed: 1 of 2 claims are in the diff of 2 file(s), 1 claimed path(s) are not" in words
+    assert "Changed, but not reported extra.py" in words
+    assert "The diff shows 1 of 2 reported changes; 1 reported file did not change; 1 more file changed." in words
     for word in ("severity: high, what: a bug", "pytest: 3 passed", "a key", "approved", "Two files.", "scout"):
         assert word in words, word
 
@@ -117,7 +117,7 @@ async def test_a_long_output_is_shown_by_its_end_and_earlier_parts_by_links(serv
     one(service)
     printing(service, "first\n" + "a line of <words>\n" * 15_000 + "last\n")
     shown, pages = await ann.open(PAGE), 1
-    assert "last What happened" in shown.words
+    assert "last In a terminal" in shown.words
     while earlier := [link for link in shown.read.links if "&before=" in link]:
         assert len(shown.html.encode()) < 150_000
         shown, pages = await ann.open(earlier[0]), pages + 1
@@ -131,7 +131,9 @@ async def test_a_conversation_has_what_was_said_and_each_call_with_its_result(se
     printing(service, (STREAMS / "claude" / "stream-json.stdout").read_text(), worktree="<REPO>")
     shown = await ann.open(PAGE)
     assert "Write hello.txt File created successfully" in shown.words
-    assert "Bash git status --short ?? hello.txt Its result ```json" in shown.words
+    assert (
+        "Bash git status --short ?? hello.txt Result, as it was sent; it stands above in words ```json" in shown.words
+    )
     assert "1 710 tokens in, 150 out (this run)" in shown.words
 
 

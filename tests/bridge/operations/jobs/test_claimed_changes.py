@@ -18,4 +18,10 @@ def test_a_job_that_changed_nothing_is_told_as_such() -> None:
 
 
 def test_claims_are_counted_where_something_changed() -> None:
-    assert summed_up(("src/a.py: raised",), "src/a.py") == "1 of 1 claims are in the diff of 1 file(s)"
+    raised = ("src/a.py: raised",)
+    assert summed_up(raised, "src/a.py") == "the report matches the diff"
+    assert summed_up(raised, "src/a.py", "b.py") == "the report matches the diff; 1 more file changed"
+    assert summed_up(raised, "b.py", "c.py") == (
+        "the diff shows 0 of 1 reported change; 1 reported file did not change; 2 more files changed"
+    )
+    assert summed_up((), "b.py") == "the report names no change; 1 more file changed"
