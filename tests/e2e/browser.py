@@ -153,8 +153,8 @@ def until_absent(tab: Page, words: str) -> None:
 
 def until_standing(tab: Page, words: str) -> None:
     """Wait until the page shows this of the whole tree."""
-    place = tab.get_by_label("Where it stands")
-    wait_for(lambda: words in place.inner_text(), lambda: tab.inner_text("main")[:3000])
+    place = tab.locator(".title, [aria-label='Where it stands']")
+    wait_for(lambda: words in " ".join(place.all_inner_texts()), lambda: tab.inner_text("main")[:3000])
 
 
 AXE = "axe-core@4.14.1"

@@ -264,7 +264,7 @@ def test_a_tree_of_three_generations_is_merged_by_its_line_and_dropped(script: S
     [left] = done["left_out"]
     assert left["leg"] == "docs"
     assert git(repo, "show", f"{done['task_branch']}:same.txt") == "code, mended\n"
-    assert "leg docs" in (output := service("job", "merge", job).stdout)
+    assert "part docs" in (output := service("job", "merge", job).stdout)
     assert all(f"\n  {command}\n" in output for command in left["commands"])
     typed(script, [command for command in left["commands"] if command.startswith("git")])
     assert service.json("job", "merge", job)["left_out"] == []

@@ -164,7 +164,7 @@ def test_of_three_that_go_on_at_once_each_has_its_result(script: Script, ann: Pe
     pictures(tab, "three chosen")
     script.service("job", "kill", jobs[1])
     script.until_over(jobs[1])
-    tab.get_by_role("button", name="Continue chosen").click()
+    tab.get_by_role("button", name="Continue selected").click()
     tab.locator(".note").nth(2).wait_for()
     pictures(tab, "three results")
     notes = tab.locator(".note")

@@ -118,6 +118,7 @@ def test_a_person_opens_it_from_the_page_of_a_tree_and_answers_by_hand(
     script: Script, waiting: str, ann: Person
 ) -> None:
     tab = ann.enter(script.service.seen, f"/ui/trees/{waiting}")
+    tab.locator("#actions > summary").click()
     tab.get_by_role("link", name="Open in Temporal").click()
     until_shown(tab, "root waits for a person")
     until_shown(tab, SECRET)

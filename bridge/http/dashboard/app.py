@@ -233,6 +233,7 @@ class _Dashboard:
             outcome = await act(partial(action.act, self._service, form))
         except ServiceError as error:
             outcome = Done((ActionNote.of(error),), status=error.status)
+        await self._live.watch.recount()
         show = _ours(outcome.show or form.text("from", "/ui/"))
         if not outcome.is_refusal:
             name = self._notes.keep(form.asked.session.key, outcome.notes)

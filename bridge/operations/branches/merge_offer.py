@@ -54,7 +54,7 @@ class OmittedLeg:
         """Return a sentence for people."""
         why = f"conflicts with {self.against} in {', '.join(self.files)}" if self.files else "is not on the tree's line"
         why = f"is not approved: {self.objection}" if self.objection else why
-        return f"leg {self.leg} ({self.job_id}) is left out: it {why}"
+        return f"part {self.leg} is missing: it {why}"
 
 
 def without(parts: Iterable[OmittedLeg]) -> str:
@@ -185,7 +185,7 @@ def _against(tree: Branches, leg: LegBranch, files: tuple[str, ...]) -> str:
     there = [each for each in tree.legs if each.branch != leg.branch and each.ahead is not None]
     there = [each for each in there if git_branches.contains(repo, tree.head or "", each.head_sha or "")]
     touching = [each for each in there if branches.touched_files(repo, each) & set(files)]
-    return " and ".join(f"leg {each.leg} ({each.job_id})" for each in touching) or f"what is on {tree.task_branch}"
+    return " and ".join(each.leg for each in touching) or f"what is on {tree.task_branch}"
 
 
 def _ways(tree: Branches, leg: LegBranch, files: tuple[str, ...]) -> tuple[str, ...]:

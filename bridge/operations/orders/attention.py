@@ -147,6 +147,12 @@ def page(service: Service, first: int, most: int) -> WaitingPage:
     return WaitingPage(len(places), first, tuple(items), tasks, spent, words)
 
 
+def of_tree(service: Service, root: str) -> WaitingPage:
+    """Return all items of one tree."""
+    items = _items(service, [place for place in waiting_rows.waits(service.store) if root in place.key])
+    return WaitingPage(len(items), 0, tuple(items), job_rows.tasks_of(service.store, [root]), {})
+
+
 def every(service: Service) -> WaitingPage:
     """Return all items."""
     places = waiting_rows.waits(service.store)

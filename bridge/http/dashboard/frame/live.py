@@ -83,6 +83,10 @@ class Watch:
         if old:
             await asyncio.wait({looking}, timeout=FIRST_SECONDS)
 
+    async def recount(self) -> None:
+        """Count the waiting items again, after an order on them."""
+        self.waiting = await read(attention.number, self._service)
+
     def _look_at_the_rest(self) -> asyncio.Task[None]:
         """Check outages and waiting items in a separate task: a hanging Temporal must not delay news of the store."""
         stale = time.monotonic() - self._rest_at > REST_SECONDS

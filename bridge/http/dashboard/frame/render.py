@@ -51,6 +51,7 @@ def environment() -> Environment:
         "count": count,
         "money": money,
         "one_line": one_line,
+        "precise_span": precise_span,
     }
     made.filters["without_secrets"] = redact_text
     made.filters["first_faults"] = first
@@ -114,6 +115,11 @@ def span(seconds: float, most: int = 2) -> str:
         elif parts:
             break
     return " ".join(parts) or "0 s"
+
+
+def precise_span(seconds: float) -> str:
+    """Format a duration, a short one to the tenth of a second."""
+    return f"{seconds:.1f} s" if seconds < 10 else span(seconds)
 
 
 def count(value: float) -> str:

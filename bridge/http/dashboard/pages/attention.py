@@ -8,10 +8,8 @@ from collections.abc import Mapping
 
 from bridge.http.dashboard.frame.page import FormAction, PageRequest, PageView
 from bridge.http.dashboard.parts import resuming
-from bridge.operations.orders import attention, follow_ups
+from bridge.operations.orders import attention
 from bridge.operations.service import Service
-from workflows.contract import models
-from workflows.policy.stalls import WAYS
 
 
 def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
@@ -19,24 +17,13 @@ def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
     quiet = page.total == 0
     return {
         "title": "Attention",
-        "page": page,
         "waiting": page.total,
         "lately": attention.lately(service),
         "running": attention.running(service) if quiet else (),
-        "resolvers": _resolvers(service, page),
         "unused": quiet and attention.nothing_ever_ran(service),
-        "seen_of": resuming.seen_of,
-        "form_of": resuming.form_of,
         "most": resuming.MOST,
-        "ways": WAYS,
-        "durations": resuming.DURATIONS,
+        **resuming.values_of(service, page),
     }
-
-
-def _resolvers(service: Service, page: attention.WaitingPage) -> set[str]:
-    """Return the repositories with a conflict that an agent can resolve."""
-    conflicting = {page.tasks[item.root_job_id].repo for item in page.items if item.knots}
-    return {repo for repo in conflicting if follow_ups.possible(service, models.Action.IMPLEMENT, repo)}
 
 
 PAGES = (PageView("/", "attention.html", _look),)

@@ -1,30 +1,37 @@
-"""The page of one tree: state, jobs, spend, and the orders it accepts (ruling M3)."""
+"""The views of one tree: overview, timeline, changes and log, and the orders it accepts (ruling M3)."""
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from bridge.http.dashboard.frame.page import ActionNote, Done, FormAction, PageRequest, PageView, SubmittedForm
-from bridge.http.dashboard.parts import dag, grid, legs, outline, timeline
-from bridge.operations.branches import publish
+from bridge.http.dashboard.parts import dag, diff_view, grid, legs, outline, resuming, timeline
+from bridge.operations.branches import outcome, publish
+from bridge.operations.branches.branches import Branches
 from bridge.operations.home import links
-from bridge.operations.jobs import jobs, rounds
+from bridge.operations.jobs import jobs
 from bridge.operations.jobs.jobs import Tree
-from bridge.operations.orders import follow_ups, trees
+from bridge.operations.orders import attention, follow_ups, trees
+from bridge.operations.orders.attention import Item
 from bridge.operations.service import Service
 from workflows.contract import models
+from workflows.github.merge_gate import GateState, GateVerdict
 from workflows.model.errors import UsageError
-from workflows.model.rows import EventRecord, RoundRecord
+from workflows.model.rows import EventRecord
 
 EVENTS = 60
 """Number of newest events shown; a command lists all."""
+LOGS = 3
+"""Number of failed parts whose log's end is shown."""
+
+Values = Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class TreeView:
-    """The chosen view of a tree. It is part of the address, so it survives updates and needs no scripts."""
+class TimelineView:
+    """The chosen view of a timeline. It is part of the address, so it survives updates and needs no scripts."""
 
     path: str
     clock: bool
@@ -55,53 +62,128 @@ class TreeView:
         return f"{self.path}?{urlencode(query, safe=',')}" if query else self.path
 
 
-def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
-    tree = jobs.tree(service, asked.params["root"])
-    root = tree.task.root_job_id
-    events = jobs.events(service, root)
-    branches = legs.branches_of(service, tree, events)
-    asked_of = rounds.of_tree(service, root)
+@dataclass(frozen=True)
+class _Seen:
+    """The rows and branches that every view of a tree begins with."""
+
+    service: Service
+    asked: PageRequest
+    tree: Tree
+    events: Sequence[EventRecord]
+    branches: Branches | None
+    finish: legs.Finish | None
+
+    @property
+    def root(self) -> str:
+        return self.tree.task.root_job_id
+
+    @property
+    def gate(self) -> GateVerdict | None:
+        """Return the merge gate's verdict; None once the operator's branch has the work, or before there is a commit to
+        judge.
+        """
+        if self.finish and self.finish.merged and self.finish.merged.is_mine:
+            return None
+        verdict = legs.verdict_of(self.service, self.tree, self.events, self.branches)
+        return verdict if verdict and (verdict.head or verdict.state is not GateState.PENDING) else None
+
+
+def _view(at: str, more: Callable[[_Seen], Values]) -> Callable[[Service, PageRequest], Values]:
+    """Return the function that reads a view of a tree: what its head shows, and what `more` adds."""
+
+    def look(service: Service, asked: PageRequest) -> Values:
+        tree = jobs.tree(service, asked.params["root"])
+        events = jobs.events(service, tree.task.root_job_id)
+        branches = legs.branches_of(service, tree, events)
+        seen = _Seen(service, asked, tree, events, branches, legs.finish_of(service, tree, events, branches))
+        merged = seen.finish.merged if seen.finish else None
+        head = {
+            "title": tree.task.title,
+            "at": at,
+            "tree": tree,
+            "task": tree.task,
+            "root": tree.jobs[0],
+            "by_id": {job.job_id: job for job in tree.jobs},
+            "branches": branches,
+            "finish": seen.finish,
+            "merged": merged,
+            "outcome": outcome.sentence(tree, merged),
+            "web_ui": links.web_ui(service, tree.task.root_job_id),
+        }
+        return head | dict(more(seen))
+
+    return look
+
+
+def _overview(seen: _Seen) -> Values:
+    service, tree = seen.service, seen.tree
+    page = attention.of_tree(service, seen.root)
     return {
-        "title": tree.task.title,
-        "tree": tree,
-        "root": tree.jobs[0],
-        **_pictures(service, asked, tree, events, asked_of),
+        **resuming.values_of(service, page),
+        **_merging(seen),
+        "conflicts": () if page.items else legs.conflicts_of(service, tree, seen.events),
+        "logs": {job: text for item in page.items for job, text in _logs(service, item)},
+        "chains": outline.of_tree(tree.jobs, tree.rounds, over=tree.over, deep=False),
         "spend": grid.spend(tree),
-        "branches": branches,
-        "finish": legs.finish_of(service, tree, events, branches),
-        "gate": legs.verdict_of(service, tree, events, branches),
-        "conflicts": legs.conflicts_of(service, tree, events),
-        "may_resolve": follow_ups.possible(service, models.Action.IMPLEMENT, tree.task.repo),
-        "may_review": follow_ups.possible(service, models.Action.REVIEW, tree.task.repo),
-        "published": publish.of_tree(service, root),
-        "may_publish": publish.is_possible(service, tree.task.repo),
-        "rounds": asked_of,
-        "events": events[-EVENTS:],
-        "all_events": len(events),
-        "web_ui": links.web_ui(service, root),
+        "spent": grid.spend_in_sum(tree),
     }
 
 
-def _pictures(
-    service: Service, asked: PageRequest, tree: Tree, events: Sequence[EventRecord], asked_of: Sequence[RoundRecord]
-) -> Mapping[str, object]:
-    """Return the tree's outline, timeline and graph, as the address wants them."""
-    root, folds = tree.task.root_job_id, len(tree.jobs) > outline.LARGE
-    unfolded = tuple(key for key in asked.query.get("unfold", "").split(",") if key)
-    view = TreeView(f"/ui/trees/{root}", asked.query.get("time") == "clock", unfolded, folds)
+def _logs(service: Service, item: Item) -> Sequence[tuple[str, str]]:
+    failing = item.round.failing if item.round else item.failing
+    return [(job.job_id, legs.log_end(service, job.job_id, job.attempt)) for job in failing[:LOGS]]
+
+
+def _merging(seen: _Seen) -> Values:
+    return {
+        "gate": seen.gate,
+        "may_resolve": follow_ups.possible(seen.service, models.Action.IMPLEMENT, seen.tree.task.repo),
+        "may_review": follow_ups.possible(seen.service, models.Action.REVIEW, seen.tree.task.repo),
+    }
+
+
+def _timeline(seen: _Seen) -> Values:
+    """Return the timeline in the tree's order, and the graph, as the address wants them."""
+    service, tree = seen.service, seen.tree
+    folds = len(tree.jobs) > outline.LARGE
+    unfolded = tuple(key for key in seen.asked.query.get("unfold", "").split(",") if key)
+    view = TimelineView(f"/ui/trees/{seen.root}/timeline", seen.asked.query.get("time") == "clock", unfolded, folds)
     follows = jobs.edges_of_tree(service, tree)
-    chains = outline.of_tree(tree.jobs, asked_of, over=tree.over)
-    shown = outline.of_tree(tree.jobs, over=tree.over, unfolded=unfolded) if unfolded else chains
-    course = timeline.Course(tree.jobs, events, jobs.waits(service, root), asked_of, follows, time.time())
+    chains = outline.of_tree(tree.jobs, tree.rounds, over=tree.over)
+    names = outline.names(chains)
+    by_id = {job.job_id: job for job in tree.jobs}
+    ordered = [by_id[job_id] for job_id in names]
+    waits = jobs.waits(service, seen.root)
+    course = timeline.Course(ordered, seen.events, waits, tree.rounds, follows, time.time(), names)
     drawn = timeline.draw(course, cut=not view.clock)
+    graph = outline.of_tree(tree.jobs, over=tree.over, unfolded=unfolded) if unfolded else chains
     return {
         "view": view,
-        "chains": chains,
-        "by_id": {job.job_id: job for job in tree.jobs},
+        "names": names,
         "labels": {lane.job.job_id: lane.label for lane in drawn.lanes},
-        "lasted": timeline.precise_span,
         "timeline": drawn,
-        "picture": dag.draw(shown, follows),
+        "picture": dag.draw(graph, follows),
+    }
+
+
+def _changes(seen: _Seen) -> Values:
+    service, tree = seen.service, seen.tree
+    return {
+        **_merging(seen),
+        "diff": diff_view.of_tree(service, tree) if seen.branches else None,
+        "published": publish.of_tree(service, seen.root),
+        "may_publish": publish.is_possible(service, tree.task.repo),
+    }
+
+
+def _log(seen: _Seen) -> Values:
+    names = outline.names(outline.of_tree(seen.tree.jobs, seen.tree.rounds, over=seen.tree.over))
+    begun = [job for job in seen.tree.jobs if job.started_at is not None]
+    return {
+        "names": names,
+        "begun": sorted(begun, key=lambda job: job.started_at or 0.0),
+        "events": seen.events[-EVENTS:],
+        "all_events": len(seen.events),
     }
 
 
@@ -111,24 +193,24 @@ async def _kill(service: Service, form: SubmittedForm) -> Done:
     if killed.over:
         return legs.over(killed)
     how = "Its agents are stopped." if immediate else "What runs finishes; nothing more starts."
-    return Done((ActionNote(f"The tree is being ended. {how} One last job sums up.", about=killed.root_job_id),))
+    return Done((ActionNote(f"The task is being ended. {how} One last job sums up.", about=killed.root_job_id),))
 
 
 async def _dismiss(service: Service, form: SubmittedForm) -> Done:
     killed = await trees.dismiss(service, form.asked.params["root"], actor=form.actor_in_words)
     return (
-        legs.over(killed) if killed.over else Done((ActionNote("The tree is being ended.", about=killed.root_job_id),))
+        legs.over(killed) if killed.over else Done((ActionNote("The task is being ended.", about=killed.root_job_id),))
     )
 
 
 async def _branches(service: Service, form: SubmittedForm) -> Done:
-    """Merge the chosen legs, all or none; or drop each of them."""
+    """Merge the chosen parts, all or none; or drop each of them."""
     chosen = form.all("all") if form.text("do") == "merge-all" else form.all("leg")
     root = jobs.get(service, form.asked.params["root"]).root_job_id
     if not chosen:
-        raise UsageError("no leg is chosen; nothing was done")
+        raise UsageError("no part is chosen; nothing was done")
     if strange := [leg for leg in chosen if jobs.get(service, leg).root_job_id != root]:
-        raise UsageError(f"{strange[0]} does not belong to the tree {root}; nothing was done")
+        raise UsageError(f"{strange[0]} does not belong to the task {root}; nothing was done")
     if form.text("do") == "drop":
         return Done(tuple(legs.drop(service, leg, form) for leg in chosen))
     return legs.merge(service, chosen, form)
@@ -157,7 +239,12 @@ async def _publish(service: Service, form: SubmittedForm) -> Done:
     return Done((ActionNote(text, about=publication.branch),))
 
 
-PAGES = (PageView("/trees/{root}", "tree.html", _look),)
+PAGES = (
+    PageView("/trees/{root}", "tree.html", _view("", _overview)),
+    PageView("/trees/{root}/timeline", "tree_timeline.html", _view("timeline", _timeline)),
+    PageView("/trees/{root}/changes", "tree_changes.html", _view("changes", _changes)),
+    PageView("/trees/{root}/log", "tree_log.html", _view("log", _log)),
+)
 ACTIONS = (
     FormAction("/trees/{root}/kill", _kill),
     FormAction("/trees/{root}/dismiss", _dismiss),

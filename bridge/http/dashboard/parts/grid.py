@@ -26,6 +26,23 @@ def seconds_of(job: JobRecord) -> float | None:
     return None if job.started_at is None else max(0.0, (job.ended_at or time.time()) - job.started_at)
 
 
+def spend_in_sum(tree: Tree) -> str:
+    """Return the use of the bounds that count, on one line: "3 of 64 jobs, 41k tokens, $0.62 of $5.00, 12 min"."""
+    bounds, used = tree.bounds, tree.spent
+    jobs = f"{used.jobs} of {bounds.max_delegation_total_jobs} jobs"
+    dollars = money(used.cost_usd, assumed=used.price_assumed)
+    if bounds.max_delegation_cost_usd:
+        dollars += f" of {money(bounds.max_delegation_cost_usd)}"
+    return ", ".join((jobs, f"{short_count(used.tokens)} tokens", dollars, span(used.elapsed_seconds)))
+
+
+def short_count(value: float) -> str:
+    """Format a large number in thousands or millions, such as "41k" and "5.9M"."""
+    if value < 1000:
+        return f"{value:.0f}"
+    return f"{value / 1000:.0f}k" if value < 999_500 else f"{value / 1e6:.1f}M"
+
+
 def spend(tree: Tree) -> tuple[BoundUse, ...]:
     """Return the use of every hard bound of the tree (rulings C1 to C4)."""
     bounds, used = tree.bounds, tree.spent
@@ -33,12 +50,17 @@ def spend(tree: Tree) -> tuple[BoundUse, ...]:
     batches = Counter(job.parent_job_id for job in tree.jobs if job.delegation_id)
     width = max(batches.values(), default=0)
     return (
-        _whole("Jobs", "Runs of jobs: legs, retries, continuations", used.jobs, bounds.max_delegation_total_jobs),
+        _whole(
+            "Jobs",
+            "Runs of parts, retries, and further jobs of leads",
+            used.jobs,
+            bounds.max_delegation_total_jobs,
+        ),
         _time(used.elapsed_seconds, bounds.max_delegation_wall_clock_seconds),
         _whole("Tokens", "Read and written by all its agents", used.tokens, bounds.max_delegation_token_budget),
         _dollars(used.cost_usd, bounds.max_delegation_cost_usd, assumed=used.price_assumed),
-        _whole("Levels", "How deep agents hand on to further agents", depth, bounds.max_delegation_depth),
-        _whole("Width", "Legs of the widest result, and how many one may have", width, bounds.max_delegation_width),
+        _most("Depth", "How deep agents hand on to further agents", depth, bounds.max_delegation_depth),
+        _most("Width", "Parts of the widest result, and how many one may have", width, bounds.max_delegation_width),
     )
 
 
@@ -46,6 +68,11 @@ def _whole(name: str, explained: str, used: int, bound: int) -> BoundUse:
     return BoundUse(
         name, explained, used, bound, *_words(count(used), count(bound), count(max(0, bound - used)), bound)
     )
+
+
+def _most(name: str, explained: str, used: int, bound: int) -> BoundUse:
+    """Return the use of a limit of each result, of which nothing is left or used up."""
+    return BoundUse(name, explained, used, bound, f"{used} of {bound}", "")
 
 
 def _time(used: float, bound: float) -> BoundUse:
@@ -60,4 +87,4 @@ def _dollars(used: float, bound: float, *, assumed: bool) -> BoundUse:
 
 
 def _words(used: str, bound: str, left: str, limit: float) -> tuple[str, str]:
-    return (f"{used} of {bound}", f"{left} left") if limit else (used, "no bound is set")
+    return (f"{used} of {bound}", f"{left} left") if limit else (used, "no limit")

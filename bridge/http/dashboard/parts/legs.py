@@ -10,6 +10,8 @@ from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.branches import branches, drops, merge_gate, merge_offer, merges
 from bridge.operations.branches.branches import Branches, WayOut
 from bridge.operations.branches.merge_offer import OmittedLeg
+from bridge.operations.branches.outcome import MergedWork, merged_work, own_branch
+from bridge.operations.jobs import output
 from bridge.operations.jobs.jobs import Tree
 from bridge.operations.orders import follow_ups
 from bridge.operations.orders.trees import Killed
@@ -32,11 +34,19 @@ class Finish:
     left_out: tuple[OmittedLeg, ...] = ()
     missing: tuple[OmittedLeg, ...] = ()
     """The parts that a merge into the operator's own branch takes only if they are named."""
+    mine: str = ""
+    """The name of the operator's own branch."""
+    merged: MergedWork | None = None
+    """Where all the work is merged, once nothing is left to merge."""
 
+
+LOG_ENTRIES, LOG_LETTERS = 6, 800
+"""How much of the end of a failed part's log stands beside the failure."""
 
 _branches = Recent[Branches](seconds=10)
 _verdicts = Recent[GateVerdict](seconds=10)
 _finishes = Recent[Finish](seconds=10)
+_log_ends = Recent[str](seconds=60)
 _conflicts = Recent[tuple[WayOut, ...]](seconds=10)
 
 
@@ -83,6 +93,8 @@ def _finish(service: Service, tree: Tree, listed: Branches) -> Finish:
     fits = bool(listed.line) or tree.task.state is not TaskState.BLOCKED
     return Finish(
         merges=fits and (bool(offer.fresh) or apart),
+        mine=own_branch(listed),
+        merged=None if offer.fresh else merged_work(listed),
         drops=any(leg.exists for leg in listed.legs) or bool(listed.head and listed.owns_task_branch),
         objected=bool(offer.objected),
         left_out=offer.left_out,
@@ -109,14 +121,25 @@ def merge(service: Service, job_ids: Sequence[str], form: SubmittedForm) -> Done
         for left_out in what.left_out
     ]
     if what.into_mine:
-        clean_up = f"service job drop {job_ids[0]}"
-        notes.append(
-            ActionNote(f"{what.task_branch} {what.into_mine} in {what.default or 'your checkout'}.", hint=clean_up)
-        )
-        return Done(tuple(notes))
-    kept = "The default branch" if what.default else "Your checkout"
+        missing = [note for note in notes if not note.done]
+        name = own_branch(branches.of_tree(service, what.root_job_id))
+        return Done((ActionNote(f"Your branch {name} has the work now."), *missing))
+    kept = "The default branch" if what.default else "Your branch"
     text = f"{kept} is as it was. To take the work over, type it there."
     return Done((*notes, ActionNote(text, hint=what.taking_over)))
+
+
+def log_end(service: Service, job_id: str, attempt: int) -> str:
+    """Return the end of what a failed attempt printed; empty if it can't be read from here."""
+    return _log_ends.get((str(service.home.root), job_id, attempt), lambda: _log_end(service, job_id, attempt))
+
+
+def _log_end(service: Service, job_id: str, attempt: int) -> str:
+    try:
+        log = output.log(service, job_id, attempt, limit=LOG_ENTRIES, longest=LOG_LETTERS)
+    except ServiceError:
+        return ""
+    return "\n".join(entry.text for entry in log.entries if entry.text)[-LOG_LETTERS:]
 
 
 def drop(service: Service, job_id: str, form: SubmittedForm) -> ActionNote:

@@ -5,19 +5,27 @@ for a page.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from bridge.http.dashboard.parts.grid import seconds_of
 from workflows.model.rows import JobRecord, RoundRecord
-from workflows.model.states import FAILING, JobState
+from workflows.model.states import FAILING, Continuation, JobState
 from workflows.policy.decisions import decision_label, state_label
 
 LARGE = 20
 """Trees with more jobs than this fold their finished batches."""
 
 _WORDS = {JobState.SUCCEEDED: "done"}
+_RUNS_AGAIN = {
+    Continuation.NORMAL: "brings the parts together",
+    Continuation.CORRECTIVE: "corrects its plan",
+    Continuation.REPLAN: "plans again",
+    Continuation.ANSWERED: "goes on after the answer",
+    Continuation.FINALIZE: "sums up",
+}
+"""What a coordinator's further jobs do."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +37,8 @@ class JobLine:
     level: int
     label: str
     """Its state for people."""
-
-    @property
-    def name(self) -> str:
-        return self.job.name
+    name: str
+    """The part's name; of a coordinator's further jobs also what they do."""
 
     @property
     def seconds(self) -> float | None:
@@ -67,11 +73,19 @@ class Batch:
     """Its name in addresses and ids: unique in its tree, and never changed."""
     number: int
     """Its place among the batches of its coordinator, from 1."""
+    of: str
+    """The part that delegated it; empty for the lead."""
     legs: "tuple[Chain, ...]"
     level: int
     finished: bool
     """True if nothing of it runs any more, and its coordinator has gone on."""
     folded: bool = False
+
+    @property
+    def title(self) -> str:
+        """Return whose parts these are."""
+        parts = f"{len(self.legs)} part{'s' if len(self.legs) > 1 else ''} of {self.of}"
+        return f"{parts}{f', batch {self.number}' if self.number > 1 else ''}" if self.of else f"Batch {self.number}"
 
     @property
     def says(self) -> str:
@@ -157,12 +171,30 @@ class Chain:
                 yield from part.jobs
 
 
+def names(chains: Iterable[Chain]) -> dict[str, str]:
+    """Return the name of each job for people, by job id, in the order of the tree."""
+    named = dict[str, str]()
+    for chain in chains:
+        for part in chain.parts:
+            if isinstance(part, JobLine):
+                named[part.job.job_id] = part.name
+            elif isinstance(part, Batch):
+                named |= names(part.legs)
+    return named
+
+
 def of_tree(
-    jobs: Sequence[JobRecord], rounds: Sequence[RoundRecord] = (), *, over: bool = True, unfolded: Collection[str] = ()
+    jobs: Sequence[JobRecord],
+    rounds: Sequence[RoundRecord] = (),
+    *,
+    over: bool = True,
+    unfolded: Collection[str] = (),
+    deep: bool = True,
 ) -> tuple[Chain, ...]:
     """Return the chains that no other job of the tree led to: one, unless rows are missing.
 
-    In a large tree, finished batches are folded, except those whose keys are in `unfolded`.
+    In a large tree, finished batches are folded, except those whose keys are in `unfolded`; unless `deep`, so are all
+    batches of the lead's parts.
     """
     known = {job.job_id for job in jobs}
     below: dict[str | None, list[JobRecord]] = {}
@@ -172,7 +204,7 @@ def of_tree(
     for record in rounds:
         asked.setdefault(record.job_id if record.job_id in known else jobs[0].job_id, []).append(record)
     folds = len(jobs) > LARGE and "all" not in unfolded
-    making = _Making(below, asked, rounds, over=over, folds=folds, unfolded=frozenset(unfolded))
+    making = _Making(below, asked, rounds, over=over, folds=folds, unfolded=frozenset(unfolded), deep=deep)
     return tuple(making.chain(job, 1) for job in below.get(None, ()))
 
 
@@ -185,6 +217,7 @@ class _Making:
     over: bool
     folds: bool
     unfolded: frozenset[str]
+    deep: bool
 
     def chain(self, first: JobRecord, level: int) -> Chain:
         parts: list[JobLine | RoundLine | Batch] = []
@@ -192,13 +225,19 @@ class _Making:
         while waiting:
             job = waiting.pop(0)
             batches, after = self._children(job)
-            parts.append(JobLine(job, level, state_label(job, self.rounds)))
+            parts.append(JobLine(job, level, state_label(job, self.rounds), self._name(job, first)))
             for at, legs in enumerate(batches, 1):
                 number = 1 + sum(isinstance(part, Batch) for part in parts)
-                parts.append(self._batch(job, at, number, legs, level, gone_on=bool(after) or at < len(batches)))
+                gone_on = bool(after) or at < len(batches)
+                parts.append(self._batch(job, at, number, legs, level, of=first.delegation_id or "", gone_on=gone_on))
             parts += [RoundLine(record, level) for record in self.asked.get(job.job_id, ())]
             waiting = [*after, *waiting]
         return Chain(tuple(parts))
+
+    def _name(self, job: JobRecord, first: JobRecord) -> str:
+        if again := _RUNS_AGAIN.get(job.continuation):
+            return f"{first.delegation_id or 'lead'}: {again}"
+        return job.delegation_id or ("lead (plans)" if job.job_id in self.below else job.agent)
 
     def _children(self, job: JobRecord) -> tuple[list[list[JobRecord]], list[JobRecord]]:
         """Return the batches of a job, one per attempt that delegated, and the continuations after them."""
@@ -215,11 +254,11 @@ class _Making:
         return batches, after
 
     def _batch(
-        self, of: JobRecord, at: int, number: int, legs: Sequence[JobRecord], level: int, *, gone_on: bool
+        self, by: JobRecord, at: int, number: int, legs: Sequence[JobRecord], level: int, *, of: str, gone_on: bool
     ) -> Batch:
-        key = (of.job_id.removeprefix(of.root_job_id).lstrip(".") or "0") + (f"-{at}" if at > 1 else "")
+        key = (by.job_id.removeprefix(by.root_job_id).lstrip(".") or "0") + (f"-{at}" if at > 1 else "")
         chains = tuple(self.chain(leg, level + 1) for leg in legs)
         ended = all(chain.state.has_ended and all(job.state.has_ended for job in chain.jobs) for chain in chains)
         finished = ended and (gone_on or self.over)
-        folded = self.folds and finished and key not in self.unfolded
-        return Batch(key, number, chains, level + 1, finished, folded)
+        folded = self.folds and (finished or (level > 1 and not self.deep)) and key not in self.unfolded
+        return Batch(key, number, of, chains, level + 1, finished, folded)

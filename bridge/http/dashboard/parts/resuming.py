@@ -8,16 +8,20 @@ from urllib.parse import parse_qsl, urlsplit
 
 from bridge.http.dashboard.frame.page import CHANNEL, ActionNote, Done, SubmittedForm
 from bridge.operations.jobs import jobs, rounds
-from bridge.operations.orders import attention, resume
+from bridge.operations.orders import attention, follow_ups, resume
 from bridge.operations.service import Service
+from workflows.contract.models import Action
 from workflows.model.errors import RefusedError, ServiceError, UsageError
 from workflows.model.orders import ResumeOrder
 from workflows.model.rows import QuestionRecord, RoundRecord
 from workflows.policy.answers import ENDS, TAKES, Verb, clean, is_choice, parse
+from workflows.policy.stalls import WAYS
 
 MOST = 50
 """Items on one page."""
 AT_ONCE = 16
+RECORDED_TRIES, RECORDED_SECONDS = 20, 0.1
+"""How often the rows of an ended round are looked for, and how long after each look."""
 DIGEST = 16
 """Characters of a round's digest in a form."""
 CROSSED = (
@@ -66,6 +70,19 @@ def page_of(service: Service, query: Mapping[str, str]) -> attention.WaitingPage
     if not (first.isascii() and first.isdigit() and len(first) < 7):
         raise UsageError("?from= takes a whole number")
     return attention.page(service, int(first) // MOST * MOST, MOST)
+
+
+def values_of(service: Service, page: attention.WaitingPage) -> Mapping[str, object]:
+    """Return what the templates of waiting items need, on every page that includes them."""
+    conflicting = {page.tasks[item.root_job_id].repo for item in page.items if item.knots}
+    return {
+        "page": page,
+        "resolvers": {repo for repo in conflicting if follow_ups.possible(service, Action.IMPLEMENT, repo)},
+        "seen_of": seen_of,
+        "form_of": form_of,
+        "ways": WAYS,
+        "durations": DURATIONS,
+    }
 
 
 async def say(service: Service, form: SubmittedForm) -> Done:
@@ -130,7 +147,17 @@ async def _carry_out(service: Service, form: SubmittedForm, seen: SeenRound, ver
         other=words.other,
     )
     verdict = await resume.resume(service, order)
+    if verdict.applied and verb in ENDS and not words.partial:
+        await _until_recorded(service, seen)
     return ActionNote(verdict.message)
+
+
+async def _until_recorded(service: Service, seen: SeenRound) -> None:
+    """Wait a moment for the rows of what was decided, so that the next page shows how things are after it."""
+    for _ in range(RECORDED_TRIES):
+        if await asyncio.to_thread(rounds.past_round, service, seen.job, seen.number):
+            return
+        await asyncio.sleep(RECORDED_SECONDS)
 
 
 def _open_now(service: Service, seen: SeenRound) -> RoundRecord:
@@ -196,8 +223,11 @@ def _request(session: str, seen: SeenRound, words: Words) -> str:
 def _homeless(service: Service, form: SubmittedForm, seen: SeenRound) -> tuple[ActionNote, ...]:
     """Return the typed texts for which the page shown next has no field, so that they aren't lost."""
     typed = {name: form.text(name) for name in form.fields if name.startswith("text.") or name == "instructions"}
-    address = dict(parse_qsl(urlsplit(form.text("from", "")).query))
-    shown = [item.round for item in page_of(service, address).items if item.round]
+    page = urlsplit(form.text("from", ""))
+    if page.path.startswith("/ui/trees/"):
+        shown = rounds.open_of(service, jobs.get(service, seen.job).root_job_id)
+    else:
+        shown = [item.round for item in page_of(service, dict(parse_qsl(page.query))).items if item.round]
     now = next((record for record in shown if record.coordinator_id == seen.job), None)
     fields = (
         {f"text.{question.id}" for question in now.questions} | ({"instructions"} if now.failing else set())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from bridge.http.dashboard.frame.render import one_line, span
+from bridge.http.dashboard.frame.render import one_line, precise_span
 from workflows.model.event_kinds import EventKind
 from workflows.model.rows import EventRecord, JobRecord, RoundRecord
 from workflows.model.states import JobState
@@ -109,6 +109,8 @@ class Course:
     rounds: Sequence[RoundRecord]
     follows: Follows
     now: float
+    names: Mapping[str, str]
+    """The name of each job for people, by job id."""
 
 
 def draw(course: Course, *, cut: bool) -> Timeline:
@@ -132,12 +134,9 @@ def draw(course: Course, *, cut: bool) -> Timeline:
 def _lane(course: Course, job: JobRecord, parts: Sequence[TimePart], scale: "_Scale", critical: bool) -> JobRow:
     ran = [part.end - part.start for part in parts if part.kind is PartKind.RAN]
     label = state_label(job, course.rounds)
-    return JobRow(job, label, job.name, tuple(map(scale.bar, parts)), sum(ran) if ran else None, critical)
-
-
-def precise_span(seconds: float) -> str:
-    """Format a duration, a short one to the tenth of a second."""
-    return f"{seconds:.1f} s" if seconds < 10 else span(seconds)
+    return JobRow(
+        job, label, course.names[job.job_id], tuple(map(scale.bar, parts)), sum(ran) if ran else None, critical
+    )
 
 
 # What a job did when
@@ -155,7 +154,6 @@ def _parts(course: Course) -> dict[str, list[TimePart]]:
     """Return the parts of each job's time, in order."""
     events = _by_job(course.events)
     attempts = {job.job_id: _attempts(job, course.rounds, events.get(job.job_id, ())) for job in course.jobs}
-    names = {job.job_id: job.name for job in course.jobs}
     ends = {
         job_id: max(attempt.ended or course.now for attempt in times.values()) for job_id, times in attempts.items()
     }
@@ -166,7 +164,7 @@ def _parts(course: Course) -> dict[str, list[TimePart]]:
     parts_of = dict[str, list[TimePart]]()
     for job in course.jobs:
         last = max(before.get(job.job_id, ()), key=ends.__getitem__, default=None)
-        ready = (ends[last], names[last]) if last else None
+        ready = (ends[last], course.names[last]) if last else None
         own = _of_job(attempts[job.job_id], ready, deferred.get(job.job_id, ()), course.now)
         parts = [*own, *_of_rounds(asked.get(job.job_id, ()), course.now)]
         parts_of[job.job_id] = sorted(parts, key=lambda part: part.start)
@@ -229,7 +227,7 @@ def _of_job(
             yield _wait(queued, min(ready[0], until), PartKind.DEPENDENCY, f"for {one_line(ready[1], 60)}")
             queued = min(ready[0], until)
         if until > queued:
-            yield _wait(queued, until, PartKind.PLACE, "for a free slot" if before is None else "to be tried again")
+            yield _wait(queued, until, PartKind.PLACE, "to start" if before is None else "to be tried again")
         which = f"attempt {number} " if len(attempts) > 1 else ""
         mine = [wait for wait in waits if wait.data.get("attempt") == number]
         if attempt.begun is not None:
@@ -260,7 +258,7 @@ def _ran(which: str, start: float, end: float, state: str) -> TimePart:
 
 def _of_rounds(rounds: Iterable[RoundRecord], now: float) -> Iterator[TimePart]:
     for record in rounds:
-        about = record.questions[0].prompt if record.questions else "legs failed"
+        about = record.questions[0].prompt if record.questions else "failed parts"
         until = record.closed_at if record.end is not None and record.closed_at else now
         if until > record.opened_at:
             yield _wait(record.opened_at, until, PartKind.PERSON, f"for a person: {one_line(about, 80)}")
@@ -346,7 +344,7 @@ def _gap(begun: float, ended: float, parts: Iterable[TimePart], scale: _Scale) -
     longest = max(waits, key=lambda part: min(part.end, ended) - max(part.start, begun), default=None)
     x = scale.at(begun)
     why = f" ({longest.words})" if longest else ""
-    return Gap(x, scale.at(ended) - x, f"Cut short: {precise_span(ended - begun)} in which nothing ran{why}")
+    return Gap(x, scale.at(ended) - x, f"{precise_span(ended - begun)} of waiting not drawn{why}")
 
 
 def _ticks(scale: _Scale) -> Iterator[Tick]:

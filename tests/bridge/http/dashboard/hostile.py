@@ -51,6 +51,7 @@ ADDRESSES = (  # at least one of every page
     "/ui/jobs?q=%3Cscript%3Ewindow.pwned%3D4%3C/script%3E",
     f"/ui/trees/{ROOT}",
     f"/ui/trees/{BLOCKED}",
+    *(f"/ui/trees/{ROOT}/{view}" for view in ("timeline", "changes", "log")),
     *(f"/ui/jobs/{job}" for job in (ROOT, ENDED, FAILED, RUNS)),
     *(f"/ui/jobs/{job}/diff" for job in (ENDED, FAILED)),
     f"/ui/jobs/{ENDED}/diff?view=split",

@@ -16,7 +16,7 @@ from workflows.contract.models import Action
 from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord, QuestionRecord
 from workflows.model.spend import Usage
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState, TaskState, WaitsFor
 
 ROOT = seeds.ROOT
 
@@ -77,6 +77,17 @@ def writers(service: Service, where: Path, changes: dict[str, tuple[str, str]], 
     run_git(repo, "checkout", "-q", "main")
     over: dict[str, Any] = {"state": TaskState.DONE, "ended_at": time.time()}
     seeds.write(service, seeds.task(**(over | task)), *jobs)
+    return repo
+
+
+def clashing(service: Service, folder: Path) -> Path:
+    """Seed a task blocked by two conflicting legs; return the repository."""
+    changes = {"a": ("limiter.py", "limit = 2\n"), "b": ("limiter.py", "limit = 3\n")}
+    waits = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY, "to_retry": f"{ROOT}.3"}
+    repo = writers(service, folder, changes, **waits)
+    seeds.write(service, leg(3, "c", state=JobState.BLOCKED, attempt=1))
+    clash = {"branch": f"service/{ROOT}.2", "against": [f"service/{ROOT}.1"], "files": ["limiter.py"]}
+    seeds.payload(service, f"{ROOT}.3", {}, diagnostics={"conflict": clash})
     return repo
 
 

@@ -39,7 +39,7 @@ class _Reader(HTMLParser):
         self._named: defaultdict[str, Sendable] = defaultdict(lambda: Sendable(""))
         """A field may name its form before that comes."""
         self._area: str | None = None
-        self._button: tuple[str, str] | None = None
+        self._button: tuple[Sendable, str, str] | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in attrs}
@@ -56,7 +56,7 @@ class _Reader(HTMLParser):
     def _filled_in(self, form: Sendable, tag: str, attributes: Mapping[str, str]) -> None:
         name = attributes.get("name", "")
         if tag == "button":
-            self._button = (name, attributes.get("value", ""))
+            self._button = (form, name, attributes.get("value", ""))
         elif tag == "textarea":
             self._area = name
             form.fields.setdefault(name, []).append("")
@@ -80,8 +80,9 @@ class _Reader(HTMLParser):
         self.words.append(data)
         if self._form is not None and self._area is not None:
             self._form.fields[self._area][-1] += data.removeprefix("\n")
-        if self._form is not None and self._button is not None:
-            self._form.buttons.append((*self._button, data.strip()))
+        if self._button is not None:
+            form, name, value = self._button
+            form.buttons.append((name, value, data.strip()))
 
 
 @dataclass(frozen=True)

@@ -167,10 +167,10 @@ async def test_the_page_and_its_badge_tell_one_number(service: Service, ann: Sur
 async def test_what_is_done_to_several_is_what_one_of_them_takes(service: Service, ann: Surfer) -> None:
     for number in range(2):
         seeds.paused(service, root(number))
-    assert [words for *_, words in (await ann.open("/ui/")).form("/ui/attention/chosen").buttons] == ["Extend chosen"]
+    assert [words for *_, words in (await ann.open("/ui/")).form("/ui/attention/chosen").buttons] == ["Extend"]
     seeds.paused(service, root(3), kind=RoundKind.FAILURE, questions=(), verbs=("continue", "abort", "extend"))
     offered = [words for *_, words in (await ann.open("/ui/")).form("/ui/attention/chosen").buttons]
-    assert offered == ["Continue chosen", "Abort chosen", "Extend chosen"]
+    assert offered == ["Continue", "Abort", "Extend"]
 
 
 @pytest.mark.parametrize("verbs", [("retry", "continue", "abort", "extend"), ("continue", "abort", "extend")])
@@ -259,7 +259,7 @@ async def test_a_preflight_failure_and_a_notification_say_what_is_wrong(service:
     shown = await ann.open("/ui/")
     for words in ("did you mean `scout`?", "exit status 7", "round 1 waits", "1 attempt"):
         assert words in shown.words
-    assert shown.form(f"/ui/trees/{root(1)}/kill").buttons == [("how", "graceful", "End the tree")]
+    assert shown.form(f"/ui/trees/{root(1)}/kill").buttons == [("how", "graceful", "End the task")]
 
 
 async def test_the_newest_is_named_for_the_notification(service: Service, ann: Surfer) -> None:

@@ -10,6 +10,7 @@ from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge.grown import DOCS, FILE, TASK_BRANCH, Grown, grown
+from tests.bridge.http.dashboard import planted
 from tests.bridge.http.dashboard.surfer import Shown, Surfer
 from tests.bridge.seeds import ROOT
 from workflows.tree.state import TreeInput
@@ -25,17 +26,21 @@ def tree(service: Service, tmp_path: Path) -> Grown:
     return grown(service, tmp_path)
 
 
-async def press(ann: Surfer, button: str, **fields: str) -> Shown:
-    return await ann.send((await ann.open(TREE)).form(FINISH), button, **fields)
+WORK, DROP = "finish", "drop"
+"""The names of the forms of the work, and of the menu."""
+
+
+async def press(ann: Surfer, button: str, form: str = WORK, **fields: str) -> Shown:
+    return await ann.send((await ann.open(TREE)).form(FINISH, form_id=form), button, **fields)
 
 
 async def test_the_tree_is_merged_into_the_branch_of_its_task(tree: Grown, ann: Surfer) -> None:
-    html = (await ann.open(TREE)).html
+    html = (await ann.open(f"{TREE}/changes")).html
     assert html.index("Merge into the task branch") < html.index("Merge all"), "the first button"
     shown = await press(ann, "Merge into the task branch")
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
     assert not (tree.repo / FILE).exists()
-    assert f"leg docs ({DOCS}) is left out" in shown.words
+    assert "Part docs is missing: it conflicts with code and fix in app.txt" in shown.words
     assert f"service job resolve {ROOT}" in shown.words
     assert f"git -C {tree.repo} merge {TASK_BRANCH}" in shown.words
     assert "Resolve it by hand" in shown.words
@@ -43,18 +48,19 @@ async def test_the_tree_is_merged_into_the_branch_of_its_task(tree: Grown, ann: 
 
 
 async def test_it_is_merged_into_the_checkout_and_dropped(tree: Grown, ann: Surfer) -> None:
-    refused = await press(ann, "Merge into my branch")
-    assert f"leg docs ({DOCS}) is left out" in refused.words
+    refused = await press(ann, "Merge into main")
+    assert "part docs is missing" in refused.words
     assert f"service job merge {ROOT} --into-mine --without docs" in refused.words
     assert not (tree.repo / FILE).exists()
-    assert "my branch without docs" in (await ann.open(TREE)).words
-    shown = await press(ann, "Merge into my branch", without=DOCS)
-    assert f"{TASK_BRANCH} fast-forwarded in your checkout" in shown.words
+    assert "main without docs" in (await ann.open(TREE)).words
+    shown = await press(ann, "Merge into main", without=DOCS)
+    assert "Your branch main has the work now." in shown.words
     assert (tree.repo / FILE).read_text() == "code, mended\n"
-    assert "Merge into my branch" not in shown.words
-    refused = await press(ann, "Drop the tree")
-    assert "dropping loses them" in refused.words
-    gone = await press(ann, "Drop the tree", force="yes")
+    assert "Merge into main" not in shown.words
+    assert f"2 parts merged into main ({tree.line[:7]})." in shown.words
+    refused = await press(ann, "Drop all branches", DROP)
+    assert "loses unmerged commits" in refused.words
+    gone = await press(ann, "Drop all branches", DROP, force="yes")
     assert "4 branches are dropped" in gone.words
     assert run_git(tree.repo, "branch", "--list", "service/*") == ""
     assert FINISH not in (await ann.open(TREE)).html
@@ -63,7 +69,7 @@ async def test_it_is_merged_into_the_checkout_and_dropped(tree: Grown, ann: Surf
 async def test_a_checkout_with_changes_is_refused_with_what_to_type(tree: Grown, ann: Surfer) -> None:
     commit_file(tree.repo, "mine.txt", "1\n")
     (tree.repo / "mine.txt").write_text("2\n")
-    shown = await press(ann, "Merge into my branch")
+    shown = await press(ann, "Merge into main")
     assert "has 1 uncommitted change; nothing was merged" in shown.words
     assert f"git -C {tree.repo} stash" in shown.words
     assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
@@ -83,6 +89,26 @@ async def test_an_agent_resolves_what_conflicts(tree: Grown, ann: Surfer, monkey
     agents.add(tree.service, new)
     page = await ann.open(TREE)
     assert "Resolve it by hand" not in page.words, "there is no branch yet to do it on"
-    shown = await ann.send(page.form(FINISH), "Let an agent resolve what conflicts")
+    shown = await ann.send(page.form(FINISH, form_id=WORK), "Let an agent resolve what conflicts")
     assert "dev brings the work together" in shown.words
     assert [each.leg for each in begun[0].line] == ["code", "docs", "fix"]
+
+
+@pytest.mark.ruling("M3")
+async def test_after_a_merge_the_page_agrees_with_itself(service: Service, ann: Surfer, tmp_path: Path) -> None:
+    repo = planted.writers(service, tmp_path, {"a": ("a.py", "a\n"), "b": ("b.py", "b\n")})
+    shown = await press(ann, "Merge into main")
+    head = run_git(repo, "rev-parse", TASK_BRANCH)
+    assert "Your branch main has the work now." in shown.words
+    for page in (TREE, f"{TREE}/changes"):
+        shown = await ann.open(page)
+        assert f"2 parts merged into main ({head[:7]})." in shown.words
+        assert '<span class="state merged">' in shown.html
+        assert "eady to be merged" not in shown.words
+        assert "Merge" not in [words for form in shown.read.forms for *_, words in form.buttons]
+        assert [words for *_, words in shown.form(FINISH, form_id=WORK).buttons] == ["Clean up"]
+    assert f"{TREE}/diff" in (await ann.open(TREE)).read.links
+    shown = await press(ann, "Clean up")
+    assert run_git(repo, "branch", "--list", "service/*") == ""
+    assert "2 parts merged into main" in shown.words, "also once its branches are gone"
+    assert "Clean up" not in shown.words

@@ -12,6 +12,7 @@ from bridge.operations.orders import trees
 from bridge.operations.registry import agents
 from bridge.operations.registry.agents import NewAgent
 from bridge.operations.service import Service
+from tests.activities.git.conftest import run_git
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.surfer import Surfer
 from tests.bridge.reviewed import TASK_BRANCH, A, B, V, reviewed
@@ -26,11 +27,10 @@ TREE = f"/ui/trees/{ROOT}"
 
 async def test_a_done_tree_says_whether_it_is_ready(service: Service, ann: Surfer, tmp_path: Path) -> None:
     tree = reviewed(service, tmp_path)
-    shown = await ann.open(TREE)
-    assert (
-        f"Not ready to be merged yet : nothing is merged into {TASK_BRANCH} yet; next: service job merge" in shown.words
-    )
+    shown = await ann.open(f"{TREE}/changes")
+    assert ("ready to be merged" in shown.words, "Merge into main" in shown.words) == (False, True)
     shown = await ann.send(shown.form(f"{TREE}/branches"), "Merge all 2")
+    assert f"2 parts merged into {TASK_BRANCH} ({run_git(tree.repo, 'rev-parse', TASK_BRANCH)[:7]})" in shown.words
     head = tree.merge("a", "b")
     assert f"Ready to be merged , at {head[:7]} ." in shown.words
     tree.write(2, v={"decision": "changes_requested", "attempt": 2})
@@ -57,7 +57,7 @@ async def test_what_a_review_has_not_seen_is_said_and_asked_for(
     assert "it has not seen 1 commit in later.txt" in shown.words
     assert "/ui/new/agent?repo=acme/shop" in shown.read.links, "nobody can review it yet"
     agents.add(service, NewAgent("critic", "shell", command="cat", repos=("acme/shop",)))
-    shown = await ann.send((await ann.open(TREE)).form(f"{TREE}/finish"), "Ask for a review")
+    shown = await ann.send((await ann.open(TREE)).form(f"{TREE}/finish", form_id="finish"), "Ask for a review")
     assert f"critic reviews {head[:7]}" in shown.words
     assert f"/ui/trees/{begun[0].root_job_id}" in shown.read.links
     assert f"the later review {begun[0].root_job_id} is not done" in shown.words
@@ -84,12 +84,12 @@ async def test_a_tree_that_wrote_nothing_is_not_judged(service: Service, ann: Su
 
 async def test_a_merge_that_is_decided_against_needs_a_tick(service: Service, ann: Surfer, tmp_path: Path) -> None:
     tree = reviewed(service, tmp_path)
-    assert 'name="anyway"' not in (await ann.open(TREE)).html, "nobody objects"
+    assert 'name="anyway"' not in (await ann.open(f"{TREE}/changes")).html, "nobody objects"
     tree.write(2, v={"decision": "changes_requested", "attempt": 2})
     seeds.payload(service, V, {}, attempt=2, base_sha=tree.base, given=[tree.heads["a"]])
     with service.store.begin() as connection:
         connection.execute(update(schema.jobs).where(schema.jobs.c.job_id == B).values(attempt=1))
-    shown = await ann.open(TREE)
+    shown = await ann.open(f"{TREE}/changes")
     form = shown.form(f"{TREE}/branches")
     refused = await ann.send(form, "Merge the chosen", leg=[A, B])
     assert refused.status == 409

@@ -85,10 +85,10 @@ async def test_a_graceful_kill_lets_what_runs_finish(real: Service, client: Clie
     async with playing(real, client, host) as (root, ann):
         await host.until_running("a")
         shown = await send(ann, f"/ui/trees/{root}", f"/ui/trees/{root}/kill", "End it")
-        assert "The tree is being ended. What runs finishes" in shown.words
+        assert "The task is being ended. What runs finishes" in shown.words
         await until(lambda: jobs.tree(real, root).task.waits_for is WaitsFor.RUNS)
         shown = await ann.open(f"/ui/trees/{root}")
-        assert "is being ended" in shown.words
+        assert "It is being ended" in shown.words
         assert [words for _, _, words in shown.form(f"/ui/trees/{root}/kill").buttons] == ["End it now"]
         host.release("a")
         await until(lambda: state_of(real, root) is TaskState.CANCELLED)
@@ -147,24 +147,13 @@ async def test_a_tree_whose_work_nobody_can_do_is_ended_from_the_first_page(real
     async with playing(real, client, host) as (root, ann):
         await host.until_running("corrective")
         await until(lambda: attention.number(real) == 1)
-        shown = await send(ann, "/ui/", f"/ui/trees/{root}/kill", "End the tree")
-        assert f"{root} : The tree is being ended" in shown.words
+        shown = await send(ann, "/ui/", f"/ui/trees/{root}/kill", "End the task")
+        assert f"{root} : The task is being ended" in shown.words
         await until(lambda: jobs.tree(real, root).task.waits_for is WaitsFor.RUNS)
         host.release("corrective")
         await until(lambda: state_of(real, root) is TaskState.CANCELLED)
         assert 'data-waiting="0"' in (await ann.open("/ui/")).html
     assert (host.cancelled, "a" in host.names) == ([], False)
-
-
-def clashing(service: Service, folder: Path) -> Path:
-    """Seed a task blocked by two conflicting legs; return the repository."""
-    changes = {"a": ("limiter.py", "limit = 2\n"), "b": ("limiter.py", "limit = 3\n")}
-    waits = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY, "to_retry": f"{ROOT}.3"}
-    repo = planted.writers(service, folder, changes, **waits)
-    seeds.write(service, planted.leg(3, "c", state=JobState.BLOCKED, attempt=1))
-    clash = {"branch": f"service/{ROOT}.2", "against": [f"service/{ROOT}.1"], "files": ["limiter.py"]}
-    seeds.payload(service, f"{ROOT}.3", {}, diagnostics={"conflict": clash})
-    return repo
 
 
 FIRST, SECOND, TASK = f"{ROOT}.1", f"{ROOT}.2", f"service/{seeds.TASK}"
@@ -174,7 +163,7 @@ FIRST, SECOND, TASK = f"{ROOT}.1", f"{ROOT}.2", f"service/{seeds.TASK}"
 async def test_legs_of_a_conflict_are_merged_and_dropped_on_the_first_page(
     service: Service, ann: Surfer, tmp_path: Path
 ) -> None:
-    repo = clashing(service, tmp_path)
+    repo = planted.clashing(service, tmp_path)
     shown = await ann.open("/ui/")
     shown = await ann.send(shown.form(f"/ui/jobs/{FIRST}/merge"))
     assert f"{FIRST} : is merged into {TASK}" in shown.words
@@ -195,7 +184,7 @@ async def test_legs_of_a_conflict_are_merged_and_dropped_on_the_first_page(
 async def test_a_leg_that_was_merged_by_hand_is_said_to_be_there(
     service: Service, ann: Surfer, tmp_path: Path, page: str
 ) -> None:
-    repo = clashing(service, tmp_path)
+    repo = planted.clashing(service, tmp_path)
     shown = await ann.open(page)
     form = shown.form(f"/ui/jobs/{FIRST}/merge")
     run_git(repo, "branch", TASK, f"service/{FIRST}")

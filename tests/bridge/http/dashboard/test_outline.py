@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bridge.http.dashboard.parts.outline import LARGE, Batch, Chain, JobLine, RoundLine, of_tree
+from bridge.http.dashboard.parts.outline import LARGE, Batch, Chain, JobLine, RoundLine, names, of_tree
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.planted import ROOT, leg
 from workflows.model.rows import JobRecord
@@ -42,14 +42,20 @@ def test_batches_rounds_and_continuations_are_in_order() -> None:
         leg(5, "c", parent_job_id=f"{ROOT}.4"),
     ]
     [chain] = of_tree(jobs, [seeds.round_()])
-    assert [*words(chain)] == ["root", [["a", [["deep"]]], ["b"]], "round 1", "continuation", [["c"]]]
+    assert [*words(chain)] == [
+        "lead (plans)",
+        [["a", [["deep"]]], ["b"]],
+        "round 1",
+        "lead: brings the parts together",
+        [["c"]],
+    ]
     assert [(each.key, each.number) for each in batches(chain)] == [("0", 1), ("4", 2)]
     assert [job.job_id for job in chain.jobs if job.delegation_id == "deep"] == [f"{ROOT}.3"]
 
 
 def test_a_job_that_delegated_again_in_its_next_attempt_has_a_batch_for_each() -> None:
     [chain] = of_tree([seeds.job(attempt=2), leg(1, "a"), leg(2, "b"), leg(3, "a"), leg(4, "b")])
-    assert [*words(chain)] == ["root", [["a"], ["b"]], [["a"], ["b"]]]
+    assert [*words(chain)] == ["lead (plans)", [["a"], ["b"]], [["a"], ["b"]]]
     assert [each.key for each in batches(chain)] == ["0", "0-2"]
 
 
@@ -103,4 +109,28 @@ def test_a_batch_took_from_its_dispatch_to_its_last_end() -> None:
 
 def test_rows_whose_parent_is_missing_are_shown_and_so_are_their_rounds() -> None:
     chains = of_tree([seeds.job(), leg(2, "b", parent_job_id=f"{ROOT}.1")], [seeds.round_(job_id=f"{ROOT}.9")])
-    assert [[*words(each)] for each in chains] == [["root", "round 1"], ["b"]]
+    assert [[*words(each)] for each in chains] == [["scout", "round 1"], ["b"]]
+
+
+def test_the_parts_of_a_part_name_it_and_so_does_the_job_that_brings_them_together() -> None:
+    jobs = [
+        seeds.job(),
+        leg(1, "api"),
+        leg(2, "x", parent_job_id=f"{ROOT}.1"),
+        leg(3, "y", parent_job_id=f"{ROOT}.1"),
+        continuation(4, f"{ROOT}.1"),
+    ]
+    chains = of_tree(jobs)
+    [batch] = batches(chains[0])
+    [below] = batches(batch.legs[0])
+    assert (batch.title, below.title) == ("Batch 1", "2 parts of api")
+    assert [*names(chains).values()] == ["lead (plans)", "api", "x", "y", "api: brings the parts together"]
+
+
+def test_of_a_large_tree_that_runs_only_the_lead_s_own_parts_are_unfolded() -> None:
+    jobs = [seeds.job(), leg(1, "api")]
+    jobs += [leg(number, f"leg-{number}", parent_job_id=f"{ROOT}.1", state=JobState.RUNNING) for number in range(2, 25)]
+    for deep in (True, False):
+        [batch] = batches(of_tree(jobs, over=False, deep=deep)[0])
+        [below] = batches(batch.legs[0])
+        assert (batch.folded, below.folded) == (False, not deep)

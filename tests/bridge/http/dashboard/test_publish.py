@@ -17,6 +17,7 @@ from workflows.contract.models import Action
 
 pytestmark = pytest.mark.ruling("L9", "M3")
 TREE, URL = f"/ui/trees/{ROOT}", "https://github.com/acme/shop/pull/4"
+CHANGES = f"{TREE}/changes"
 
 
 @pytest.fixture
@@ -37,13 +38,13 @@ async def ann(tree: Scene) -> AsyncIterator[Surfer]:
 
 async def test_who_presses_publish_sees_the_pull_request_once_it_is_there(tree: Scene, ann: Surfer) -> None:
     tree.run()
-    shown = await ann.open(TREE)
+    shown = await ann.open(CHANGES)
     shown = await ann.send(shown.form(f"{TREE}/publish"), "Publish")
     assert f"It will be published at {SHOP}" in shown.words
     assert f"{TASK_BRANCH} is being published" in shown.words
     assert publish.publication(tree.fact).actor.endswith("(dashboard)")
     facts.mark_written(tree.service.store, FACT, github_id="4", url=URL)
-    shown = await ann.open(TREE)
+    shown = await ann.open(CHANGES)
     assert URL in shown.read.links
     assert f"{TASK_BRANCH} is published" in shown.words
 
@@ -52,7 +53,7 @@ async def test_why_it_failed_stands_there(tree: Scene, ann: Surfer) -> None:
     tree.run()
     publish.publish(tree.service, ROOT, actor="ann (cli)")
     facts.give_up(tree.service.store, FACT, "<b>somebody else pushed</b>")
-    shown = await ann.open(TREE)
+    shown = await ann.open(CHANGES)
     assert f"{TASK_BRANCH} is not published: <b>somebody else pushed</b>" in shown.words
     assert "<b>somebody else" not in shown.html
 
@@ -61,9 +62,9 @@ async def test_a_refusal_names_the_next_command(tree: Scene, ann: Surfer) -> Non
     tree.job(action=Action.ASK)
     for name in "ab":
         tree.run(LEGS[name], delegation_id=name)
-    shown = await ann.open(TREE)
+    shown = await ann.open(CHANGES)
     shown = await ann.send(shown.form(f"{TREE}/publish"), "Publish")
-    assert f"service job merge {LEGS['a']} {LEGS['b']}" in shown.words
+    assert f"{TASK_BRANCH} is not made yet. Try: service job merge {ROOT}" in shown.words
 
 
 async def test_nothing_is_offered_where_it_cannot_be(tree: Scene) -> None:
@@ -71,4 +72,4 @@ async def test_nothing_is_offered_where_it_cannot_be(tree: Scene) -> None:
     tree.service.home.config.write_text("[temporal]\nport = 1\n")
     async with Surfer(Service(tree.service.home)) as ann:
         await ann.enter()
-        assert f"{TREE}/publish" not in (await ann.open(TREE)).html
+        assert f"{TREE}/publish" not in (await ann.open(CHANGES)).html

@@ -73,6 +73,19 @@ async def test_what_was_typed_for_a_round_that_is_gone_can_be_copied(service: Se
     assert "answered by bob (cli) at noon" in shown.words
 
 
+@pytest.mark.ruling("M3")
+async def test_what_was_typed_on_a_tree_s_page_stays_there_in_the_round_that_is_open_now(
+    service: Service, ann: Surfer
+) -> None:
+    seeds.paused(service, questions=(STORE, LIMIT))
+    form = (await ann.open(f"/ui/trees/{ROOT}")).form(SAY)
+    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": 9.0, "closed": "answered by bob (cli) at noon"}
+    seeds.write(service, seeds.round_(questions=(STORE, LIMIT), revision=2, **over))
+    seeds.write(service, seeds.round_(round_id=f"{ROOT}-r2", number=2, digest="e", questions=(LIMIT,), revision=3))
+    shown = await ann.send(form, "Answer", **{"text.store": "etcd", "text.limit": "five"})
+    assert (shown.status, shown.form(SAY).fields["text.limit"], kept(shown)) == (409, ["five"], ["etcd"])
+
+
 async def test_a_question_that_has_changed_is_not_answered(service: Service, ann: Surfer) -> None:
     seeds.paused(service, questions=(STORE,))
     form = (await ann.open("/ui/")).form(SAY)
@@ -145,7 +158,7 @@ async def test_without_temporal_the_text_stays_too(service: Service, ann: Surfer
 async def test_nothing_chosen_is_said(service: Service, ann: Surfer) -> None:
     for number in range(2):
         seeds.paused(service, f"job-{number:012d}")
-    shown = await ann.send((await ann.open("/ui/")).form(CHOSEN), "Extend chosen")
+    shown = await ann.send((await ann.open("/ui/")).form(CHOSEN), "Extend")
     assert (shown.status, "nothing is chosen" in shown.words) == (400, True)
 
 
@@ -267,6 +280,33 @@ async def test_a_failure_is_decided_in_place(working: Working, bea: Surfer, butt
     assert (closed.end, closed.said) == (end, "mind the limit")
 
 
+@pytest.mark.ruling("M1", "M3")
+async def test_a_question_is_answered_on_its_tree_s_page_which_then_shows_how_things_are(
+    working: Working, bea: Surfer
+) -> None:
+    async with working.trees(asking({}, "root"), asking({}, "root")) as trees:
+        page = f"/ui/trees/{trees[0].id}"
+        shown = await bea.open(page)
+        assert "It needs your answer." in shown.words
+        shown = await bea.send(shown.form(SAY), "Answer", **{"text.q-root": "blue"})
+        assert (shown.status, shown.address.partition("?")[0].endswith(page)) == (200, True), shown.words
+        assert SAY not in [form.action for form in shown.read.forms], "nothing is asked any more"
+        assert "blue" in shown.words.split("Jobs")[-1]
+        assert re.findall(r'id="badge">(\d+)<', shown.html) == ["1"], "the other one"
+
+
+@pytest.mark.ruling("M3")
+async def test_a_failure_is_aborted_from_the_menu_of_its_tree_s_page(working: Working, bea: Surfer) -> None:
+    async with working.trees(fails()) as [tree]:
+        shown = await bea.open(f"/ui/trees/{tree.id}")
+        form = shown.form(SAY)
+        assert [words for *_, words in form.buttons] == ["Abort", "Retry", "Continue", "Extend"]
+        assert "Abort" not in shown.html.split('<form id="round-')[1].split("</form>")[0]
+        shown = await bea.send(form, "Abort", instructions="it is too late")
+        closed = await waiting_for(working, tree)
+    assert (closed.end, closed.said) == (RoundEnd.ABORTED, "it is too late")
+
+
 @pytest.mark.ruling("F4", "C3")
 async def test_an_answer_at_the_job_cap_is_taken(working: Working, bea: Surfer) -> None:
     script = asking({"root": (delegation("a"),)}, "a")
@@ -281,7 +321,7 @@ async def test_of_several_that_are_chosen_each_has_a_result_of_its_own(working: 
     async with working.trees(fails(), asking({}, "root"), fails()) as trees:
         form = (await bea.open("/ui/")).form(CHOSEN)
         assert len(form.boxes["chosen"]) == 3
-        shown = await bea.send(form, "Continue chosen", chosen=form.boxes["chosen"])
+        shown = await bea.send(form, "Continue", chosen=form.boxes["chosen"])
         assert shown.status == 200
         notes = re.findall(r'<p class="note (ok|no)"><b>(.*?)</b>: (.*?)</p>', shown.html, re.DOTALL)
         outcomes = {about.rpartition(" ")[2]: (how, words) for how, about, words in notes}

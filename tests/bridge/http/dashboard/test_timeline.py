@@ -34,6 +34,7 @@ def told(job_id: str, kind: str, at: float, **data: Any) -> EventRecord:
 
 def drawn(*jobs: JobRecord, cut: bool = True, **course: Any) -> Timeline:
     given: dict[str, Any] = {"jobs": jobs, "events": (), "waits": (), "rounds": (), "follows": (), "now": NOW}
+    given["names"] = {job.job_id: job.name for job in jobs}
     return draw(Course(**(given | course)), cut=cut)
 
 
@@ -48,7 +49,7 @@ def test_a_job_waits_for_its_place_then_runs() -> None:
     assert [bar.x for bar in lane.bars] == pytest.approx([0, 10])
     assert [bar.width for bar in lane.bars] == pytest.approx([10, 90])
     assert lane.took == 90
-    assert "waits 10 s for a free slot" in lane.bars[0].part.words
+    assert "waits 10 s to start" in lane.bars[0].part.words
     assert "ran 1 min 30 s" in lane.bars[1].part.words
 
 

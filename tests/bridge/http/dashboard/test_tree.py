@@ -1,4 +1,4 @@
-"""A tree's page: timeline, outline, graph, spend, rounds, and its orders (ruling M3)."""
+"""The views of a tree: overview, timeline, changes, log, and the orders it takes (ruling M3)."""
 
 import json
 import os
@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from activities.agents.entries import Entry, EntryKind
 from activities.settings.model import Settings
 from activities.store import attempt_rows
 from bridge.machine.locks import FileLock
+from bridge.operations.jobs import output
 from bridge.operations.service import Service
 from tests.activities.git.conftest import run_git
 from tests.bridge import seeds
@@ -23,13 +25,15 @@ from tests.bridge.http.dashboard.planted import ROOT, leg
 from tests.bridge.http.dashboard.surfer import Surfer
 from tests.rows import CUT
 from workflows.model.rounds import RoundEnd
-from workflows.model.rows import QuestionRecord
+from workflows.model.rows import FailingRecord, QuestionRecord
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("M3")
 
 TREE = f"/ui/trees/{ROOT}"
+VIEWS = ("", "/timeline", "/changes", "/log")
+_, TIMELINE, CHANGES, LOG = (f"{TREE}{view}" for view in VIEWS)
 HOSTILE = "<script>alert(1)</script>\u202e\"'><img src=x>"
 
 
@@ -44,20 +48,23 @@ async def test_the_largest_tree_is_one_readable_page(service: Service, ann: Surf
     shown = await ann.open(TREE)
     seconds = time.process_time() - began
     assert shown.status == 200
-    assert len(shown.html.encode()) < 150_000
+    assert len(shown.html.encode()) < 100_000
     assert seconds < 2
     assert len(rows_of(shown.html)) == 64
-    assert shown.html.count('<svg class="lane"') == 64, "the timeline has a row for each"
-    assert " style=" not in shown.html
+    drawn = await ann.open(TIMELINE)
+    assert len(drawn.html.encode()) < 150_000
+    assert drawn.html.count('<svg class="lane"') == 64, "the timeline has a row for each"
+    assert " style=" not in shown.html + drawn.html
 
 
-async def test_a_page_takes_as_many_statements_for_64_jobs_as_for_8(service: Service, ann: Surfer) -> None:
+@pytest.mark.parametrize("view", VIEWS)
+async def test_a_view_takes_as_many_statements_for_64_jobs_as_for_8(service: Service, ann: Surfer, view: str) -> None:
     taken = []
     for jobs in (8, 64):
         planted.played(service, jobs, 600, root=f"job-{jobs:012d}")
-        await ann.open(f"/ui/trees/job-{jobs:012d}")
+        await ann.open(f"/ui/trees/job-{jobs:012d}{view}")
         with statements(service) as ran:
-            await ann.open(f"/ui/trees/job-{jobs:012d}")
+            await ann.open(f"/ui/trees/job-{jobs:012d}{view}")
         taken.append(len(ran))
     assert taken[0] == taken[1] < 25
 
@@ -67,13 +74,16 @@ async def test_finished_batches_of_a_large_tree_are_folded_and_unfold_by_links(s
     shown = await ann.open(TREE)
     assert shown.html.count('<details id="batch-') == 5
     assert not re.findall(r'<details id="batch-[^"]*" open', shown.html)
+    shown = await ann.open(TIMELINE)
     assert len(boxes_of(shown.html)) == 1 + 5, "the coordinator's jobs"
-    assert f"{TREE}?unfold=0#graph" in shown.read.links
-    one = await ann.open(f"{TREE}?unfold=0")
+    assert '<details class="graph" id="graph">' in shown.html, "on demand"
+    assert f"{TIMELINE}?unfold=0#graph" in shown.read.links
+    one = await ann.open(f"{TIMELINE}?unfold=0")
+    assert '<details class="graph" id="graph" open>' in one.html
     assert len(boxes_of(one.html)) == 1 + 5 + 12
-    assert f"{TREE}#graph" in one.read.links, "the way back"
-    assert f"{TREE}?unfold=0,13#graph" in one.read.links
-    whole = await ann.open(f"{TREE}?unfold=all")
+    assert f"{TIMELINE}#graph" in one.read.links, "the way back"
+    assert f"{TIMELINE}?unfold=0,13#graph" in one.read.links
+    whole = await ann.open(f"{TIMELINE}?unfold=all")
     assert len(boxes_of(whole.html)) == 64
 
 
@@ -88,13 +98,64 @@ async def test_batches_that_run_or_are_few_are_shown(service: Service, ann: Surf
     assert "unfold" not in shown.html
 
 
+async def test_the_views_are_links_and_the_address_of_the_diff_still_works(service: Service, ann: Surfer) -> None:
+    seeds.write(service, seeds.task(), seeds.job())
+    for view, words in zip(VIEWS, ("Overview", "Timeline", "Changes", "Log"), strict=True):
+        shown = await ann.open(f"{TREE}{view}")
+        assert {f"{TREE}{each}" for each in VIEWS} <= set(shown.read.links)
+        assert re.findall(r'aria-current="page">(\w+)<', shown.html.split('aria-label="Views"')[1]) == [words]
+        assert f'data-live="/ui/live/trees/{ROOT}{view}?seen="' in shown.html, "it is kept up to date"
+    assert (await ann.open(f"{TREE}/diff")).status == 200
+
+
+async def test_the_log_tells_conversations_and_events_in_their_order(service: Service, ann: Surfer) -> None:
+    late, soon = leg(1, "late", started_at=30.0), leg(2, "soon", started_at=20.0)
+    events = (seeds.event(1, message="first"), seeds.event(2, message="second"))
+    seeds.write(service, seeds.task(), seeds.job(started_at=10.0), late, soon, *events)
+    shown = await ann.open(LOG)
+    links = [link for link in shown.read.links if link.endswith("#conversation")]
+    assert links == [f"/ui/jobs/{job}#conversation" for job in (ROOT, f"{ROOT}.2", f"{ROOT}.1")]
+    assert shown.words.index("first") < shown.words.index("second")
+
+
+async def test_a_failure_shows_its_part_its_reason_and_the_end_of_its_log(
+    service: Service, ann: Surfer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = FailingRecord(leg="limiter", job_id=f"{ROOT}.1", attempt=2, state=JobState.FAILED, reason="exit code 101")
+    verbs = ("retry", "continue", "abort", "extend")
+    seeds.paused(service, kind="failure", verbs=verbs, questions=(), failing=(failed,))
+    seeds.write(service, leg(1, "limiter", state=JobState.FAILED, attempt=2))
+    asked = list[tuple[str, int]]()
+
+    def log(_: Service, job_id: str, attempt: int, **__: int) -> output.Log:
+        asked.append((job_id, attempt))
+        entries = [Entry(kind=EntryKind.PRINTED, text=f"line {number} <b>") for number in range(3)]
+        return output.Log(job_id=job_id, state=JobState.FAILED, entries=entries)
+
+    monkeypatch.setattr(output, "log", log)
+    shown = await ann.open(TREE)
+    for words in (
+        "limiter failed",
+        "exit code 101",
+        "line 0 <b> line 1 <b> line 2 <b>",
+        "Note for the agent (optional)",
+    ):
+        assert words in shown.words, words
+    await ann.open(TREE)
+    assert asked == [(f"{ROOT}.1", 2)], "what has ended is read once"
+    assert [words for *_, words in shown.form("/ui/attention/say").buttons if words != "Abort"][:2] == [
+        "Retry",
+        "Continue",
+    ]
+
+
 async def test_idle_times_are_cut_short_and_shown_in_full_by_a_link(service: Service, ann: Surfer) -> None:
     planted.played(service, 30, 5 * 86_400)
-    shown = await ann.open(TREE)
-    assert "Cut short: 3 d 12 h in which nothing ran" in shown.words
+    shown = await ann.open(TIMELINE)
+    assert "3 d 12 h of waiting not drawn" in shown.words
     assert "waits 3 d 12 h for a person: Which store should the limiter use?" in shown.words
-    shown = await ann.open(f"{TREE}?time=clock")
-    assert "Cut short" not in shown.words
+    shown = await ann.open(f"{TIMELINE}?time=clock")
+    assert "not drawn" not in shown.words
     assert "Cut idle times short" in shown.words
 
 
@@ -105,8 +166,8 @@ async def test_a_finished_tree_begins_with_its_final_summary(service: Service, a
     root = seeds.job(state=JobState.SUCCEEDED, summary="Split.", queued_at=1.0)
     seeds.write(service, seeds.task(state=TaskState.DONE, ended_at=2.0), root, leg(1, "a"), last)
     card = (await ann.open(TREE)).html.split('aria-label="Where it stands"')[1].split("</section>")[0]
+    assert '<p class="outcome">Done: the lead approves.</p>' in card
     assert '<p class="text final">All is done.\nTwo things.</p>' in card
-    assert "decided <b>approved</b>" in card
     assert "final" not in (await ann.open("/ui/trees/" + open_tree(service))).html.split("<h2")[0]
 
 
@@ -145,7 +206,8 @@ async def test_the_outline_puts_each_job_below_the_one_that_led_to_it(service: S
     levels = [re.findall(r'class="name l(\d)"', row) for row in (root, a, deep, b, then)]
     assert levels == [["1"], ["2"], ["3"], ["2"], ["1"]]
     assert re.findall(r'<details id="batch-([^"]+)" open>', shown) == ["0", "1"]
-    assert f'href="/ui/jobs/{ROOT}.3#prompt"' in deep
+    assert f'href="/ui/jobs/{ROOT}.3"' in deep
+    assert "lead: brings the parts together" in then
 
 
 async def test_in_a_fleet_a_leg_names_its_host(service: Service, ann: Surfer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,13 +241,17 @@ async def test_a_leg_is_told_with_everything_that_counts(service: Service, ann: 
     assert "It is fine." in row
 
 
-async def test_what_is_spent_stands_against_every_bound(service: Service, ann: Surfer) -> None:
-    seeds.write(service, seeds.task(), seeds.job(), leg(1, "a"), leg(2, "b"))
+async def test_what_is_spent_stands_on_one_line_and_against_every_bound(service: Service, ann: Surfer) -> None:
+    spent = {"usage": {"input_tokens": 40_000, "output_tokens": 1200}, "cost_usd": 0.62}
+    opened = seeds.task(opened_at=time.time() - 735)
+    seeds.write(service, opened, seeds.job(), leg(1, "a", **spent), leg(2, "b"))
     shown = await ann.open(TREE)
     bounds = Bounds()
-    assert f"2 of {bounds.max_delegation_total_jobs}" in shown.words
+    assert "<summary>2 of 64 jobs, 41k tokens, $0.62, 12 min 15 s</summary>" in shown.html
+    assert "Limit Used Left Jobs 2 of 64" in shown.words
     assert f"{bounds.max_delegation_total_jobs - 2} left" in shown.words
-    assert "no bound is set" in shown.words, "tokens and dollars are unlimited"
+    assert "Tokens 41 200 no limit" in shown.words
+    assert f"Depth 1 of {bounds.max_delegation_depth} Width 2 of {bounds.max_delegation_width}" in shown.words
     assert shown.html.count("<meter") == 4
 
 
@@ -201,17 +267,18 @@ async def test_whoever_was_asked_and_whoever_answered_stays_on_the_page(service:
     seeds.write(service, seeds.task(state=TaskState.AWAITING_HUMAN), seeds.job(), one, two)
     shown = await ann.open(TREE)
     assert "Which store? redis answered by ben (cli) at noon" in shown.words
-    assert f"/ui/#round-{ROOT}-r2" in shown.read.links
-    assert f"/ui/#round-{ROOT}-r1" not in shown.read.links
+    assert f"#round-{ROOT}-r2" in shown.read.links
+    assert f"#round-{ROOT}-r1" not in shown.read.links
+    assert shown.form("/ui/attention/say").fields["seen"][0].startswith(f"{ROOT}|2|")
 
 
 async def test_a_job_that_asked_reads_so_in_outline_timeline_and_graph(service: Service, ann: Surfer) -> None:
     asked = QuestionRecord(id="store", prompt="Which store?", job_id=ROOT)
     job = seeds.job(state=JobState.BLOCKED, started_at=1.0, ended_at=2.0)
     seeds.write(service, seeds.task(state=TaskState.AWAITING_HUMAN), job, leg(1, "a"), seeds.round_(questions=(asked,)))
-    shown = await ann.open(TREE)
-    assert "blocked" not in shown.words
-    assert shown.html.count("asks_you") == 4, "outline, name and bar of the timeline, graph"
+    shown, drawn = await ann.open(TREE), await ann.open(TIMELINE)
+    assert "blocked" not in shown.words + drawn.words
+    assert (shown.html.count("asks_you"), drawn.html.count("asks_you")) == (1, 3), "outline; timeline and graph"
 
 
 async def test_any_job_names_its_tree_and_nobody_s_job_names_none(service: Service, ann: Surfer) -> None:
@@ -235,13 +302,14 @@ async def test_what_agents_wrote_is_text(service: Service, ann: Surfer) -> None:
         seeds.round_(questions=(asked,), said=HOSTILE, closed=HOSTILE),
         seeds.event(1, message=HOSTILE, kind="x<b>"),
     )
-    shown = await ann.open(TREE)
-    assert shown.status == 200
-    assert "alert(1)" in shown.words
-    assert "<script>" not in shown.html
-    assert "<img" not in shown.html
-    assert "x<b>" not in shown.html
-    assert "\u202e" not in shown.html
+    for view in VIEWS:
+        shown = await ann.open(f"{TREE}{view}")
+        assert shown.status == 200
+        assert "alert(1)" in shown.words
+        assert "<script>" not in shown.html
+        assert "<img" not in shown.html
+        assert "x<b>" not in shown.html
+        assert "\u202e" not in shown.html
 
 
 async def test_the_page_leads_to_temporal_while_its_web_ui_is_there(service: Service, ann: Surfer) -> None:
@@ -280,6 +348,33 @@ async def test_only_orders_that_can_be_taken_are_offered(service: Service, ann: 
     }
 
 
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("kind", ["open", "asks", "fails", "blocked", "conflict", "merged"])
+async def test_what_ends_or_removes_something_stands_in_the_menu_at_the_title_alone(
+    service: Service, ann: Surfer, tmp_path: Path, kind: str, view: str
+) -> None:
+    match kind:
+        case "open":
+            seeds.write(service, seeds.task(), seeds.job())
+        case "asks":
+            seeds.paused(service)
+        case "fails":
+            seeds.paused(service, kind="failure", verbs=("retry", "continue", "abort", "extend"), questions=())
+        case "blocked":
+            waits = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY, "to_retry": f"{ROOT}.1"}
+            seeds.write(service, seeds.task(**waits), seeds.job(), leg(1, "a", state=JobState.FAILED))
+        case "conflict":
+            planted.clashing(service, tmp_path)
+        case _:
+            planted.writers(service, tmp_path, {"a": ("a.py", "a\n")})
+    html = (await ann.open(f"{TREE}{view}")).html
+    before, menu = html.split('<details class="actions"', 1)
+    inside, after = menu.split("</details>", 1)
+    assert 'class="danger"' in inside or (view, kind) == ("", "asks")
+    assert "danger" not in before + after
+    assert "<code>service job" not in before + after, "nor is a command in a person's way"
+
+
 async def test_an_order_that_reaches_nobody_is_refused_with_a_command(service: Service, ann: Surfer) -> None:
     seeds.write(service, seeds.task(), seeds.job())
     form = (await ann.open(TREE)).form(f"{TREE}/kill")
@@ -291,20 +386,20 @@ async def test_an_order_that_reaches_nobody_is_refused_with_a_command(service: S
 
 async def test_all_legs_are_merged_at_once(service: Service, ann: Surfer, tmp_path: Path) -> None:
     repo = planted.writers(service, tmp_path, {"a": ("a.py", "a\n"), "b": ("b.py", "b\n")})
-    shown = await ann.open(TREE)
+    shown = await ann.open(CHANGES)
     shown = await ann.send(shown.form(f"{TREE}/branches"), "Merge all 2")
     assert f"{ROOT}.1 : is merged into service/{seeds.TASK}" in shown.words
     assert f"git -C {repo} merge service/{seeds.TASK}" in shown.words
     assert "b.py" in run_git(repo, "ls-tree", "--name-only", f"service/{seeds.TASK}")
     assert "Merge all" not in shown.words
-    events = shown.words.split("What happened")[1]
+    events = (await ann.open(LOG)).words.split("What happened")[1]
     assert "ann@desk (dashboard) merged" in events
 
 
 async def test_chosen_legs_are_dropped_each_with_its_own_outcome(service: Service, ann: Surfer, tmp_path: Path) -> None:
     repo = planted.writers(service, tmp_path, {"a": ("a.py", "a\n"), "b": ("b.py", "b\n"), "c": ("c.py", "c\n")})
     first, second = f"{ROOT}.1", f"{ROOT}.2"
-    shown = await ann.open(TREE)
+    shown = await ann.open(CHANGES)
     shown = await ann.send(shown.form(f"{TREE}/branches"), "Merge the chosen", leg=first)
     shown = await ann.send(shown.form(f"{TREE}/branches"), "Drop the chosen", leg=[first, second])
     assert f"{first} : service/{first} is dropped" in shown.words
@@ -320,14 +415,14 @@ async def test_a_conflict_names_legs_files_and_the_way_out_and_changes_nothing(
     service: Service, ann: Surfer, tmp_path: Path
 ) -> None:
     planted.writers(service, tmp_path, {"a": ("limiter.py", "limit = 2\n"), "b": ("limiter.py", "limit = 3\n")})
-    shown = await ann.open(TREE)
+    shown = await ann.open(CHANGES)
     shown = await ann.send(shown.form(f"{TREE}/branches"), "Merge all 2")
     assert shown.status == 409
     assert "conflicts with leg a" in shown.words
     assert "limiter.py; nothing was changed. Try:" in shown.words
     assert f"<pre><code>service job merge {ROOT}.1\ngit -C " in shown.html, "commands to copy, each a line of its own"
     assert "merge --no-ff" in shown.words
-    assert shown.html.count("<td>unmerged</td>") == 2
+    assert shown.html.count('<td data-label="State">unmerged</td>') == 2
 
 
 @pytest.mark.parametrize("legs", [[], ["job-ffffffffffff"]])
@@ -336,7 +431,7 @@ async def test_a_merge_of_no_leg_of_this_tree_does_nothing(
 ) -> None:
     planted.writers(service, tmp_path, {"a": ("a.py", "a\n")})
     seeds.write(service, seeds.task("job-ffffffffffff"), seeds.job("job-ffffffffffff"))
-    form = (await ann.open(TREE)).form(f"{TREE}/branches")
+    form = (await ann.open(CHANGES)).form(f"{TREE}/branches")
     shown = await ann.send(form, "Merge the chosen", leg=legs)
     assert shown.status == 400
     assert "nothing was done" in shown.words

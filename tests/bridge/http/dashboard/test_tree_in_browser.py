@@ -1,6 +1,8 @@
 """A tree's page in a real browser: nothing moves on a click or an update, and everything fits (rulings M3, M5, M8)."""
 
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -12,10 +14,16 @@ from tests.bridge.http.dashboard import planted
 from tests.bridge.http.dashboard.planted import ROOT, leg
 from tests.e2e.browser import SCHEMES, axe, needs_browser, never_loaded_again, person, pictures, tree_page, until_shown
 from tests.waiting import wait_for
+from workflows.model.rows import QuestionRecord
 
 pytestmark = [pytest.mark.ruling("M3", "M5", "M8"), needs_browser]
 
 BOXES = ".dag svg a[href^='/ui/jobs/']"
+ENDED = ("It is over.", "ran 40 s")
+"""What the overview, and the timeline, show of the job that `goes_on` ends."""
+BOXES_THAT_SCROLL = """[...document.querySelectorAll("main *")].filter((e) =>
+  e.scrollHeight > e.clientHeight + 1 && ["auto", "scroll"].includes(getComputedStyle(e).overflowY)
+).map((e) => e.className)"""
 PLACES = "(ids) => Object.fromEntries(ids.map((id) => [id, document.getElementById(id).getBoundingClientRect().top]))"
 """Where elements are in the window."""
 
@@ -35,6 +43,16 @@ def tab(browser: Browser, bridge: Live, service: Service) -> Iterator[Page]:
         yield tab
 
 
+@pytest.fixture
+def timeline(browser: Browser, bridge: Live, service: Service) -> Iterator[Page]:
+    """Open the timeline of that tree."""
+    planted.played(service, 64, 600, live=True)
+    with person(browser, bridge.url) as ann:
+        tab = tree_page(service, ann, f"{ROOT}/timeline")
+        until_shown(tab, "No worker runs")
+        yield tab
+
+
 def places(tab: Page, *names: str) -> dict[str, float]:
     return dict(tab.evaluate(PLACES, list(names)))
 
@@ -43,25 +61,28 @@ def goes_on(service: Service, tab: Page) -> None:
     """End a job that runs, and wait until the page shows it."""
     ended = leg(61, "docs-61", parent_job_id=f"{ROOT}.52", summary="It is over.", revision=1000)
     seeds.write(service, ended)
-    wait_for(lambda: "It is over." in tab.inner_text(".outline"))
+    wait_for(lambda: any(words in (tab.text_content("main") or "") for words in ENDED))
 
 
-def test_a_batch_unfolds_where_it_is_and_stays_so_through_updates(tab: Page, service: Service) -> None:
+def test_a_batch_unfolds_where_it_is_and_stays_so_through_updates(timeline: Page, service: Service) -> None:
+    tab = timeline
+    tab.locator("#graph > summary").click()
     tab.locator("#graph").scroll_into_view_if_needed()
-    before, few = places(tab, "jobs", "timeline", "graph"), tab.locator(BOXES).count()
+    before, few = places(tab, "timeline", "graph"), tab.locator(BOXES).count()
     tab.locator(".dag a.folded").first.click()
     wait_for(lambda: tab.locator(BOXES).count() == few + 12)
-    assert places(tab, "jobs", "timeline", "graph") == before
+    assert places(tab, "timeline", "graph") == before
     goes_on(service, tab)
     assert tab.locator(BOXES).count() == few + 12
-    assert tab.url.endswith(f"/ui/trees/{ROOT}?unfold=0"), "so a reload shows it too"
+    assert tab.url.endswith(f"/ui/trees/{ROOT}/timeline?unfold=0"), "so a reload shows it too"
     tab.get_by_role("link", name="Fold batch 1").click()
     wait_for(lambda: tab.locator(BOXES).count() == few)
-    assert places(tab, "jobs", "timeline", "graph") == before
+    assert places(tab, "timeline", "graph") == before
     assert never_loaded_again(tab)
 
 
-def test_idle_times_are_shown_in_full_where_they_are(tab: Page, service: Service) -> None:
+def test_idle_times_are_shown_in_full_where_they_are(timeline: Page, service: Service) -> None:
+    tab = timeline
     before = places(tab, "timeline")
     tab.get_by_role("link", name="Show idle times in full").click()
     tab.get_by_role("link", name="Cut idle times short").wait_for()
@@ -88,7 +109,9 @@ def test_what_was_unfolded_in_the_outline_stays_so_and_what_was_open_is_not_fold
     assert places(tab, "batch-0", "batch-13") == before
 
 
-def test_a_graph_scrolls_in_its_own_box_until_it_is_made_to_fit(tab: Page, service: Service) -> None:
+def test_a_graph_scrolls_in_its_own_box_until_it_is_made_to_fit(timeline: Page, service: Service) -> None:
+    tab = timeline
+    tab.locator("#graph > summary").click()
     tab.set_viewport_size({"width": 600, "height": 900})
     hidden = "(box) => box.scrollWidth - box.clientWidth"
     box = tab.locator(".dag")
@@ -97,6 +120,65 @@ def test_a_graph_scrolls_in_its_own_box_until_it_is_made_to_fit(tab: Page, servi
     assert box.evaluate(hidden) == 0
     goes_on(service, tab)
     assert box.evaluate(hidden) == 0
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_the_overview_of_60_jobs_is_three_screens_of_a_phone_at_most(
+    browser: Browser, bridge: Live, service: Service, live: bool
+) -> None:
+    planted.played(service, 60, 600, live=live)
+    with person(browser, bridge.url, width=360, touch=True) as ann:
+        tab = tree_page(service, ann, ROOT)
+        until_shown(tab, "No worker runs")
+        assert tab.evaluate("document.documentElement.scrollHeight") <= 3 * 800
+        assert tab.evaluate(BOXES_THAT_SCROLL) == []
+        assert len(ann.context.request.get(tab.url).body()) < 100_000
+
+
+def test_the_views_are_reached_by_keys_links_and_the_back_button(tab: Page) -> None:
+    tab.keyboard.press("2")
+    tab.get_by_role("heading", name="Timeline").wait_for()
+    assert tab.url.endswith(f"/ui/trees/{ROOT}/timeline")
+    tab.keyboard.press("4")
+    tab.get_by_role("heading", name="Conversations").wait_for()
+    tab.get_by_role("link", name="Overview").click()
+    tab.get_by_role("heading", name="Jobs").wait_for()
+    tab.go_back()
+    tab.get_by_role("heading", name="Conversations").wait_for()
+    tab.get_by_role("link", name="lead (plans)").first.focus()
+    tab.keyboard.press("1")
+    tab.get_by_role("heading", name="Jobs").wait_for()
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.ruling("M1")
+def test_a_question_is_answered_two_clicks_from_the_badge(browser: Browser, bridge: Live, service: Service) -> None:
+    store = QuestionRecord(id="store", prompt="Which store?", choices=("redis", "memory"), job_id=ROOT)
+    seeds.paused(service, questions=(store,), expires_at=time.time() + 9000)
+    with person(browser, bridge.url) as ann:
+        tab = ann.enter(service, "/ui/spend")
+        tab.locator("#badge").click()
+        tab.get_by_role("button", name="redis").click()
+        until_shown(tab, "it is kept, and takes effect when one does")
+        tab = ann.open(f"/ui/trees/{ROOT}")
+        tab.get_by_role("button", name="memory").click()
+        until_shown(tab, "it is kept, and takes effect when one does")
+        assert tab.url.endswith(f"/ui/trees/{ROOT}"), "on the page of the tree it is one click"
+
+
+@pytest.mark.ruling("O6")
+def test_a_tree_is_merged_three_clicks_from_the_list(
+    browser: Browser, bridge: Live, service: Service, tmp_path: Path
+) -> None:
+    repo = planted.writers(service, tmp_path, {"a": ("a.py", "a\n"), "b": ("b.py", "b\n")})
+    with person(browser, bridge.url) as ann:
+        tab = ann.enter(service, "/ui/spend")
+        tab.locator(".top nav a[href='/ui/trees']").click()
+        tab.locator(f"main a[href='/ui/trees/{ROOT}']").click()
+        tab.get_by_role("button", name="Merge into main").click()
+        until_shown(tab, "2 parts merged into main")
+        assert (repo / "b.py").exists()
+        pictures(tab, "merged")
 
 
 @pytest.mark.long
@@ -108,8 +190,12 @@ def test_every_size_fits_every_screen_and_is_for_everybody(
     for width in (360, 1280, 1920):
         for scheme in SCHEMES:
             with person(browser, bridge.url, width=width, scheme=scheme) as ann:
-                tab = ann.enter(service, f"/ui/trees/{ROOT}?unfold=all")
-                assert not tab.evaluate("document.scrollingElement.scrollWidth > innerWidth"), (width, scheme)
-                assert axe(tab) == [], (width, scheme)
-                if (width, scheme) == (1280, "light"):
-                    pictures(tab, f"tree-of-{jobs}")
+                ann.enter(service).close()
+                for view in ("", "/timeline?unfold=all", "/changes", "/log"):
+                    tab = ann.open(f"/ui/trees/{ROOT}{view}")
+                    assert not tab.evaluate("document.scrollingElement.scrollWidth > innerWidth"), (width, scheme, view)
+                    assert tab.evaluate(BOXES_THAT_SCROLL) == [], (width, scheme, view)
+                    assert axe(tab) == [], (width, scheme, view)
+                    if (width, scheme) == (1280, "light"):
+                        pictures(tab, f"tree-of-{jobs}{view}")
+                    tab.close()

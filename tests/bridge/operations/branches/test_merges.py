@@ -79,9 +79,7 @@ class TestIntoMine:
     @pytest.mark.parametrize("way", [0, 1])
     def test_a_leg_that_is_not_approved_keeps_everything_out_until_it_is_named(self, tree: Reviewed, way: int) -> None:
         tree.write(2, a={"decision": "changes_requested"})
-        with pytest.raises(
-            RefusedError, match=rf"leg a \({A}\) is left out: it is not approved: .*; nothing was"
-        ) as no:
+        with pytest.raises(RefusedError, match=r"part a is missing: it is not approved: .*; nothing was") as no:
             self.taken(tree)
         assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
         anyway, without = of_hint(no.value.hint)

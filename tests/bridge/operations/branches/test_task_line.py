@@ -51,9 +51,7 @@ def test_a_root_stands_for_the_line_of_its_tree(tree: Grown) -> None:
 
 def test_what_is_left_out_is_named_with_every_way_out(tree: Grown) -> None:
     [left] = merged(tree).left_out
-    assert (
-        left.says == f"leg docs ({DOCS}) is left out: it conflicts with leg code ({CODE}) and leg fix ({FIX}) in {FILE}"
-    )
+    assert left.says == f"part docs is missing: it conflicts with code and fix in {FILE}"
     resolve, *by_hand, drop = left.commands
     assert resolve == f"service job resolve {ROOT}"
     assert drop == f"service job drop {DOCS} --force"
@@ -184,8 +182,7 @@ class TestAllOrNothing:
     def test_a_part_that_conflicts_keeps_everything_out_until_it_is_named(self, tree: Grown) -> None:
         refused = self.refused(tree)
         assert refused.message == (
-            f"leg docs ({DOCS}) is left out: it conflicts with leg code ({CODE}) and leg fix ({FIX}) in {FILE};"
-            " nothing was merged"
+            f"part docs is missing: it conflicts with code and fix in {FILE}; nothing was merged"
         )
         resolve, take = of_hint(refused.hint)
         assert resolve == f"service job resolve {ROOT}"
@@ -195,18 +192,18 @@ class TestAllOrNothing:
 
     def test_it_is_asked_for_after_the_tasks_branch_was_merged_too(self, tree: Grown) -> None:
         merged(tree)
-        assert "leg docs" in self.refused(tree).message
+        assert "part docs" in self.refused(tree).message
         assert merged(tree, into_mine=True, without=(DOCS,)).into_mine == "fast-forwarded"
 
     def test_the_exit_code_says_so(self, tree: Grown, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["job", "merge", ROOT, "--into-mine"]) == 3
-        assert "leg docs" in capsys.readouterr().err
+        assert "part docs" in capsys.readouterr().err
 
     def test_a_part_that_the_branch_has_already_is_not_left_out_of_it(self, tree: Grown) -> None:
         run_git(tree.repo, "merge", "-q", f"service/{DOCS}-docs")
         with pytest.raises(RefusedError, match="it conflicts in") as refused:
             merged(tree, into_mine=True)
-        assert "is left out" not in refused.value.message
+        assert "is missing" not in refused.value.message
 
     def test_a_name_that_is_not_left_out_is_an_error(self, tree: Grown) -> None:
         with pytest.raises(UsageError, match="code is not left out; nothing was merged"):

@@ -144,7 +144,7 @@
   navigator.locks?.request("live", () => { watches = true; listen(); return new Promise(() => {}); });
 
   // Keys. One letter each, never while somebody types.
-  const keys = [["?", "This list"], ["j", "Next item"], ["k", "Previous item"], ["/", "Search"], ["n", "Notify me when something waits"]];
+  const keys = [["?", "This list"], ["j", "Next item"], ["k", "Previous item"], ["/", "Search"], ["1–4", "A view of a task"], ["n", "Notify me when something waits"]];
   let before = "";  // "g", for a second and a half
   function move(by) {
     const items = [...main().querySelectorAll("[data-item]")];
@@ -152,6 +152,7 @@
     const next = items[Math.max(0, Math.min(items.length - 1, at < 0 ? (by > 0 ? 0 : items.length - 1) : at + by))];
     if (next) { next.tabIndex = -1; next.focus(); next.scrollIntoView({ block: "nearest" }); }
   }
+  const view = (key) => main().querySelector(`.tabs a[data-key="${CSS.escape(key)}"]`);
   function press(key) {
     if (before === "g") {
       before = "";
@@ -159,6 +160,7 @@
     } else if (key === "g") { before = "g"; setTimeout(() => { before = ""; }, 1500); }
     else if (key === "?") help();
     else if (key === "j" || key === "k") move(key === "j" ? 1 : -1);
+    else if (view(key)) view(key).click();
     else if (key === "/") return main().querySelector("input[type=search]")?.focus() === undefined;
     else if (key === "n") window.Notification?.requestPermission();
     else return false;
