@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,13 +70,13 @@ def init(
 
     service = service_here()
     checkout = init.checkout(service, top)
-    with progress("looking at the agents' programs") as step:
-        seen = runtimes.check_runtimes(service)
-        usable = init.usable(seen)
-        step("looking at the Temporal server")
-        lacks = cluster.lacking(service)
-        step("looking at the remote")
-        checkout = init.reach(service, checkout)
+    with progress("looking at the agents' programs, the Temporal server and the remote"):
+        with ThreadPoolExecutor() as threads:
+            lacking = threads.submit(cluster.lacking, service)
+            reached = threads.submit(init.reach, service, checkout)
+            seen = runtimes.check_runtimes(service)
+            usable = init.usable(seen)
+        lacks, checkout = lacking.result(), reached.result()
     wanted = decide(
         service, checkout, usable, lacks, InitAnswers(yes, name, builder, checker, start, check, without_box)
     )

@@ -39,10 +39,12 @@ def follow(service: "Service", job_id: str, *, json: bool, ends: bool = True) ->
             step(goes_on(tree))
             for event in events:
                 tell(event_in_words(event))
-            for job in tree.jobs:
+            for job in tree.jobs if not json else ():
                 why = f": {job.reason}" if job.reason and job.ended_at is None else ""
-                if printed.get(job.job_id) != f"{job.state}{why}" and not json:
-                    printed[job.job_id] = f"{job.state}{why}"
+                has_event = job_id in (job.root_job_id, job.job_id)
+                is_news = printed.get(job.job_id) != f"{job.state}{why}"
+                printed[job.job_id] = f"{job.state}{why}"
+                if is_news and (not has_event or (why and not any(why in event.message for event in events))):
                     tell(f"{job.job_id} {job.name} {job.state}{why}")
             if tree.task.state == "awaiting_human":
                 asker.look(tree.task.root_job_id)

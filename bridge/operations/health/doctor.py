@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import importlib
 import os
 import re
 import shutil
@@ -78,7 +79,10 @@ def _run(checks: Sequence[Check], service: Service, step: Step) -> Iterator[Find
         for number, check in enumerate(checks, 1):
             step(f"looking at {check.__name__}, {number} of {len(checks)}")
             if check not in GROUND and not begun:
-                for other in checks[number - 1 :]:
+                rest = checks[number - 1 :]
+                for other in sorted(rest, key=lambda other: other not in WAITING):
+                    if other not in WAITING:
+                        _import_shared()
                     begun[other] = threads.submit(_look_beside, other, service, begun)
             findings = begun[check].result() if begun else list(_carefully(check, service))
             yield from findings
@@ -86,6 +90,12 @@ def _run(checks: Sequence[Check], service: Service, step: Step) -> Iterator[Find
                 return
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _import_shared() -> None:
+    """Import the packages that several checks load: being circular, they fail when two threads import them at once."""
+    for name in ("activities.git.repository_limits", "bridge.operations.temporal"):
+        importlib.import_module(name)
 
 
 def _look_beside(check: Check, service: Service, begun: Mapping[Check, Future[list[Finding]]]) -> list[Finding]:
@@ -394,6 +404,8 @@ CHECKS: tuple[Check, ...] = (
 )
 GROUND = (python, git, home, disk, settings)
 """Quick checks, and those that all others need: a home, and settings that can be read."""
+WAITING = (runtimes, boxes)
+"""Checks that wait for programs; they begin first."""
 READ_THE_STORE = (fleet, stalls, releases, github, repositories)
 
 
