@@ -127,13 +127,13 @@ class Claude(Driver):
                 return Failed(
                     f"claude on {call.run.assignment.worker.runtime} ended without a result; was it interrupted?"
                 )
-            return self._installed.fault(self._installed.ended_with(end))
+            return self._installed.crash(end)
         if envelope.get("is_error") is not False:
             status = envelope.get("api_error_status")
             return self._installed.fault(_words(envelope), status if type(status) is int else None, stream.resets_at)
         if end.exit_code == 0 or (end.exit_code == 1 and UNCHECKED in self._installed.stderr(end)):
             return None
-        return self._installed.fault(self._installed.ended_with(end))
+        return self._installed.crash(end)
 
 
 def session_of(call: ProgramCall) -> str:

@@ -135,7 +135,7 @@ class Codex(Driver):
             if stream.events and not stream.finished:
                 return Failed(f"codex on {call.run.assignment.worker.runtime} ended in the middle of its turn")
             return None
-        return self._installed.fault(stream.failure or self._installed.ended_with(end))
+        return self._installed.fault(stream.failure) if stream.failure else self._installed.crash(end)
 
 
 def _read_session_file(home: Path, session: str | None) -> _SessionFile:

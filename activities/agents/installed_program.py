@@ -116,8 +116,16 @@ class InstalledProgram:
 
     def fault(self, message: str, status: int | None = None, until: float | None = None) -> Fault:
         """Classify the program's error message."""
+        return self._classify(message, f"{self.program.name}: {cut(message)}", status, until)
+
+    def crash(self, end: RunEnd) -> Fault:
+        """Classify an exit for which the program gave no reason: by the last line of its standard error."""
+        how = f"was ended by signal {end.signal}" if end.signal else f"crashed (exit {end.exit_code})"
+        message = ": ".join((how, *self.stderr(end).splitlines()[-1:]))
+        return self._classify(message, f"{self.program.name} {cut(message)}")
+
+    def _classify(self, message: str, words: str, status: int | None = None, until: float | None = None) -> Fault:
         kind = kind_of(message, status)
-        words = f"{self.program.name} on {self.runtime}: {cut(message)}"
         as_failure = failure_of(message, words)
         match kind:
             case None:
@@ -143,7 +151,7 @@ class InstalledProgram:
         started_as = (*self.start, *self.arguments)
         if programs.is_logged_in(self.program, self.granted, self.environ, started_as=started_as) is not False:
             return None
-        says = f"{self.program.name} on {self.runtime} is not logged in"
+        says = f"{self.program.name} is not logged in"
         return Blocker(BlockerKind.LOGIN, says, hint=self.program.way_in)
 
     def is_in_vain(self, stdout: Path) -> bool:
@@ -163,27 +171,21 @@ class InstalledProgram:
         if end.kind is EndKind.NOT_STARTED and (missing := self.missing()):
             return missing
         if end.kind is EndKind.CANCELLED and self.is_in_vain(end.stdout):
-            says = f"{self.program.name} on {self.runtime} is refused: its login is no longer valid"
+            says = f"{self.program.name} is refused: its login is no longer valid"
             return Blocker(BlockerKind.LOGIN, says, hint=self.program.way_in)
         if end.kind is EndKind.EXITED and end.signal == SIGKILL and not end.ran_out:
-            return Blocker(BlockerKind.KILLED, f"{self.program.name} on {self.runtime} was killed by signal 9")
+            return Blocker(BlockerKind.KILLED, f"{self.program.name} was killed by signal 9")
         if end.kind is not EndKind.EXITED or not end.exit_code:
             return None
         lost, lines = self.program.lost_session, self.stderr(end).splitlines()
         if call.session and (lost_line := next((line for line in lines if lost.search(line)), "")):
-            return SessionLost(f"{self.program.name} on {self.runtime} cannot go on in its session: {cut(lost_line)}")
+            return SessionLost(f"{self.program.name} cannot go on in its session: {cut(lost_line)}")
         refused = next((line for line in lines if any(words in line for words in _REFUSED_CALL)), "")
         if not refused or size_of(end.stdout):
             return None
         message = f"{self.start[0]} on {self.runtime} rejects the call: {cut(refused)}"
         hint = f"{self.program.install}; or correct [runtimes.{self.runtime}].arguments; then: service runtime check"
         return Blocker(BlockerKind.PROGRAM, message, hint=hint)
-
-    def ended_with(self, end: RunEnd) -> str:
-        """Describe the exit, with the last line of standard error."""
-        how = f"ended by signal {end.signal}" if end.signal else f"ended with exit code {end.exit_code}"
-        last = self.stderr(end).splitlines()[-1:]
-        return ": ".join((how, *last))
 
 
 class Driver:

@@ -115,7 +115,7 @@ class Kimi(Driver):
                 None if spoke else Failed(f"kimi on {call.run.assignment.worker.runtime} ended without saying anything")
             )
         errors = [line for line in self._installed.stderr(end).splitlines() if line.startswith(_ERROR)]
-        return self._installed.fault(errors[-1].removeprefix(_ERROR) if errors else self._installed.ended_with(end))
+        return self._installed.fault(errors[-1].removeprefix(_ERROR)) if errors else self._installed.crash(end)
 
 
 def _hooks(policy: AutonomyPolicy) -> list[dict[str, object]]:

@@ -76,7 +76,7 @@ def test_where_nobody_has_logged_in_the_job_is_blocked_at_once_with_the_command(
     need(program)
     ended = place.ask(program)
     assert ended["state"] == "blocked"
-    assert f"{program} on {PROGRAMS[program]} is not logged in (try: {TABLE[program].login}, or set " in ended["reason"]
+    assert f"{program} is not logged in (try: {TABLE[program].login}, or set " in ended["reason"]
     assert ended["ended_at"] - ended["started_at"] < 5
     assert TABLE[program].login in place.service("attention").stdout
 

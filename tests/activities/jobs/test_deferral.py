@@ -236,6 +236,6 @@ async def test_a_program_that_is_killed_is_tried_again_once(stage: Stage, users_
     job = job.model_copy(update={"job_id": "job-0123456789ac"})
     outcome = await after(ever, job, await put_off(ever, job))
     assert (outcome.state, calls(users_home)) == (JobState.FAILED, 4)
-    assert outcome.reason == "claude on runtime_b was killed by signal 9 (it was tried again once)"
+    assert outcome.reason == "claude was killed by signal 9 (it was tried again once)"
     never = limited(stage, killed, times=9, network_retries=0)
     assert (await never.play(job.model_copy(update={"job_id": "job-0123456789ad"}))).state is JobState.FAILED

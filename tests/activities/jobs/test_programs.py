@@ -88,10 +88,10 @@ async def test_a_repair_goes_on_in_the_same_session_and_its_tokens_are_counted_o
         ("runtime_c", "print('error: failed to run prompt: provider.auth_error: 401 x', file=sys.stderr); sys.exit(1)",
          "blocked", "try: kimi, and in it /login"),
         ("runtime_a", "codex_fails('the model is sad')", "failed", "the model is sad"),
-        ("runtime_b", "claude(RESULT, True, 400)", "failed", "claude on runtime_b"),
+        ("runtime_b", "claude(RESULT, True, 400)", "failed", "claude: "),
         ("runtime_b", "pass", "failed", "ended without a result"),
-        ("runtime_b", "claude(RESULT, False) if 0 else print(RESULT); sys.exit(3)", "failed", "exit code 3"),
-        ("runtime_c", "kimi(RESULT); sys.exit(1)", "failed", "exit code 1"),
+        ("runtime_b", "claude(RESULT, False) if 0 else print(RESULT); sys.exit(3)", "failed", "claude crashed (exit 3"),
+        ("runtime_c", "kimi(RESULT); sys.exit(1)", "failed", "kimi crashed (exit 1)"),
         ("runtime_a", "print('error: unexpected argument --json found', file=sys.stderr); sys.exit(2)", "blocked",
          "npm install -g @openai/codex"),
     ],
@@ -183,7 +183,7 @@ async def test_a_program_that_nobody_has_logged_in_to_is_not_started_and_after_t
     driven = by_its_name(stage, runtime, SAYS[runtime])
     outcome = await driven.play(a_job(driven, runtime))
     assert outcome.state is JobState.BLOCKED
-    assert outcome.reason.startswith(f"{name} on {runtime} is not logged in (try: {command}, or set ")
+    assert outcome.reason.startswith(f"{name} is not logged in (try: {command}, or set ")
     assert outcome.first in outcome.reason
     assert calls(users_home) == 0
     (users_home / login).parent.mkdir(parents=True, exist_ok=True)
@@ -236,7 +236,7 @@ async def test_one_that_tries_again_to_be_let_in_is_ended_and_its_job_blocked(st
     driven = driving(stage, "runtime_b", RETRIES.replace("STATUS", "401"))
     outcome = await driven.play(a_job(driven, "runtime_b"))
     assert outcome.state is JobState.BLOCKED
-    assert outcome.reason.startswith("claude on runtime_b is refused: its login is no longer valid (try: claude ")
+    assert outcome.reason.startswith("claude is refused: its login is no longer valid (try: claude ")
     assert calls(users_home) == 1
 
 
@@ -271,7 +271,7 @@ async def test_a_refused_model_names_those_that_the_runtime_took_lately(stage: S
     asked = await driven.play(a_job(driven, "runtime_a", model="gpt-9"))
     assert asked.state is JobState.FAILED
     assert asked.reason == (
-        "runtime_a refuses the model gpt-9 (codex on runtime_a: The requested model does not exist.); "
+        "runtime_a refuses the model gpt-9 (codex: The requested model does not exist.); "
         "it took lately: gpt-6, gpt-5; name one of those, or leave `model` out"
     )
 
@@ -283,7 +283,7 @@ async def test_a_context_that_is_too_long_names_the_next_command(stage: Stage, u
     outcome = await driven.play(a_job(driven, "runtime_a"))
     assert outcome.state is JobState.FAILED
     assert outcome.reason == (
-        f"the work does not fit into the model's context (codex on runtime_a: {says}): give it a smaller part, or a "
+        f"the work does not fit into the model's context (codex: {says}): give it a smaller part, or a "
         'model with a larger context (try: service agent ask scout "A SMALLER PART" --repo acme/shop --model MODEL)'
     )
 

@@ -17,9 +17,9 @@ async def test_each_setting_says_where_it_comes_from(
 ) -> None:
     monkeypatch.setenv("SERVICE_BRIDGE_PORT", "8799")
     words = (await ann.open("/ui/settings")).words
-    changed, _, others = words.partition("Tasks and their limits")
-    assert "It listens on port 1 . from config.toml" in changed
-    assert "They listen on port 8799 . from environment SERVICE_BRIDGE_PORT" in changed
+    changed, _, others = words.partition(" Tasks and their limits ")
+    assert "It listens on port 1 . Temporal, from config.toml" in changed
+    assert "They listen on port 8799 . The dashboard and the HTTP interface, from environment" in changed
     assert "change it where the service is started" in changed
     assert "levels deep" not in changed, "the changed ones stand first"
     assert "A task may be handed on 8 levels deep." in others
