@@ -84,12 +84,12 @@ async def test_a_graceful_kill_lets_what_runs_finish(real: Service, client: Clie
     host = Host(script({"root": TWO}), held={"a"})
     async with playing(real, client, host) as (root, ann):
         await host.until_running("a")
-        shown = await send(ann, f"/ui/trees/{root}", f"/ui/trees/{root}/kill", "End it")
+        shown = await send(ann, f"/ui/trees/{root}", f"/ui/trees/{root}/kill", "End the task")
         assert "The task is being ended. What runs finishes" in shown.words
         await until(lambda: jobs.tree(real, root).task.waits_for is WaitsFor.RUNS)
         shown = await ann.open(f"/ui/trees/{root}")
         assert "It is being ended" in shown.words
-        assert [words for _, _, words in shown.form(f"/ui/trees/{root}/kill").buttons] == ["End it now"]
+        assert [words for _, _, words in shown.form(f"/ui/trees/{root}/kill").buttons] == ["End the task now"]
         host.release("a")
         await until(lambda: state_of(real, root) is TaskState.CANCELLED)
         page_words = (await ann.open(f"/ui/trees/{root}")).words
@@ -104,7 +104,7 @@ async def test_a_kill_now_stops_the_agents(real: Service, client: Client, page: 
     host = Host(script({"root": TWO}), held={"a"})
     async with playing(real, client, host) as (root, ann):
         await host.until_running("a")
-        await send(ann, page.format(root), f"/ui/trees/{root}/kill", "End it now")
+        await send(ann, page.format(root), f"/ui/trees/{root}/kill", "End the task now")
         await until(lambda: state_of(real, root) is TaskState.CANCELLED)
     assert host.cancelled == ["a"]
 

@@ -369,7 +369,7 @@ async def test_what_ends_or_removes_something_stands_in_the_menu_at_the_title_al
             planted.writers(service, tmp_path, {"a": ("a.py", "a\n")})
     html = (await ann.open(f"{TREE}{view}")).html
     before, menu = html.split('<details class="actions"', 1)
-    inside, after = menu.split("</details>", 1)
+    inside, after = menu.split('<nav class="tabs"', 1)
     assert 'class="danger"' in inside or (view, kind) == ("", "asks")
     assert "danger" not in before + after
     assert "<code>service job" not in before + after, "nor is a command in a person's way"
@@ -378,8 +378,8 @@ async def test_what_ends_or_removes_something_stands_in_the_menu_at_the_title_al
 async def test_an_order_that_reaches_nobody_is_refused_with_a_command(service: Service, ann: Surfer) -> None:
     seeds.write(service, seeds.task(), seeds.job())
     form = (await ann.open(TREE)).form(f"{TREE}/kill")
-    assert {words for _, _, words in form.buttons} == {"End it", "End it now"}
-    shown = await ann.send(form, "End it now")
+    assert {words for _, _, words in form.buttons} == {"End the task", "End the task now"}
+    shown = await ann.send(form, "End the task now")
     assert shown.status == 503
     assert "Temporal" in shown.words
 
