@@ -216,7 +216,7 @@ def test_a_conflict_is_told_and_ends_when_one_leg_is_dropped_on_the_page(script:
     assert never_loaded_again(tab)
     tab.get_by_role("link", name="Overview").click()
     tab.get_by_role("button", name="Retry see").click()
-    until_standing(tab, "Done")
+    until_standing(tab, "done")
     assert states(script.tree(job))["see"] == "succeeded"
     tab.get_by_role("link", name="Log").click()
     until_shown(tab, "ann@desk (dashboard) merged service/")
@@ -229,9 +229,9 @@ def test_the_commands_that_a_page_prints_end_a_conflict(script: Script, ann: Per
     tab.get_by_label("Where it stands").locator("summary", has_text="by hand").click()
     tab.get_by_role("button", name="Merge part").first.click()
     until_shown(tab, "is merged into service/")
-    typed(script, tab.get_by_label("Where it stands").locator("pre").inner_text().splitlines())
+    typed(script, tab.get_by_role("article", name="Merge conflict").locator("pre").inner_text().splitlines())
     tab.get_by_role("button", name="Retry see").click()
-    until_standing(tab, "Done")
+    until_standing(tab, "done")
     assert "Merge conflict" not in tab.inner_text("main")
 
 
