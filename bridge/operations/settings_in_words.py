@@ -177,7 +177,7 @@ def _in_words(given: object) -> str:
     if isinstance(given, float):
         return f"{given:g}"
     text = str(given)
-    if re.fullmatch(r"(\d+[smhd])+", text):
-        parts = re.findall(r"(\d+)([smhd])", text)
+    if re.fullmatch(r"(\d{1,9}[smhd]){1,9}", text):
+        parts = re.findall(r"(\d{1,9})([smhd])", text)
         return " ".join("1 day" if part == ("1", "d") else f"{part[0]} {_UNITS[part[1]]}" for part in parts)
     return text
