@@ -51,17 +51,14 @@ class Installed:
     @property
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "TEMPORAL_"))}
+        kept |= self.extra
         path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
-        return (
-            kept
-            | self.extra
-            | {
-                "SERVICE_HOME": str(self.home),
-                "PYTHONPATH": str(ROOT),
-                "PATH": path,
-                "PROOF": str(self.tmp / "proof"),
-            }
-        )
+        return kept | {
+            "SERVICE_HOME": str(self.home),
+            "PYTHONPATH": str(ROOT),
+            "PATH": path,
+            "PROOF": str(self.tmp / "proof"),
+        }
 
     def __call__(self, *words: str, code: int = 0, input: str = "") -> subprocess.CompletedProcess[str]:  # noqa: A002
         done = self.run(*words, input=input)

@@ -19,6 +19,8 @@ def planned(step: Step, asked: Asked) -> Call | None:
         return _exactly(step["tool"], asked.tools)
     if _takes_javascript(asked.tools):
         return _in_javascript(step, asked.tools["exec"])
+    if "mcp" in step:
+        return Call(_of_server(step["mcp"]), step["mcp"].get("input", {}))
     if "write_file" in step:
         return _write(step["write_file"], asked)
     if "read_file" in step:
@@ -34,6 +36,11 @@ def _exactly(wanted: Json, tools: dict[str, Json]) -> Call:
     return Call(name, given, namespace=namespace)
 
 
+def _of_server(wanted: Json) -> str:
+    """Return what the programs call a tool of the MCP server `service`, which they offer to those who search."""
+    return f"mcp__service__{wanted['name']}"
+
+
 def _takes_javascript(tools: dict[str, Json]) -> bool:
     """Return whether codex offers only one tool, which runs JavaScript that calls the others."""
     return tools.get("exec", {}).get("type") == "custom" and "exec_command" not in tools
@@ -46,6 +53,9 @@ def _in_javascript(step: Step, tool: Json) -> Call | None:
         command = step["run"] if "run" in step else f"cat {shlex.quote(step['read_file']['path'])}"
         words = json.dumps({"cmd": command, "yield_time_ms": 30000})
         script = f"const r = await tools.exec_command({words}); text(r);"
+    elif "mcp" in step:
+        given = json.dumps(step["mcp"].get("input", {}))
+        script = f"text(JSON.stringify(await tools.{_of_server(step['mcp'])}({given})));"
     else:
         return None
     return Call("exec", raw=script, namespace=tool.get("namespace"))
