@@ -33,7 +33,7 @@ class Passing:
     """The messages of one client on their way to the bridge and back."""
 
     def __init__(self, home: Path, token: str) -> None:
-        self._home, self._token, self._version = home, token, ""
+        self._home, self._token, self._version, self._client = home, token, "", "stdio"
         self._writing, self._starting = threading.Lock(), threading.Lock()
 
     def pass_on(self, line: bytes) -> None:
@@ -53,15 +53,17 @@ class Passing:
             self._refuse(message, f"The call of the bridge was cut off ({error}). Look before you repeat it.")
 
     def _call(self, message: dict[str, Any], line: bytes) -> None:
-        params = message.get("params") if isinstance(message.get("params"), dict) else {}
+        params = _part(message, "params")
         method = str(message.get("method", ""))
-        version = str((params or {}).get("_meta", {}).get(_VERSION, self._version))
-        named = str((params or {}).get("name", (params or {}).get("uri", "")))
+        if method == "initialize":
+            self._client = str(_part(params, "clientInfo").get("name", self._client))
+        version = str(_part(params, "_meta").get(_VERSION, self._version))
+        named = str(params.get("name", params.get("uri", "")))
         headers = {
             "Authorization": f"Bearer {self._token}",
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
-            "User-Agent": "stdio",
+            "User-Agent": self._client,
             "Mcp-Method": method,
         }
         headers |= {"Mcp-Name": named} if named else {}
@@ -150,6 +152,12 @@ def run() -> None:
             if line.strip():
                 pool.submit(passing.pass_on, line)
     os._exit(0)
+
+
+def _part(holder: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return an object's part that should be an object too."""
+    part = holder.get(name)
+    return part if isinstance(part, dict) else {}
 
 
 def _plain(value: str) -> str:

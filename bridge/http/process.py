@@ -19,7 +19,9 @@ from bridge.http.connections import Connection
 from bridge.machine import tcp_callers, web_ui
 from bridge.machine.address import Address, address_of, bind, choose_address
 from bridge.operations.branches import auto_merge
+from bridge.operations.home import mcp_clients
 from bridge.operations.service import Service
+from workflows.model.errors import ServiceError
 
 GRACE_SECONDS = 3
 """Seconds that running calls may take when the bridge stops; event streams are closed at once."""
@@ -30,6 +32,9 @@ _REDACTION = "workflows.secrets.redact"
 """A module to import at the start: compiling its patterns takes a tenth of a second, which the first call should not
 wait for.
 """
+
+_MCP = ("mcp.server.streamable_http_manager", "bridge.http.mcp.server")
+"""Modules that take half a second, imported at the start where a tool was given a token for MCP (ruling S1)."""
 
 
 def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: Callable[[str], None]) -> None:
@@ -42,6 +47,7 @@ def serve(service: Service, addr: str | None, *, allow_remote: bool, announce: C
             say_ready(service, address_of(listening))
             chores = auto_merge.keep(service), ready.keep_beating(service.home.bridge_ready)
             beside.update(watch_task(asyncio.get_running_loop().create_task(chore)) for chore in chores)
+            asyncio.get_running_loop().run_in_executor(None, _import_early, service)
             announce(f"http://{address_of(listening)}")
 
         with suppress(KeyboardInterrupt):  # it has stopped in order by then
@@ -73,6 +79,14 @@ def configure(app: ASGIApp, on_ready: Callable[[], None]) -> uvicorn.Server:
     return _Server(config, on_ready)
 
 
+def _import_early(service: Service) -> None:
+    """Import what the first calls would wait for."""
+    importlib.import_module(_REDACTION)
+    with suppress(ServiceError):  # a store that can't be reached is reported by the calls that need it
+        for name in _MCP if mcp_clients.every(service) else ():
+            importlib.import_module(name)
+
+
 def say_ready(service: Service, address: Address) -> None:
     """Write the file by which the daemon sees that the bridge listens."""
     ready.say(service.home.bridge_ready, service.reading.in_use(), str(address))
@@ -86,4 +100,3 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._on_ready()
-        asyncio.get_running_loop().run_in_executor(None, importlib.import_module, _REDACTION)

@@ -70,6 +70,19 @@ def test_messages_are_passed_on_and_answered(service: Service, listening: Callab
 
 
 @pytest.mark.ruling("S8")
+@pytest.mark.parametrize("params", [[], {"_meta": []}, {"clientInfo": "codex"}, None])
+def test_a_message_of_a_wrong_shape_is_answered_too(
+    service: Service, listening: Callable[[Service], Live], params: object
+) -> None:
+    announce(service.home, listening(service).url)
+    token = tokens_file.add(service.home, "codex", "read")
+    wrong = {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": params}
+    answers = talk(service.home, token, wrong, WAITING)
+    assert [answer["id"] for answer in answers][1:] == [2]
+    assert "error" in answers[0]
+
+
+@pytest.mark.ruling("S8")
 def test_a_wrong_token_is_answered_in_a_sentence(service: Service, listening: Callable[[Service], Live]) -> None:
     announce(service.home, listening(service).url)
     first, called = talk(service.home, "wrong", INITIALIZE, WAITING)

@@ -15,6 +15,7 @@ from activities.agents.program_folder import OWN_SERVER
 from activities.runs.regular_files import write_private
 from bridge.machine.address import choose_address
 from bridge.machine.token_scopes import TokenScope
+from bridge.machine.tokens_file import NamedToken
 from bridge.operations.home import tokens
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UsageError, with_nearest
@@ -27,6 +28,7 @@ PREFIX = "mcp-"
 """Prefix of the tokens' names."""
 
 COMMAND_SECONDS = 60
+LONGEST_ENTRY = 1_000
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class ClientState:
     made_at: float
     configured: bool
     """True also where the configuration can't be read."""
+    reaches: bool
+    """Whether the entry has this home's address; true also where the configuration can't be read."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +94,10 @@ class JsonClient:
         if content.get(self._section, {}).pop(SERVER, None) is not None:
             write_private(self._path(), json.dumps(content, indent=2) + "\n")
 
-    def is_configured(self) -> bool:
-        """Return whether the file has the entry."""
-        return SERVER in self._read().get(self._section, {})
+    def entry(self) -> str:
+        """Return the entry as text; empty if there is none."""
+        entry = self._read().get(self._section, {}).get(SERVER)
+        return json.dumps(entry) if entry is not None else ""
 
     def _read(self) -> dict[str, Any]:
         path = self._path()
@@ -136,15 +141,16 @@ class CommandClient:
 
     def take_out(self) -> None:
         """Remove the entry by the client's command, if there is one."""
-        if self.is_configured():
+        if self.entry():
             self._run(self._remove)
 
-    def is_configured(self) -> bool:
-        """Return whether the client's file has the entry."""
+    def entry(self) -> str:
+        """Return the entry as text, with what follows it; empty if there is none."""
         try:
-            return self._mark in self._config().read_text(errors="replace")
+            _, mark, rest = self._config().read_text(errors="replace").partition(self._mark)
         except FileNotFoundError:
-            return False
+            return ""
+        return mark + rest[:LONGEST_ENTRY]
 
     def _run(self, words: Sequence[str]) -> None:
         path = shutil.which(self._program)
@@ -227,13 +233,12 @@ def add(service: Service, name: str, scope: str | None, *, by_hand: bool = False
     known = next((known for known in tokens.every(service) if known.name == token), None)
     if known and scope not in (None, known.scope):
         raise RefusedError(f"{name} was added with the scope {known.scope}", f"service mcp remove {name}")
-    if known and not by_hand and client.is_configured():
+    if known and not by_hand and client.entry():
         return Added(name, known.scope, changed=False, where="")
     if known:  # its secret is not stored
         tokens.remove(service, token)
     given = known.scope if known else TokenScope(scope) if scope else TokenScope.ASK
-    url = f"http://{choose_address(service.settings.bridge, None, allow_remote=True)}/mcp"
-    door = Door(url, tokens.add(service, token, given), str(service.home.root))
+    door = Door(_url(service), tokens.add(service, token, given), str(service.home.root))
     if by_hand:
         return Added(name, given, changed=True, where="", entry=client.show(door))
     try:
@@ -253,14 +258,20 @@ def remove(service: Service, name: str) -> None:
 def every(service: Service) -> list[ClientState]:
     """Return the clients that were added."""
     made = {token.name.removeprefix(PREFIX): token for token in tokens.every(service) if token.name.startswith(PREFIX)}
-    return [ClientState(name, token.scope, token.made_at, _configured(name)) for name, token in made.items()]
+    return [_state(service, name, token) for name, token in made.items()]
 
 
-def _configured(name: str) -> bool:
+def _state(service: Service, name: str, token: NamedToken) -> ClientState:
     try:
-        return name not in CLIENTS or CLIENTS[name].is_configured()
+        entry = CLIENTS[name].entry() if name in CLIENTS else None
     except RefusedError:
-        return True
+        entry = None
+    reaches = entry is None or any(json.dumps(place) in entry for place in (_url(service), str(service.home.root)))
+    return ClientState(name, token.scope, token.made_at, entry != "", reaches)
+
+
+def _url(service: Service) -> str:
+    return f"http://{choose_address(service.settings.bridge, None, allow_remote=True)}/mcp"
 
 
 def _client(name: str) -> JsonClient | CommandClient:

@@ -9,6 +9,8 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.machine import tokens_file
+from bridge.operations.health import doctor
+from bridge.operations.health.findings import Level
 from bridge.operations.home import mcp_clients
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
@@ -22,6 +24,9 @@ printf '[mcp_servers.service]\\ncommand = "x"\\n' > "$HOME/.codex/config.toml"
 printf '{"mcpServers": {"service": {}}}' > "$HOME/.claude.json"
 """
 """A program that takes the calls of Claude and Codex, and writes what they would."""
+
+CODEX = '[mcp_servers.service]\ncommand = "service"\n\n[mcp_servers.service.env]\nSERVICE_HOME = "HOME"\n'
+CLAUDE = '{"mcpServers": {"service": {"type": "http", "url": "http://127.0.0.1:8791/mcp"}}}'
 
 
 @pytest.fixture
@@ -100,6 +105,28 @@ def test_an_entry_that_was_taken_out_by_hand_is_put_back_with_a_new_token(servic
     assert mcp_clients.add(service, "cursor", None).changed
     [after] = tokens_file.every(service.home)
     assert after.digest != before.digest
+
+
+@pytest.mark.parametrize("client", ["cursor", "claude", "codex"])
+def test_doctor_has_a_line_for_each_tool(service: Service, person: Path, client: str) -> None:
+    if client == "cursor":
+        mcp_clients.add(service, client, None)
+    else:  # what their own commands write
+        tokens_file.add(service.home, f"mcp-{client}", "ask")
+        (person / ".codex").mkdir()
+        (person / ".codex" / "config.toml").write_text(CODEX.replace("HOME", str(service.home.root)))
+        (person / ".claude.json").write_text(CLAUDE)
+    [found] = doctor.tools(service)
+    assert (found.about, found.level) == (client, Level.OK)
+    files = {"cursor": ".cursor/mcp.json", "claude": ".claude.json", "codex": ".codex/config.toml"}
+    path = person / files[client]
+    path.write_text(path.read_text().replace("8791", "9999").replace(str(service.home.root), "/elsewhere"))
+    [moved] = doctor.tools(service)
+    assert (moved.level, moved.says) == (Level.WARNING, "its entry has another address or another home")
+    path.unlink()
+    [gone] = doctor.tools(service)
+    assert (gone.level, gone.says) == (Level.WARNING, "its entry for the service is gone")
+    assert gone.fix == f"service mcp remove {client} && service mcp add {client} --scope ask"
 
 
 def test_codex_waits_for_a_server_that_starts_slowly(service: Service, person: Path) -> None:
