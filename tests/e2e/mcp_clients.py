@@ -36,7 +36,8 @@ class Person:
     def __init__(self, script: Script, folder: Path, model: ScriptedModel) -> None:
         self.script, self.model, self.folder = script, model, folder
         self.home, self.work = folder / "person", folder / "work"
-        self.home.mkdir(parents=True), self.work.mkdir()
+        self.home.mkdir(parents=True)
+        self.work.mkdir()
         places = [str(Path(command).parent) for command in available().values()]
         own = variables(folder / "programs", model) | {"HOME": str(self.home)}
         script.service.extra.update(own, PATH=os.pathsep.join([*places, os.environ["PATH"]]))

@@ -34,7 +34,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 Step = dict[str, Any]
-Play = Generator[Step, str, object]
+Play = Generator[Step, str, Any]
 Scenario = list[Step] | Callable[[str], Play]
 Scenarios = dict[str, Scenario]
 
