@@ -68,7 +68,13 @@ def list_(json: Json = False) -> None:
         say_json(clients)
         return
     rows = [
-        (state.client, state.scope, ago(state.made_at), "" if state.configured else "its entry is gone")
-        for state in clients
+        (state.client, state.scope, ago(state.made_at), _wrong(state.configured, state.reaches)) for state in clients
     ]
     say_table(("TOOL", "SCOPE", "ADDED", ""), rows, "no tool uses the service yet; add one: service mcp add claude")
+
+
+def _wrong(configured: bool, reaches: bool) -> str:
+    """Return what is wrong with a tool's entry."""
+    if not configured:
+        return "its entry is gone"
+    return "" if reaches else "its entry has another address or another home"

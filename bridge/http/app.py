@@ -15,7 +15,7 @@ from bridge.http.gates.codec import CodecGate
 from bridge.http.gates.hosts import HostGate
 from bridge.http.gates.join import JoinGate
 from bridge.http.gates.origin import OriginGate
-from bridge.http.gates.rate import Rate, RateGate
+from bridge.http.gates.rate import MESSAGES, Rate, RateGate
 from bridge.http.gates.size import FramingGate, SizeGate
 from bridge.http.gates.webhook import SIGNED, STRANGERS, WebhookGate
 from bridge.http.mcp import gate
@@ -59,7 +59,8 @@ def _add_gates(app: FastAPI, service: Service, webhook_secret: str, pages: ASGIA
     settings = service.settings.bridge
     app.add_middleware(gate.McpGate, service=service)
     app.add_middleware(SizeGate)
-    app.add_middleware(RateGate, rate=Rate(settings.requests_per_minute))
+    app.state.rate, messages = Rate(settings.requests_per_minute), Rate(MESSAGES * settings.requests_per_minute)
+    app.add_middleware(RateGate, rate=app.state.rate, messages=messages)
     strangers = Rate(settings.requests_per_minute)
     own, named = token.Token(token.ensure(service.home)), tokens.lookup(service)
     app.add_middleware(AuthGate, token=own, named=named, rate=strangers)

@@ -5,6 +5,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bridge.http.wire.refusals import refuse
 from workflows.model.errors import ServiceError
 
+MCP = "/mcp"
+"""The path of MCP messages."""
+
 
 class HeadGate:
     """A check that needs only the head of a request."""

@@ -11,13 +11,18 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Scope
 
-from bridge.http.gates.gate import HeadGate, is_probe
+from bridge.http.gates.gate import MCP, HeadGate, is_probe
 from bridge.http.wire.call import call_of
 from bridge.http.wire.errors import RateLimitedError
 from bridge.http.wire.webhook import is_signed
 
 MOST_CALLERS = 4096
 """Callers to remember; the least recent is evicted first."""
+
+MESSAGES = 10
+"""MCP messages for each call that may be made: a client sends several before its first order, and asks again and again
+how its tasks stand.
+"""
 
 
 @dataclass
@@ -55,12 +60,12 @@ class Rate:
 
 
 class RateGate(HeadGate):
-    """A gate that rate-limits callers with a token."""
+    """A gate that rate-limits callers with a token. MCP messages count apart; the orders in them are counted as calls."""
 
-    def __init__(self, app: ASGIApp, rate: Rate) -> None:
+    def __init__(self, app: ASGIApp, rate: Rate, messages: Rate) -> None:
         super().__init__(app)
-        self._rate = rate
+        self._rate, self._messages = rate, messages
 
     async def check(self, scope: Scope) -> None:
         if not is_probe(scope) and not is_signed(scope):
-            self._rate.count(call_of(scope).caller)
+            (self._messages if scope["path"] == MCP else self._rate).count(call_of(scope).caller)

@@ -7,13 +7,13 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from bridge.http.gates.gate import MCP
 from bridge.operations.service import Service
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-PATH = "/mcp"
-ROUTE = Route(PATH, PlainTextResponse, methods=["POST"])
+ROUTE = Route(MCP, PlainTextResponse, methods=["POST"])
 """The path's name in the audit; the gate answers before any route."""
 
 
@@ -26,7 +26,7 @@ class McpGate:
         self._manager: StreamableHTTPSessionManager
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] != PATH:
+        if scope["type"] != "http" or scope["path"] != MCP:
             return await self.app(scope, receive, send)
         if self._serving is None or self._serving.done():
             started = asyncio.Event()

@@ -38,7 +38,8 @@ class RouteCalls:
         return await self._call("GET", path, urlencode({name: value for name, value in query.items() if value}))
 
     async def post(self, path: str, body: Mapping[str, Any], request_id: str | None = None) -> Any:
-        """Return the answer of a route that acts; calls with one request id act once."""
+        """Return the answer of a route that acts, which counts as a call; calls with one request id act once."""
+        self.scope["app"].state.rate.count(call_of(self.scope).caller)
         content = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
         return await self._call("POST", path, "", content, request_id)
 

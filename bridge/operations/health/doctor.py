@@ -28,7 +28,6 @@ from bridge.machine.writable import require_writable
 from bridge.operations.health.boxes import box_findings, limit_findings
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.health.runtimes import any_works, check_runtimes
-from bridge.operations.home import mcp_clients
 from bridge.operations.service import Service
 from bridge.operations.settings import in_words, stale_processes
 from workflows.model.errors import ServiceError, UnreachableError
@@ -399,27 +398,15 @@ def releases(service: Service) -> Iterator[Finding]:
         yield from of_releases(service)
 
 
-def tools(service: Service) -> Iterator[Finding]:
-    """Report each tool that was given the service by MCP: its entry, and the address in it (ruling S5)."""
-    for tool in mcp_clients.every(service):
-        again = f"service mcp remove {tool.client} && service mcp add {tool.client} --scope {tool.scope}"
-        if not tool.configured:
-            yield Finding(tool.client, Level.WARNING, "its entry for the service is gone", again)
-        elif not tool.reaches:
-            yield Finding(tool.client, Level.WARNING, "its entry has another address or another home", again)
-        else:
-            yield Finding(tool.client, Level.OK, f"may use the service by MCP, with the scope {tool.scope}")
-
-
 CHECKS: tuple[Check, ...] = (
     *(python, git, home, disk, settings, stale, store, fleet, temporal, releases, seals, daemon, stalls),
-    *(github, libgit2, repositories, runtimes, boxes, tools, leftovers),
+    *(github, libgit2, repositories, runtimes, boxes, leftovers),
 )
 GROUND = (python, git, home, disk, settings)
 """Quick checks, and those that all others need: a home, and settings that can be read."""
 WAITING = (runtimes, boxes)
 """Checks that wait for programs; they begin first."""
-READ_THE_STORE = (fleet, stalls, releases, github, repositories, tools)
+READ_THE_STORE = (fleet, stalls, releases, github, repositories)
 
 
 def _carefully(check: Check, service: Service) -> Iterator[Finding]:

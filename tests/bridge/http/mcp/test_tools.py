@@ -226,3 +226,14 @@ async def test_without_a_token_nothing_is_listed(service: Service) -> None:
     async with caller(service, Authorization="Bearer wrong") as client:
         answer = await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
+
+
+@pytest.mark.ruling("J2", "S1")
+async def test_messages_count_apart_and_orders_as_calls(service: Service, listening: Callable[[Service], Live]) -> None:
+    service.home.config.write_text(service.home.config.read_text().replace("1000000", "2"))
+    paused(service)
+    async with connected(listening(service), era="2026-07-28") as client:
+        for _ in range(6):
+            assert not (await outcome(client, "waiting"))[0]
+        texts = [(await outcome(client, "finish", job=ROOT, how="merge"))[1] for _ in range(3)]
+    assert ["too many requests: 2 a minute" in text for text in texts] == [False, False, True]

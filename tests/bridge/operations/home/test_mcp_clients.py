@@ -9,8 +9,6 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.machine import tokens_file
-from bridge.operations.health import doctor
-from bridge.operations.health.findings import Level
 from bridge.operations.home import mcp_clients
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
@@ -108,7 +106,7 @@ def test_an_entry_that_was_taken_out_by_hand_is_put_back_with_a_new_token(servic
 
 
 @pytest.mark.parametrize("client", ["cursor", "claude", "codex"])
-def test_doctor_has_a_line_for_each_tool(service: Service, person: Path, client: str) -> None:
+def test_a_list_says_whose_entry_is_gone_or_leads_elsewhere(service: Service, person: Path, client: str) -> None:
     if client == "cursor":
         mcp_clients.add(service, client, None)
     else:  # what their own commands write
@@ -116,17 +114,16 @@ def test_doctor_has_a_line_for_each_tool(service: Service, person: Path, client:
         (person / ".codex").mkdir()
         (person / ".codex" / "config.toml").write_text(CODEX.replace("HOME", str(service.home.root)))
         (person / ".claude.json").write_text(CLAUDE)
-    [found] = doctor.tools(service)
-    assert (found.about, found.level) == (client, Level.OK)
+    [state] = mcp_clients.every(service)
+    assert (state.client, state.configured, state.reaches) == (client, True, True)
     files = {"cursor": ".cursor/mcp.json", "claude": ".claude.json", "codex": ".codex/config.toml"}
     path = person / files[client]
     path.write_text(path.read_text().replace("8791", "9999").replace(str(service.home.root), "/elsewhere"))
-    [moved] = doctor.tools(service)
-    assert (moved.level, moved.says) == (Level.WARNING, "its entry has another address or another home")
+    [moved] = mcp_clients.every(service)
+    assert (moved.configured, moved.reaches) == (True, False)
     path.unlink()
-    [gone] = doctor.tools(service)
-    assert (gone.level, gone.says) == (Level.WARNING, "its entry for the service is gone")
-    assert gone.fix == f"service mcp remove {client} && service mcp add {client} --scope ask"
+    [gone] = mcp_clients.every(service)
+    assert (gone.configured, gone.reaches) == (False, False)
 
 
 def test_codex_waits_for_a_server_that_starts_slowly(service: Service, person: Path) -> None:
