@@ -60,7 +60,7 @@ class Rate:
 
 
 class RateGate(HeadGate):
-    """A gate that rate-limits callers with a token. MCP messages count apart; the orders in them are counted as calls."""
+    """A gate that rate-limits callers with a token. MCP messages count apart; orders in them count as calls."""
 
     def __init__(self, app: ASGIApp, rate: Rate, messages: Rate) -> None:
         super().__init__(app)
