@@ -163,5 +163,5 @@ def test_without_a_bridge_it_says_what_to_start(service: Service, terminal: Term
 def test_help_says_how_sessions_end(terminal: Terminal) -> None:
     code, out, _ = terminal("dashboard", "--help")
     assert code == 0
-    assert "good once and for five minutes" in " ".join(out.split())
+    assert "works once, within five minutes" in " ".join(out.split())
     assert "service bridge token --rotate" in " ".join(out.split())

@@ -237,7 +237,7 @@ def add(service: Service, name: str, scope: str | None, *, by_hand: bool = False
         return Added(name, known.scope, changed=False, where="")
     if known:  # its secret is not stored
         tokens.remove(service, token)
-    given = known.scope if known else TokenScope(scope) if scope else TokenScope.ASK
+    given = known.scope if known else scope or TokenScope.ASK
     door = Door(_url(service), tokens.add(service, token, given), str(service.home.root))
     if by_hand:
         return Added(name, given, changed=True, where="", entry=client.show(door))

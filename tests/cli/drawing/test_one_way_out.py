@@ -20,6 +20,11 @@ ALONE = {
         "print(json.dumps({'type': 'usage', 'input_tokens': len(prompt) // 4, 'output_tokens': 200}))",
         "print(json.dumps({'service_result': result}, indent=2))",
     },
+    "mcp_stdio.py": {
+        "sys.stdout.buffer",
+        "sys.stdout.buffer.write(json.dumps(answer, separators=(',', ':')).encode() + b'\\n')",
+        "sys.stderr.write(f'error: {TOKEN} is not set\\ntry: service mcp add CLIENT\\n')",
+    },
     "warm/client.py": {"sys.stderr.write(_SAID_IN_JSON if self._as_json else _SAID)"},
     "warm/entry.py": {
         "sys.stderr.write(f'error: {why}\\ntry: {command}\\n')",

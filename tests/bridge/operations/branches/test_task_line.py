@@ -214,6 +214,6 @@ class TestAllOrNothing:
         type_all(of_hint(without.value.hint))
 
     def test_dropping_offers_the_merge_that_works(self, tree: Grown) -> None:
-        with pytest.raises(RefusedError, match="dropping loses them") as refused:
+        with pytest.raises(RefusedError, match=f"dropping {ROOT} loses unmerged commits on 3 branches") as refused:
             drops.drop(tree.service, ROOT, actor="ann", force=False)
         type_all(of_hint(refused.value.hint))

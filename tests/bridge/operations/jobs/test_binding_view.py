@@ -96,7 +96,7 @@ class TestLearning:
             repos.add(service, "acme/shop", checkout)
         assert str(refused.value.hint).endswith(f"service repo add acme/shop {checkout} --move")
         seeds.write(service, seeds.task(), seeds.job())
-        with pytest.raises(RefusedError, match="has 1 open jobs there"):
+        with pytest.raises(RefusedError, match="has 1 open job there"):
             repos.add(service, "acme/shop", checkout, move=True)
         seeds.write(service, seeds.job(state=JobState.FAILED, revision=2))
         assert repos.get(service, "acme/shop").path == "/srv/shop"
