@@ -143,7 +143,7 @@ def test_what_a_job_proposes_is_confirmed_and_retired_several_at_once(script: Sc
 def test_what_the_service_is_made_of_is_looked_up(script: Script, ann: Person) -> None:
     tab = ann.enter(script.service.seen, "/ui/agents")
     until_shown(tab, "lead")
-    until_shown(tab, "● there")
+    until_shown(tab, "● works")
     check_now(tab, "the programs are being asked")
     until_shown(tab, "acme/shop")
     looked_at(tab, "agents")
