@@ -73,7 +73,7 @@ async def get(calls: RouteCalls, params: TaskParams, result: Any) -> dict[str, A
         case TreeState.QUEUED | TreeState.RUNNING | TreeState.ENDING:
             return task | {"status": "working"}
         case TreeState.WAITING:
-            forms = {_key(row): _form(row) for row in await read(rounds.open_of, calls.service, root)}
+            forms = {_key(row): _form(row, summary) for row in await read(rounds.open_of, calls.service, root)}
             return task | {"status": "input_required", "inputRequests": forms}
         case _:
             return task | {"status": "completed", "result": result(summary | {"next": tools.next_calls(root, summary)})}
@@ -135,7 +135,7 @@ def _end_of(calls: RouteCalls, root: str, key: str) -> str:
     return rounds.end_in_words(calls.service, root, job, int(number)) if number.isdigit() else ""
 
 
-def _form(row: RoundRecord) -> dict[str, Any]:
+def _form(row: RoundRecord, summary: Answer) -> dict[str, Any]:
     """Return a round as a form: a field for each question, or the decision about what failed."""
     fields: dict[str, Any] = {}
     for question in row.questions:
@@ -144,7 +144,8 @@ def _form(row: RoundRecord) -> dict[str, Any]:
             fields[question.id] = {"type": "string", "title": question.id, "description": text}
             fields[question.id] |= {"enum": [*question.choices]} if question.choices else {}
     needed = [*fields]
-    message = "A task asks." if fields else "A part of a task failed."
+    task = f"{visible(summary['title'])[:200]} ({summary['job']})"
+    message = f"{task} asks." if fields else f"A part of {task} failed."
     if not fields:
         fields[_DECISION] = {"type": "string", "enum": [verb for verb in row.verbs if verb != Verb.ANSWER]}
         fields[_INSTRUCTIONS] = {"type": "string", "description": "Note for the agent (optional)"}

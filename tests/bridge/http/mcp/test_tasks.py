@@ -65,6 +65,7 @@ async def test_a_question_is_a_form_and_its_answer_goes_to_the_round(service: Se
         [(key, form)] = task["inputRequests"].items()
         schema = form["params"]["requestedSchema"]
         assert form["method"] == "elicitation/create"
+        assert f"({ROOT}) asks." in form["params"]["message"]
         assert schema["required"] == ["store", "limit"]
         assert schema["properties"]["store"]["enum"] == ["redis", "memory"]
         assert schema["properties"]["limit"]["description"] == "how many?"

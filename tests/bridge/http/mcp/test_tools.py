@@ -39,7 +39,7 @@ COMMANDS = {
     "look": ["job show", "job tree", "job events"],
     "changes": ["job diff"],
     "waiting": ["attention"],
-    "answer": ["resume"],
+    "answer": ["resume", "resume abort"],
     "finish": ["job merge", "job revise", "job retry", "job review", "job publish"],
     "stop": ["job kill", "job dismiss", "job drop"],
 }
