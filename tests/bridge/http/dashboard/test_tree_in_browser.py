@@ -81,6 +81,11 @@ def test_a_batch_unfolds_where_it_is_and_stays_so_through_updates(timeline: Page
     assert never_loaded_again(tab)
 
 
+def test_nothing_lies_over_the_bars(timeline: Page) -> None:
+    over = "getComputedStyle(document.querySelector('.lanes > svg')).backgroundColor"
+    assert timeline.evaluate(over) == "rgba(0, 0, 0, 0)"
+
+
 def test_idle_times_are_shown_in_full_where_they_are(timeline: Page, service: Service) -> None:
     tab = timeline
     before = places(tab, "timeline")
