@@ -34,7 +34,7 @@ def test_it_prints_each_with_its_tokens_and_dollars(service: Service, capsys: py
     assert ["scout", "1", "1,000", "20", "$0.25", "1"] in lines
     assert ["acme/shop", "2", "2,000", "40", "~$0.75", "1"] in lines
     assert ["known", "1", "1,000", "20", "$0.25", "1"] in lines
-    assert ["not", "said", "1", "1,000", "20", "~$0.50", "0"] in lines
+    assert ["unknown", "1", "1,000", "20", "~$0.50", "0"] in lines
     assert ["30", "days", "2", "2,000", "40", "~$0.75", "1"] in lines
 
 

@@ -49,7 +49,7 @@ def test_branches_are_listed_merged_once_and_dropped(script: Script) -> None:
     assert "has no branch" in service("job", "drop", f"{job}.1", code=4).stderr
     assert "+1\n" in service("job", "diff", f"{job}.1").stdout
     shown = service("job", "show", f"{job}.2").stdout
-    assert "changed without being claimed:\n  ! b.txt" in shown
+    assert "changed, but not reported:\n  ! b.txt" in shown
     assert "reported: src/a.py: not in the diff" in shown
 
 

@@ -182,7 +182,7 @@ class TestOtherStarts:
             assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
             assert answers[0].json() == answers[1].json()
             job = (await client.get(f"/v1/jobs/{answers[0].json()['job_id']}")).json()
-        assert (refused.status_code, f"scout cannot {action}" in refused.json()["error"]) == (409, True)
+        assert (refused.status_code, refused.json()["error"].partition(":")[0]) == (409, "scout only plans")
         assert (job["action"], job["agent"]) == (action, "mason")
         assert started(with_temporal) == [job["job_id"]]
 
