@@ -91,7 +91,7 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("F5", 'texts_of.setdefault(known or "", []).append(text)', 'texts_of[known or ""] = [text]'),
         ("F4", "(Verb.ANSWER, Verb.EXTEND)", "(Verb.ANSWER, Verb.ABORT, Verb.EXTEND)"),
         ("F4", "if seconds > LONGEST_PAUSE_SECONDS:", "if seconds >= LONGEST_PAUSE_SECONDS:"),
-        ("F5.whole", '{"cli", "bridge", "dashboard"}', '{"cli", "dashboard"}'),
+        ("F5.whole", '{"cli", "bridge", "dashboard", "mcp"}', '{"cli", "dashboard", "mcp"}'),
     ),
     "policy/assignments.py": (
         (

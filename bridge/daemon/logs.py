@@ -87,7 +87,7 @@ def excerpt(text: str, lines: int = 8) -> str:
 
 FOLLOW_PAUSE = 0.3
 READ = 256 * 1024
-"""How many bytes at a log's end are searched for its last lines."""
+"""The number of bytes at the end of a log that are searched for its last lines."""
 
 
 def names(home: Home) -> list[str]:

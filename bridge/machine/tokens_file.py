@@ -24,7 +24,7 @@ BYTES = 32
 LONGEST_NAME = 40
 LOCK_SECONDS = 10.0
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
-RESERVED = frozenset({"bridge", "cli", "comment", "dashboard", "operator", "service", "temporal", "webhook"})
+RESERVED = frozenset({"bridge", "cli", "comment", "dashboard", "mcp", "operator", "service", "temporal", "webhook"})
 """Names that records use for other actors."""
 
 

@@ -44,8 +44,8 @@ def test_each_tool_is_called_by_the_real_program(person: Person, client: str) ->
     assert git(script.service.repo, "show", f"service/{tree['task']['task_id']}:{client}.txt") == "1\n"
     assert not git(script.service.repo, "branch", "--list", f"service/{job[0]}.*")
     [answered] = [event for event in script.service.json("job", "events", job[0]) if "mcp-" in json.dumps(event)][:1]
-    assert f"mcp-{client} (mcp " in json.dumps(answered)
-    assert "(mcp stdio)" not in json.dumps(answered)
+    assert f"mcp-{client} through " in json.dumps(answered)
+    assert "through stdio" not in json.dumps(answered)
 
 
 @pytest.mark.ruling("S4")

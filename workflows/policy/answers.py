@@ -23,13 +23,19 @@ MOST_UNMATCHED = 20
 SHOWN = 200
 """Maximum length of an answer that is repeated in a refusal and in the suggested line."""
 
-ASKS_BACK = frozenset({"cli", "bridge", "dashboard"})
+ASKS_BACK = frozenset({"cli", "bridge", "dashboard", "mcp"})
 """Channels on which the tree itself requires a complete answer."""
 
 SHOWS_REFUSALS = ASKS_BACK | {"comment"}
 """Channels whose answers are checked for completeness before they are sent to a tree. The tree accepts an incomplete
 comment: old histories need that.
 """
+
+CROSSED = (
+    "nothing was sent: a line begins with the name of another question and a colon,"
+    " so it would be read as the answer to that one; put a word before it"
+)
+"""The refusal of answers that `compose` can't write."""
 
 Asks = Mapping[str, Sequence[str]]
 """The questions of a round by id, with their suggested choices."""
@@ -174,6 +180,17 @@ def parse(body: str, ids: Sequence[str]) -> Answers:
     guidance = "\n".join(texts_of.pop("", []))
     by_id = {name: "\n".join(texts) for name, texts in texts_of.items()}
     return Answers(by_id, guidance, _unmatched_ids(lines, ids), text=body)
+
+
+def compose(answers: Mapping[str, str], ids: Sequence[str]) -> str | None:
+    """Write answers to a round's questions as one text, each under its question's id. None if a line of one would be
+    read as the answer to another question (ruling F5).
+    """
+    # A line that begins with a blank belongs to the answer above it.
+    parts = [f"{name}: {text}".replace("\n", "\n ") for name, text in answers.items()]
+    alone = {name: parse(part, [name]).by_id.get(name) for name, part in zip(answers, parts, strict=True)}
+    text = "\n".join(parts)
+    return text if parse(text, ids).by_id == alone else None
 
 
 def strange_ids(body: str, ids: Sequence[str]) -> tuple[str, ...]:

@@ -16,6 +16,9 @@ from starlette.types import ASGIApp, Message, Scope
 from bridge.http.wire.call import call_of
 from bridge.operations.service import Service
 
+CHANNEL = "mcp"
+"""The channel of orders that come by a tool."""
+
 _PASSED_ON = (b"authorization", b"host")
 
 
@@ -52,7 +55,8 @@ class RouteCalls:
         scope |= {"query_string": query.encode(), "headers": headers}
         for left_by_the_gate in ("route", "endpoint", "path_params"):
             scope.pop(left_by_the_gate, None)
-        call_of(scope).channel = f"mcp {self.client}"
+        call = call_of(scope)
+        call.channel, call.program = CHANNEL, self.client
         status, answer = await self._answer(scope, body)
         document = json.loads(answer)
         if status >= 400:

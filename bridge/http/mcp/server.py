@@ -1,8 +1,10 @@
 """The MCP server of the bridge: lists the tools, and carries out calls of them. It imports the SDK."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, cast
 
 import mcp_types as types
@@ -17,7 +19,9 @@ from bridge.http.mcp.answers import MOST_BYTES, Answer, as_json, as_text, shorte
 from bridge.http.mcp.route_calls import RouteCalls, RouteRefusal
 from bridge.http.mcp.tools import TOOLS, Effect, Tool
 from bridge.http.wire.errors import as_ours, sentences
+from bridge.http.wire.projections import without_paths
 from bridge.http.wire.refusals import sentence_of
+from bridge.http.wire.thread_pools import read
 from bridge.operations.service import Service
 
 INSTRUCTIONS = (
@@ -45,7 +49,7 @@ def mcp_server(app: ASGIApp, service: Service) -> "Server[Any]":
             arguments = tool.takes.model_validate(params.arguments or {})
             if tool.follows(arguments) and tasks.are_known(context.session.client_capabilities):
                 return await tasks.begin(calls, tool, arguments)
-            return _result(await tool.run(calls, arguments))
+            return await read(_result, service, await tool.run(calls, arguments))
         except ValidationError as error:
             return _refusal(sentences([{**fault, "loc": ("arguments", *fault["loc"])} for fault in error.errors()]))
         except RouteRefusal as refusal:
@@ -56,7 +60,7 @@ def mcp_server(app: ASGIApp, service: Service) -> "Server[Any]":
     async def get_task(context: Any, params: tasks.TaskParams) -> dict[str, Any]:
         calls = calls_of(context)
         with _in_sentences(calls):
-            return await tasks.get(calls, params, _result)
+            return await tasks.get(calls, params, partial(_result, service))
 
     async def update_task(context: Any, params: tasks.UpdateParams) -> dict[str, Any]:
         calls = calls_of(context)
@@ -81,9 +85,12 @@ def mcp_server(app: ASGIApp, service: Service) -> "Server[Any]":
     return server
 
 
-def _result(answer: Answer) -> types.CallToolResult:
-    text = shorten(as_text(answer), MOST_BYTES, "narrower calls")
-    structured = as_json(answer) if len(text.encode()) < MOST_BYTES else None
+def _result(service: Service, answer: Answer) -> types.CallToolResult:
+    """Return a tool's answer as text and structured, without paths of this machine (ruling J6)."""
+    text = without_paths(service, shorten(as_text(answer), MOST_BYTES, "narrower calls"))
+    structured = None
+    if len(text.encode()) < MOST_BYTES:
+        structured = json.loads(without_paths(service, json.dumps(as_json(answer), ensure_ascii=False)))
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=structured)
 
 

@@ -76,7 +76,8 @@ async def get(calls: RouteCalls, params: TaskParams, result: Any) -> dict[str, A
             forms = {_key(row): _form(row, summary) for row in await read(rounds.open_of, calls.service, root)}
             return task | {"status": "input_required", "inputRequests": forms}
         case _:
-            return task | {"status": "completed", "result": result(summary | {"next": tools.next_calls(root, summary)})}
+            ended = await read(result, summary | {"next": tools.next_calls(root, summary)})
+            return task | {"status": "completed", "result": ended}
 
 
 async def update(calls: RouteCalls, params: UpdateParams) -> dict[str, Any]:
@@ -89,7 +90,8 @@ async def update(calls: RouteCalls, params: UpdateParams) -> dict[str, Any]:
         if (row := waiting.get(key)) is None:
             over = await read(_end_of, calls, root, key)
             raise MCPError(INVALID_PARAMS, f"The answer came too late; nothing was done. {over}".strip())
-        await tools.answer(replace(calls, client=f"{calls.client}, form"), _order(row, response.get("content") or {}))
+        by_form = replace(calls, client=f"a form of {calls.client}")
+        await tools.answer(by_form, _order(row, response.get("content") or {}))
     return {}
 
 

@@ -11,15 +11,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bridge.http.mcp.answers import LONGEST, SHORT, Answer, Quote, shorten, without_empty
 from bridge.http.mcp.route_calls import RouteCalls
-from bridge.http.wire import projections
 from bridge.http.wire.parameters import JOB_PATTERN
 from bridge.http.wire.thread_pools import read
-from bridge.machine.token_scopes import TokenScope
 from bridge.operations.branches import diffs
 from bridge.operations.jobs import jobs, output, rounds
 from bridge.operations.orders import attention
+from bridge.operations.service import Service
+from workflows.model.errors import RefusedError
 from workflows.model.rows import RoundRecord
-from workflows.policy.answers import Verb
+from workflows.policy.answers import CROSSED, Verb, compose
 from workflows.policy.recipes import Recipe
 from workflows.policy.tree_states import TreeState
 
@@ -127,7 +127,6 @@ class Tool:
     name: str
     says: str
     effect: Effect
-    scope: TokenScope
     takes: type[Arguments]
     run: Callable[[RouteCalls, Any], Awaitable[Answer]] = field(repr=False)
 
@@ -204,10 +203,9 @@ async def look(calls: RouteCalls, asked: LookArguments) -> Answer:
             }
         case "prompt":
             prompt = await read(output.prompt, service, job)
-            text = await read(projections.without_paths, service, prompt.prompt)
             return {
                 "attempt": prompt.attempt,
-                "prompt": Quote(shorten(text, LONGEST, f"service job prompt {job}")),
+                "prompt": Quote(shorten(prompt.prompt, LONGEST, f"service job prompt {job}")),
             }
 
 
@@ -235,10 +233,15 @@ async def waiting(calls: RouteCalls, asked: NoArguments) -> Answer:
 
 async def answer(calls: RouteCalls, asked: AnswerArguments) -> Answer:
     """Answer an open round, or decide about its failures."""
-    lines = [f"{name}: {text}".replace("\n", "\n ") for name, text in asked.answers.items()]
+    text = asked.text
+    if asked.verb is Verb.ANSWER:
+        composed = compose(asked.answers, await read(_questions, calls.service, asked))
+        if composed is None:
+            raise RefusedError(CROSSED)
+        text = composed
     body = {
         "verb": asked.verb,
-        "text": "\n".join(lines) if asked.verb is Verb.ANSWER else asked.text,
+        "text": text,
         "round": asked.round,
         "digest": asked.digest,
         "partial": asked.partial,
@@ -246,6 +249,13 @@ async def answer(calls: RouteCalls, asked: AnswerArguments) -> Answer:
     }
     decided = await calls.post(f"/v1/jobs/{asked.job}/resume", body)
     return {"message": decided["message"], "applied": decided["applied"], "next": [f"follow(job={asked.job})"]}
+
+
+def _questions(service: Service, asked: AnswerArguments) -> list[str]:
+    """Return the ids of the questions that wait for this job, and those that were answered: a route refuses others."""
+    waits = rounds.open_of(service, jobs.get(service, asked.job).root_job_id)
+    open_ids = (question.id for row in waits if row.coordinator_id == asked.job for question in row.questions)
+    return [*dict.fromkeys((*open_ids, *asked.answers))]
 
 
 async def finish(calls: RouteCalls, asked: FinishArguments) -> Answer:
@@ -373,7 +383,6 @@ TOOLS = (
         "start",
         "Start coding agents on a task: one agent, or a recipe's team. It goes on after this session.",
         Effect.WRITES,
-        TokenScope.ASK,
         StartArguments,
         start,
     ),
@@ -381,25 +390,22 @@ TOOLS = (
         "follow",
         "Wait up to 25 s for a task's end or question. Still running: call again.",
         Effect.READS,
-        TokenScope.READ,
         OfJob,
         follow,
     ),
-    Tool("trees", "List tasks, newest first.", Effect.READS, TokenScope.READ, TreesArguments, trees),
+    Tool("trees", "List tasks, newest first.", Effect.READS, TreesArguments, trees),
     Tool(
         "look",
         "Look at a task or job: summary, its parts, events, transcript, result, prompt.",
         Effect.READS,
-        TokenScope.READ,
         LookArguments,
         look,
     ),
-    Tool("changes", "Show the diff of a task or a job.", Effect.READS, TokenScope.READ, ChangesArguments, changes),
+    Tool("changes", "Show the diff of a task or a job.", Effect.READS, ChangesArguments, changes),
     Tool(
         "waiting",
         "List what needs a person, with questions and choices.",
         Effect.READS,
-        TokenScope.READ,
         NoArguments,
         waiting,
     ),
@@ -407,7 +413,6 @@ TOOLS = (
         "answer",
         "Carry a person's answer or decision to a waiting task. Ask the person first; never answer for them.",
         Effect.DESTROYS,
-        TokenScope.ACT,
         AnswerArguments,
         answer,
     ),
@@ -415,9 +420,8 @@ TOOLS = (
         "finish",
         "Merge a task's work into its branch, publish a pull request, send work back, review it, retry a failed job.",
         Effect.WRITES,
-        TokenScope.ACT,
         FinishArguments,
         finish,
     ),
-    Tool("stop", "End a task, or remove its branches.", Effect.DESTROYS, TokenScope.ACT, StopArguments, stop),
+    Tool("stop", "End a task, or remove its branches.", Effect.DESTROYS, StopArguments, stop),
 )

@@ -40,19 +40,22 @@ class Call:
     opens: Callable[[], Awaitable[bool]] = _always
     """Returns whether the token is still valid, since it may be revoked while a call waits."""
     channel: str = CHANNEL
-    """The channel of its orders; a call by MCP names the client's program."""
+    """The channel of its orders."""
+    program: str = ""
+    """The program through which a call by MCP comes, in its own words."""
     by: str = ""
     """The caller's name in the audit log: a token, a person at the dashboard, or GitHub."""
 
     @property
     def actor(self) -> str:
         """The name under which a call's order is recorded, beside its channel."""
-        return self.token or CHANNEL
+        name = self.token or CHANNEL
+        return f"{name} through {self.program}" if self.program else name
 
     @property
     def actor_in_words(self) -> str:
         """The actor's name with the channel, for records that store both as one text."""
-        return signature(self.token, self.channel) if self.token else self.channel
+        return signature(self.actor, self.channel) if self.actor != self.channel else self.channel
 
 
 def call_of(scope: Scope) -> Call:

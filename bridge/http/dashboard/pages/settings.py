@@ -36,7 +36,7 @@ class SettingLine:
     setting: SettingInForce
     sentence: SettingSentence
     late: tuple[Process, ...]
-    """The processes that have another value until they are started anew."""
+    """The running processes that still use an older value: they need a restart."""
 
     @property
     def is_changed(self) -> bool:

@@ -37,7 +37,7 @@ class Finish:
     mine: str = ""
     """The name of the operator's own branch."""
     merged: MergedWork | None = None
-    """Where all the work is merged, once nothing is left to merge."""
+    """The branch that has all the work, once nothing is left to merge."""
 
 
 LOG_ENTRIES, LOG_LETTERS = 6, 800

@@ -14,7 +14,7 @@ from workflows.contract.models import Action
 from workflows.model.errors import RefusedError, ServiceError, UsageError
 from workflows.model.orders import ResumeOrder
 from workflows.model.rows import QuestionRecord, RoundRecord
-from workflows.policy.answers import ENDS, TAKES, Verb, clean, is_choice, parse
+from workflows.policy.answers import CROSSED, ENDS, TAKES, Verb, clean, compose, is_choice
 from workflows.policy.stalls import WAYS
 
 MOST = 50
@@ -24,10 +24,6 @@ RECORDED_TRIES, RECORDED_SECONDS = 20, 0.1
 """How often the rows of an ended round are looked for, and how long after each look."""
 DIGEST = 16
 """Characters of a round's digest in a form."""
-CROSSED = (
-    "nothing was sent: a line begins with the name of another question and a colon,"
-    " so it would be read as the answer to that one; put a word before it"
-)
 DURATIONS = {"1h": "1 hour", "8h": "8 hours", "1d": "1 day", "3d": "3 days", "7d": "7 days", "30d": "30 days"}
 
 
@@ -198,13 +194,10 @@ def _answer(form: SubmittedForm, questions: tuple[QuestionRecord, ...]) -> Words
         question.choices and question.id in answers and not is_choice(answers[question.id], question.choices)
         for question in questions
     )
-    # A line that begins with a blank belongs to the answer above it.
-    parts = [f"{name}: {text}".replace("\n", "\n ") for name, text in answers.items()]
-    ids = [question.id for question in questions]
-    alone = {name: parse(part, [name]).by_id.get(name) for name, part in zip(answers, parts, strict=True)}
-    if parse("\n".join(parts), ids).by_id != alone:
+    composed = compose(answers, [question.id for question in questions])
+    if composed is None:
         raise RefusedError(CROSSED)
-    return Words(Verb.ANSWER, "\n".join(parts), partial=form.text("partial", "") == "yes", other=other)
+    return Words(Verb.ANSWER, composed, partial=form.text("partial", "") == "yes", other=other)
 
 
 def _of_question(form: SubmittedForm, question: QuestionRecord) -> str:

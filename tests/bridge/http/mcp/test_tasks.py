@@ -73,7 +73,11 @@ async def test_a_question_is_a_form_and_its_answer_goes_to_the_round(service: Se
         answered = await send(call, "tasks/update", taskId=begun["taskId"], inputResponses=answers)
     assert "error" not in answered
     [order] = kept
-    assert (order.actor, order.channel, order.text) == ("claude", "mcp claude-code, form", "store: redis\nlimit: 5")
+    assert (order.actor, order.channel, order.text) == (
+        "claude through a form of claude-code",
+        "mcp",
+        "store: redis\nlimit: 5",
+    )
     assert (order.round, order.digest) == (1, seeds.round_().digest)
 
 

@@ -1,5 +1,6 @@
 """The tools of the MCP door, called by the SDK's client over real connections in both eras (rulings S1, S2, S4)."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from activities.store import job_rows
+from activities.store import job_rows, round_rows
 from bridge.http.mcp import tools
 from bridge.http.mcp.answers import MOST_BYTES
 from bridge.http.mcp.tools import TOOLS
@@ -150,8 +151,8 @@ async def test_an_answer_names_the_token_and_the_client(
         error, text, _ = await outcome(client, "answer", **named, answers={"store": "redis", "limit": "5\nor 6"})
     assert not error, text
     [order] = kept
-    assert (order.actor, order.text) == ("claude", "store: redis\nlimit: 5\n or 6")
-    assert order.channel.startswith("mcp ")
+    assert (order.channel, order.text) == ("mcp", "store: redis\nlimit: 5\n or 6")
+    assert order.actor.startswith("claude through ")
 
 
 @pytest.mark.ruling("S2", "F5")
@@ -237,3 +238,58 @@ async def test_messages_count_apart_and_orders_as_calls(service: Service, listen
             assert not (await outcome(client, "waiting"))[0]
         texts = [(await outcome(client, "finish", job=ROOT, how="merge"))[1] for _ in range(3)]
     assert ["too many requests: 2 a minute" in text for text in texts] == [False, False, True]
+
+
+@pytest.mark.ruling("F5.whole", "S4")
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ({"store": "redis"}, "nothing answers `limit`"),
+        ({"store": "big", "limit": "5"}, "`big` is not one of the choices of `store`"),
+        ({"limit": "5\nstore: memory", "store": "redis"}, "would be read as the answer to that one"),
+    ],
+)
+async def test_an_answer_that_is_not_whole_is_refused_as_on_every_channel(
+    service: Service,
+    listening: Callable[[Service], Live],
+    kept: list[ResumeOrder],
+    answers: dict[str, str],
+    why: str,
+) -> None:
+    paused(service)
+    [asked] = round_rows.open_rounds(service.store, root=ROOT)
+    named = {"job": ROOT, "round": asked.number, "digest": asked.digest}
+    async with connected(listening(service)) as client:
+        error, text, _ = await outcome(client, "answer", **named, answers=answers)
+    assert kept == []
+    assert error
+    assert why in text
+
+
+@pytest.mark.ruling("S1")
+async def test_the_first_messages_may_come_at_once(service: Service, listening: Callable[[Service], Live]) -> None:
+    live = listening(service)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
+    async with live.client() as http:
+        answers = await asyncio.gather(*(http.post("/mcp", json=body, headers=headers) for _ in range(8)))
+    assert [answer.status_code for answer in answers] == [200] * 8
+
+
+@pytest.mark.ruling("S8")
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_no_stream_is_held_open_for_messages_that_never_come(service: Service, method: str) -> None:
+    async with caller(service, accept="text/event-stream") as client:
+        answer = await asyncio.wait_for(client.request(method, "/mcp"), PATIENCE)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.ruling("J6", "S2")
+async def test_no_path_of_this_machine_is_shown(service: Service, listening: Callable[[Service], Live]) -> None:
+    seeds.repo(service)
+    locked = QuestionRecord(id="lock", prompt="Why is /srv/checkouts/shop locked?", job_id=ROOT)
+    seeds.paused(service, questions=(locked,))
+    async with connected(listening(service)) as client:
+        _, text, structured = await outcome(client, "waiting")
+    assert "Why is [path] locked?" in text
+    assert "/srv/" not in text + json.dumps(structured)
