@@ -57,7 +57,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Make a token and print it once; only its digest is stored."""
-    from bridge.operations.home import tokens
+    from bridge.operations.access import tokens
 
     made = tokens.add(service_here(), name, scope)
     if json:
@@ -70,7 +70,7 @@ def add(
 @tokens.command(name="list")
 def list_(json: Json = False) -> None:
     """List the named tokens, and what each may do."""
-    from bridge.operations.home import tokens
+    from bridge.operations.access import tokens
     from cli.drawing.words import ago
 
     known = tokens.every(service_here())
@@ -84,7 +84,7 @@ def list_(json: Json = False) -> None:
 @tokens.command()
 def remove(name: Name, json: Json = False) -> None:
     """Revoke a token: at once on this host, within seconds on others."""
-    from bridge.operations.home import tokens
+    from bridge.operations.access import tokens
 
     tokens.remove(service_here(), name)
     say_json({"removed": name}) if json else say(f"{name} is removed")

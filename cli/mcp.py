@@ -33,7 +33,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Add the service to a tool: it gets a token of its own, and an entry in its configuration."""
-    from bridge.operations.home import mcp_clients
+    from bridge.operations.access import mcp_clients
 
     service = service_here()
     added = mcp_clients.add(service, client, scope, by_hand=by_hand)
@@ -51,7 +51,7 @@ def add(
 @app.command()
 def remove(client: Client, json: Json = False) -> None:
     """Take the service out of a tool again: its token opens nothing from now on."""
-    from bridge.operations.home import mcp_clients
+    from bridge.operations.access import mcp_clients
 
     mcp_clients.remove(service_here(), client)
     say_json({"removed": client}) if json else say(f"{client} is removed")
@@ -60,21 +60,12 @@ def remove(client: Client, json: Json = False) -> None:
 @app.command(name="list")
 def list_(json: Json = False) -> None:
     """List the tools that the service was added to, and what each may do."""
-    from bridge.operations.home import mcp_clients
+    from bridge.operations.access import mcp_clients
     from cli.drawing.words import ago
 
     clients = mcp_clients.every(service_here())
     if json:
         say_json(clients)
         return
-    rows = [
-        (state.client, state.scope, ago(state.made_at), _wrong(state.configured, state.reaches)) for state in clients
-    ]
+    rows = [(client.client, client.scope, ago(client.made_at), client.wrong) for client in clients]
     say_table(("TOOL", "SCOPE", "ADDED", ""), rows, "no tool uses the service yet; add one: service mcp add claude")
-
-
-def _wrong(configured: bool, reaches: bool) -> str:
-    """Return what is wrong with a tool's entry."""
-    if not configured:
-        return "its entry is gone"
-    return "" if reaches else "its entry has another address or another home"

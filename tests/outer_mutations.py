@@ -472,9 +472,9 @@ OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
             'objection = ""',
         ),
     ),
-    "bridge/operations/home/tokens.py": (
+    "bridge/operations/access/tokens.py": (
         (
-            "bridge/operations/home/test_tokens.py::test_those_in_the_file_of_a_home_are_moved_into_the_store_once",
+            "bridge/operations/access/test_tokens.py::test_those_in_the_file_of_a_home_are_moved_into_the_store_once",
             "service.home.bridge_tokens.unlink(missing_ok=True)",
             "service.home.bridge_tokens.exists()",
         ),

@@ -25,9 +25,9 @@ from bridge.http.wire import document, refusals, stream_limit
 from bridge.http.wire.authorization import AgentAt, no_agent
 from bridge.http.wire.stream_limit import HeldOpen
 from bridge.machine import token
+from bridge.operations.access import tokens
 from bridge.operations.github import polling
 from bridge.operations.health.metrics import Metrics
-from bridge.operations.home import tokens
 from bridge.operations.service import Service
 
 DESCRIPTION = "Starts work, reads its state, carries people's decisions to it. The same operations as the command line."

@@ -18,8 +18,8 @@ from bridge.http.app import create_app
 from bridge.http.connections import Connection
 from bridge.machine import tcp_callers, web_ui
 from bridge.machine.address import Address, address_of, bind, choose_address
+from bridge.operations.access import mcp_clients
 from bridge.operations.branches import auto_merge
-from bridge.operations.home import mcp_clients
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError
 

@@ -1,7 +1,7 @@
 """The file of the tokens with a name and a scope, for programs and for people other than the operator (ruling N5).
 
 Only their digests are stored, and only the owner can read the file: a token is shown once, when it is made. Hosts
-that share a store keep them in the store instead (`bridge.operations.home.tokens`).
+that share a store keep them in the store instead (`bridge.operations.access.tokens`).
 """
 
 import re

@@ -13,7 +13,7 @@ from bridge.http.wire.webhook import is_signed
 from bridge.machine.token import Token
 from bridge.machine.token_scopes import TokenScope
 from bridge.machine.tokens_file import NamedToken
-from bridge.operations.home.tokens import Tokens
+from bridge.operations.access.tokens import Tokens
 
 
 class AuthGate(HeadGate):

@@ -25,6 +25,7 @@ from bridge.machine import daemon_state
 from bridge.machine.locks import holder
 from bridge.machine.step_messages import Step, unheard
 from bridge.machine.writable import require_writable
+from bridge.operations.access import mcp_clients
 from bridge.operations.health.boxes import box_findings, limit_findings
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.health.runtimes import any_works, check_runtimes
@@ -398,15 +399,25 @@ def releases(service: Service) -> Iterator[Finding]:
         yield from of_releases(service)
 
 
+def tools(service: Service) -> Iterator[Finding]:
+    """Check the entries of the tools that were given the service by MCP (ruling S5)."""
+    for tool in mcp_clients.every(service):
+        again = f"service mcp remove {tool.client} && service mcp add {tool.client} --scope {tool.scope}"
+        if tool.wrong:
+            yield Finding(tool.client, Level.WARNING, tool.wrong, again)
+        else:
+            yield Finding(tool.client, Level.OK, f"may use the service by MCP, with the scope {tool.scope}")
+
+
 CHECKS: tuple[Check, ...] = (
     *(python, git, home, disk, settings, stale, store, fleet, temporal, releases, seals, daemon, stalls),
-    *(github, libgit2, repositories, runtimes, boxes, leftovers),
+    *(github, tools, libgit2, repositories, runtimes, boxes, leftovers),
 )
 GROUND = (python, git, home, disk, settings)
 """Quick checks, and those that all others need: a home, and settings that can be read."""
 WAITING = (runtimes, boxes)
 """Checks that wait for programs; they begin first."""
-READ_THE_STORE = (fleet, stalls, releases, github, repositories)
+READ_THE_STORE = (fleet, stalls, releases, github, tools, repositories)
 
 
 def _carefully(check: Check, service: Service) -> Iterator[Finding]:

@@ -9,8 +9,11 @@ import pytest
 
 from activities.settings.home import Home
 from bridge.machine import tokens_file
-from bridge.operations.home import mcp_clients
+from bridge.operations.access import mcp_clients
+from bridge.operations.health import doctor
+from bridge.operations.health.findings import Level
 from bridge.operations.service import Service
+from tests.bridge.operations.access.test_tokens import host
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 
 pytestmark = pytest.mark.ruling("S5")
@@ -160,3 +163,31 @@ def test_another_scope_and_an_unknown_tool_are_refused_in_words(service: Service
         mcp_clients.add(service, "cursor", "act")
     with pytest.raises(UsageError, match="use one of claude, codex"):
         mcp_clients.add(service, "cursr", None)
+
+
+@pytest.mark.ruling("S5", "engine:doctor")
+def test_doctor_has_a_line_for_each_tool(service: Service, person: Path) -> None:
+    assert not [*doctor.tools(service)]
+    for client, scope in (("cursor", "read"), ("kimi", "ask"), ("vscode", "act")):
+        mcp_clients.add(service, client, scope)
+    (person / ".cursor" / "mcp.json").unlink()
+    moved = person / ".kimi-code" / "mcp.json"
+    moved.write_text(moved.read_text().replace("8791", "9999"))
+    gone, elsewhere, well = doctor.tools(service)
+    assert (gone.about, gone.level, elsewhere.level) == ("cursor", Level.WARNING, Level.WARNING)
+    assert gone.fix == "service mcp remove cursor && service mcp add cursor --scope read"
+    assert "another address" in elsewhere.says
+    assert (well.about, well.level, well.fix) == ("vscode", Level.OK, "")
+    assert "scope act" in well.says
+
+
+@pytest.mark.ruling("Q10", "S5")
+def test_hosts_that_share_their_tokens_have_a_client_each(tmp_path: Path, person: Path) -> None:
+    one, two = host(tmp_path, "one"), host(tmp_path, "two")
+    mcp_clients.add(one, "cursor", "act")
+    assert mcp_clients.every(two) == []
+    (person / ".cursor" / "mcp.json").rename(person / "of-one")
+    mcp_clients.add(two, "cursor", None)
+    assert [state.scope for state in mcp_clients.every(one)] == ["act"]
+    mcp_clients.remove(two, "cursor")
+    assert [state.client for state in mcp_clients.every(one)] == ["cursor"]

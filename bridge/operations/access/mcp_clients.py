@@ -15,8 +15,8 @@ from activities.agents.program_folder import OWN_SERVER
 from activities.runs.regular_files import write_private
 from bridge.machine.address import choose_address
 from bridge.machine.token_scopes import TokenScope
-from bridge.machine.tokens_file import NamedToken
-from bridge.operations.home import tokens
+from bridge.machine.tokens_file import LONGEST_NAME, NamedToken
+from bridge.operations.access import tokens
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, RefusedError, UsageError, with_nearest
 
@@ -55,6 +55,13 @@ class ClientState:
     """True also where the configuration can't be read."""
     reaches: bool
     """Whether the entry has this home's address; true also where the configuration can't be read."""
+
+    @property
+    def wrong(self) -> str:
+        """Return what is wrong with its entry; empty if it is good."""
+        if not self.configured:
+            return "its entry is gone"
+        return "" if self.reaches else "its entry has another address or another home"
 
 
 @dataclass(frozen=True)
@@ -229,7 +236,7 @@ CLIENTS: dict[str, JsonClient | CommandClient] = {
 
 def add(service: Service, name: str, scope: str | None, *, by_hand: bool = False) -> Added:
     """Give a client a token, and put the server into its configuration; a repetition changes nothing."""
-    client, token = _client(name), f"{PREFIX}{name}"
+    client, token = _client(name), _token_name(service, name)
     known = next((known for known in tokens.every(service) if known.name == token), None)
     if known and scope not in (None, known.scope):
         raise RefusedError(f"{name} was added with the scope {known.scope}", f"service mcp remove {name}")
@@ -251,19 +258,26 @@ def add(service: Service, name: str, scope: str | None, *, by_hand: bool = False
 def remove(service: Service, name: str) -> None:
     """Revoke a client's token, and remove the server from its configuration."""
     client = _client(name)
-    tokens.remove(service, f"{PREFIX}{name}")
+    tokens.remove(service, _token_name(service, name))
     client.take_out()
 
 
 def every(service: Service) -> list[ClientState]:
     """Return the clients that were added."""
-    made = {token.name.removeprefix(PREFIX): token for token in tokens.every(service) if token.name.startswith(PREFIX)}
-    return [_state(service, name, token) for name, token in made.items()]
+    made = {token.name: token for token in tokens.every(service)}
+    named = {name: made.get(_token_name(service, name)) for name in sorted(CLIENTS)}
+    return [_state(service, name, token) for name, token in named.items() if token]
+
+
+def _token_name(service: Service, client: str) -> str:
+    """Return the name of a client's token. Hosts share their tokens, while each has entries of its own."""
+    of_host = f"-{service.settings.host.lower()}" if service.settings.store.url else ""
+    return f"{PREFIX}{client}{of_host}"[:LONGEST_NAME].rstrip("-._")
 
 
 def _state(service: Service, name: str, token: NamedToken) -> ClientState:
     try:
-        entry = CLIENTS[name].entry() if name in CLIENTS else None
+        entry: str | None = CLIENTS[name].entry()
     except RefusedError:
         entry = None
     reaches = entry is None or any(json.dumps(place) in entry for place in (_url(service), str(service.home.root)))

@@ -13,7 +13,7 @@ from activities.store.registry import token_rows
 from bridge.machine import tokens_file
 from bridge.machine.token_scopes import TokenScope
 from bridge.machine.tokens_file import NamedTokens
-from bridge.operations.home import tokens
+from bridge.operations.access import tokens
 from bridge.operations.service import Service
 from tests.bridge.http.conftest import caller
 from tests.waiting import PATIENCE
