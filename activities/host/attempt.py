@@ -20,6 +20,7 @@ from activities.host.heartbeat import Heartbeat, beating
 from activities.host.slots import SlotNeed, Slots, in_turn
 from activities.runs import run_folders
 from activities.runs.supervised_run import Claim, give_up
+from activities.stations import reach
 from activities.store import attempt_rows, claim_rows, permanent_errors
 from activities.store.attempt_rows import AttemptRow, Offered
 from workflows.model.errors import ServiceError
@@ -140,6 +141,7 @@ def _open_row(context: Context, offered: Offered, known: AttemptRow | None) -> A
     """
     run_dir = Path(known.run_dir) if known else run_folders.new(context.home.runs, *offered.key)
     row = claim_rows.begin(context.store, offered, host=context.host, run_dir=str(run_dir))
+    reach("claim written", offered.job_id)
     if known is None and (row is None or row.run_dir != str(run_dir)):
         run_dir.rmdir()
     elif row is not None and not Path(row.run_dir).exists():

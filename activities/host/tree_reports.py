@@ -12,6 +12,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.runs.service_process import watch_task
+from activities.stations import reach
 from workflows.model.jobs import JobRun
 from workflows.temporal.messages import Begun, HeldUp, HostReport
 
@@ -104,6 +105,7 @@ class TreeReports:
         )
         try:
             await self.client.get_workflow_handle(root).signal("report", report)
+            reach("report sent", root)
         except (RPCError, RuntimeError) as error:  # the SDK raises a RuntimeError if no server answers
             if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
                 return True

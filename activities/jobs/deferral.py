@@ -13,6 +13,7 @@ from activities.agents.faults import Blocker, BlockerKind
 from activities.host.context import Context
 from activities.redaction.redact import redact_text
 from activities.settings.model import RuntimeSection
+from activities.stations import reach
 from activities.store import attempt_rows
 from activities.store.attempt_rows import AttemptRow, Deferral
 from workflows.contract.storable import storable
@@ -85,6 +86,7 @@ def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Defer
         output_tokens=used.output_tokens,
     )
     attempt_rows.defer(context.store, deferral)
+    reach("run put off", run.job_id)
     # Ruling B3: show the reason for the wait, its end, and the command that ends it.
     goes_on = f"it goes on by itself; to end the tree: service job kill {run.root_job_id} --now"
     context.reports.held_up(run, _words(deferral), goes_on)

@@ -4,6 +4,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.host.context import Context
+from activities.stations import reach
 from activities.store import permanent_errors, placements, run_rows
 from activities.store.placements import Asks
 from workflows.policy import placement
@@ -29,6 +30,7 @@ class Placer:
         info = activity.info()
         shown = [] if info.is_local else list(info.heartbeat_details)
         if answer.host:
+            reach("host chosen", attempt.offer.job_id)
             if shown:
                 self._show(attempt, f"waits for a free slot on {answer.host}", "")
             return answer.host

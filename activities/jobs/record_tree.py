@@ -7,6 +7,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.jobs.why_closed import how_it_closed
+from activities.stations import reach
 from activities.store import attempt_rows, claim_rows, job_rows, moves, permanent_errors, tree_rows
 from workflows.model.rows import Records, Written
 from workflows.temporal.calls import CallOff, OfferClaim, OfferKey
@@ -49,15 +50,18 @@ class TreeRecorder:
         """Write one step of a tree."""
         info = activity.info()
         store, root, run_id = self._context.store, info.workflow_id or "", info.workflow_run_id or ""
-        return permanent_errors.write_or_refuse(lambda: job_rows.write_as(store, records, root, run_id))
+        reach("rows to be written", root, info.activity_type)
+        written = permanent_errors.write_or_refuse(lambda: job_rows.write_as(store, records, root, run_id))
+        reach("rows written", root, info.activity_type)
+        return written
 
     @activity.defn(name="take_back")
     def take_back(self, offer: OfferKey) -> OfferClaim:
         """Take back an offer, unless its host has begun it."""
         offered = attempt_rows.Offered(offer.job_id, offer.attempt, offer.offer)
-        return OfferClaim(
-            begun_at=permanent_errors.write_or_refuse(lambda: claim_rows.take_back(self._context.store, offered))
-        )
+        begun_at = permanent_errors.write_or_refuse(lambda: claim_rows.take_back(self._context.store, offered))
+        reach("offer taken back", offer.job_id)
+        return OfferClaim(begun_at=begun_at)
 
     @activity.defn(name="call_off")
     def call_off(self, order: CallOff) -> OfferClaim:
@@ -66,19 +70,22 @@ class TreeRecorder:
             attempt_rows.Offered(order.offer.job_id, order.offer.attempt, order.offer.offer),
             self._context.store,
         )
-        return OfferClaim(
-            begun_at=permanent_errors.write_or_refuse(lambda: claim_rows.call_off(store, offered, order.why))
-        )
+        begun_at = permanent_errors.write_or_refuse(lambda: claim_rows.call_off(store, offered, order.why))
+        reach("job called off", offered.job_id)
+        return OfferClaim(begun_at=begun_at)
 
     @activity.defn(name="give_up")
     def give_up(self, order: GiveUp) -> GivenUp:
         """Decide whether an attempt moves from its lost or drained host."""
         offered = attempt_rows.Offered(order.offer.job_id, order.offer.attempt, order.offer.offer)
         store = self._context.store
-        return GivenUp(outcome=permanent_errors.write_or_refuse(lambda: moves.give_up(store, offered, order.move)))
+        outcome = permanent_errors.write_or_refuse(lambda: moves.give_up(store, offered, order.move))
+        reach("offer moved", offered.job_id)
+        return GivenUp(outcome=outcome)
 
     @activity.defn(name="keep_tree")
     def keep_tree(self, state: TreeMemory) -> None:
         """Store a closed tree's state."""
         context, run_id = self._context, activity.info().workflow_run_id or ""
         permanent_errors.write_or_refuse(lambda: tree_rows.keep(context.store, state, context.host, run_id))
+        reach("state kept", state.root_id)

@@ -26,6 +26,7 @@ from activities.jobs.session import earlier_session
 from activities.jobs.snapshots import Snapshots
 from activities.jobs.workspace import Workspace
 from activities.redaction.redact import redact_text
+from activities.stations import reach
 from activities.store import attempt_rows
 from activities.store.attempt_rows import AttemptRow, Deferral, Offered
 from workflows.contract.parse import Accepted, Rejected
@@ -116,6 +117,7 @@ class JobAttempt:
             raise self._fault
         while True:
             executed = await self._execution.to_its_end()
+            reach("output read", self.run.job_id)
             after = await in_turn(self._after, executed)
             if isinstance(after, JobOutcome):
                 return after
@@ -137,6 +139,7 @@ class JobAttempt:
             seed = seed_of(self.context, self.run, "repair")
             prompt = repair_prompt(judgement.faults, first.report.text, leaf=is_leaf(self.run), seed=seed)
             self._execution.repair(redact_text(prompt), first.report.session)
+            reach("repair started", self.run.job_id)
             return None
         self.finishing = True
         return self._defer(judgement) if isinstance(judgement, Blocker) else self._finish(judgement)
@@ -171,6 +174,7 @@ class JobAttempt:
         result = judgement.result if isinstance(judgement, Accepted) else None
         models = [executed.report.model for executed in runs if executed.report.model]
         evidence = workspace.collect(folder, self.run, result, models[-1] if models else None)
+        reach("work committed", self.run.job_id)
         with until_hub(partial(self.context.reports.held_up, self.run), done=True):
             evidence = workspace.publish(self.context, self.run, folder, evidence)
         remarks = (f"not in its snapshots: {row}" for row in snapshots.left_out if row not in evidence.odd)
@@ -192,8 +196,10 @@ class JobAttempt:
         payload = attempt_outcome.payload(self.context, judgement, evidence)
         diagnostics = attempt_outcome.diagnostics(judgement, runs, evidence) | {"start_sha": folder.worktree.base}
         attempt_rows.close(self.context.store, self._row, outcome, payload, diagnostics)
+        reach("outcome recorded", self.run.job_id)
         snapshots.remove(folder.repo)
         workspace.dispose(folder, self.run, evidence)
+        reach("folder removed", self.run.job_id)
         return outcome
 
     def _outcome_elsewhere(self) -> JobOutcome | None:

@@ -20,6 +20,7 @@ from activities.git.work_folder.work_in_progress import InProgress
 from activities.git.work_folder.worktrees import Worktree
 from activities.host.helper_process import LOOK_SECONDS, apart
 from activities.host.slots import in_turn, out_of_turn
+from activities.stations import reach
 from workflows.model.errors import NotFoundError, ServiceError
 from workflows.model.jobs import JobRun
 
@@ -131,6 +132,7 @@ class Snapshots:
             before = work_in_progress.pushed_snapshot(self.worktree)
             work_in_progress.mark_pushed(self.worktree, before or "about to be")
             hub.overwrite(side, self.through, commit, name_of(self.job_id, self.attempt))
+            reach("snapshot pushed", self.job_id)
             work_in_progress.mark_pushed(self.worktree, commit)
 
     def remove(self, repo: Path) -> None:

@@ -24,6 +24,7 @@ from activities.host.slots import out_of_turn
 from activities.jobs import snapshots
 from activities.jobs.dependencies import heads, parts_of, revisions_to_merge
 from activities.runs.supervised_run import Claim
+from activities.stations import reach
 from activities.store import attempt_rows, branch_rows, tree_rows
 from activities.store.attempt_rows import AttemptRow
 from activities.store.registry import repo_rows
@@ -109,6 +110,7 @@ def prepare(context: Context, run: JobRun, row: AttemptRow, run_dir: Path, folde
         workspace = Workspace(repo, worktree, readable_folders(repo))
     else:
         workspace = _make(context, run, row, path, repo, registered, through)
+    reach("folder made", run.job_id)
     return replace(workspace, through=through, products=context.settings.git.build_products)
 
 
@@ -179,6 +181,7 @@ def _fetch(context: Context, run: JobRun, repo: Repo) -> None:
 def _record(context: Context, run: JobRun, row: AttemptRow, path: Path, base: str) -> None:
     branch, alone = branch_name(run), not run.branch_deps
     attempt_rows.record_worktree(context.store, row, worktree=str(path), branch=branch, base_sha=base, alone=alone)
+    reach("folder recorded", run.job_id)
 
 
 def _onto(worktree: Worktree, line: TaskLine) -> tuple[Worktree, TaskLine]:

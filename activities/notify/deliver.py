@@ -17,6 +17,7 @@ from activities.host.heartbeat import Heartbeat, beating
 from activities.notify import message
 from activities.notify.channels import Channel, CommandChannel, DeliveryError, LogFile, Webhook
 from activities.settings import ready
+from activities.stations import reach
 from activities.store import outbox
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.notify import Notify
@@ -68,6 +69,7 @@ class Deliverer:
             error = ""
             try:
                 channel.deliver(notification)
+                reach("notification delivered", notification_id, channel.name)
             except DeliveryError as fault:
                 error = str(fault) or type(fault).__name__
                 failed.append(f"{channel.name}: {error}")

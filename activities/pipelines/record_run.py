@@ -10,6 +10,7 @@ from temporalio.exceptions import ApplicationError
 from activities.host import checkouts
 from activities.host.context import Context
 from activities.pipelines.plan import plan
+from activities.stations import reach
 from activities.store import job_rows, permanent_errors, run_rows, tree_rows
 from activities.store.artifacts import Artifacts
 from activities.store.registry import pipeline_rows
@@ -47,6 +48,7 @@ class RunRecorder:
                 tree_rows.begin(context.store, tree, records.host)
             for stage in records.stages:
                 self._supersede(records.run, stage)
+            reach("run recorded", records.run.run_id, records.run.state.value)
 
     def _supersede(self, run: RunRecord, stage: StageRecord) -> None:
         """Dismiss the blocked tree of a stage's previous attempt, because the new attempt's tree replaces it."""

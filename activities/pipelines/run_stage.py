@@ -32,6 +32,7 @@ from activities.runs.output import last_line, last_lines
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
 from activities.runtimes.known_runtimes import SHELL
+from activities.stations import reach
 from activities.store import attempt_rows, run_rows
 from activities.store.attempt_rows import AttemptRow, Offered
 from activities.store.registry import repo_rows
@@ -168,6 +169,7 @@ class StageAttempt:
             "box": boxing.name_of(self._box),
         }
         run_rows.stage_ends(self.context.store, self.run.row, outcome)
+        reach("stage ended", self.run.run_id)
         attempt_rows.close(self.context.store, self._row, outcome, {}, output)
         worktrees.dispose(self._repo, self._worktree, later=True)
         return outcome

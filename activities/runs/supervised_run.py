@@ -30,6 +30,7 @@ from activities.runs.run_folders import RunError, made_run_key, ready, run_key
 from activities.runs.spawn import spawn
 from activities.runs.supervisor import EndKind
 from activities.sealing.seal_key import SealKeyError
+from activities.stations import reach
 
 PROGRESS_SECONDS = 2.0
 STOP_MARGIN_SECONDS = 20.0
@@ -219,6 +220,7 @@ def _start(request: RunRequest) -> Claim:
     if (claim := _lost_claim(run_dir)) is not None:
         return claim
     key = prepare(request)
+    reach("program to be started", run_dir.name)
     try:
         spawn(run_dir, key)
     except NotRegularError as error:
@@ -227,6 +229,7 @@ def _start(request: RunRequest) -> Claim:
     if claim is None:
         reason = _last_words(run_dir)
         raise RunError(f"the run in {run_dir} could not be started: {reason}", "df -h; service job retry <job>")
+    reach("program started", run_dir.name)
     return claim
 
 

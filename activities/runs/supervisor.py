@@ -37,6 +37,7 @@ from activities.runs import records
 from activities.runs.os_processes import MARK, children, descendants, identity, kill_all, send, with_mark
 from activities.runs.records import RecordKind, UnbelievedError
 from activities.runs.regular_files import create, open_to_read
+from activities.stations import reach
 
 RESERVED_BYTES = 4096
 ERROR_BYTES = 3000
@@ -305,6 +306,7 @@ def supervise(run_dir: Path, key: bytes, spec: dict[str, Any], signals: Signals,
         command = start(run_dir, spec)
     except (OSError, ValueError) as error:
         return {**end, "kind": EndKind.NOT_STARTED, "error": _short(error), "ended_at": time.time()}
+    reach("command started", run_dir.name)
     group.leave()
     try:
         end["kind"] = watch(command, spec, signals, lambda: _stop_grace(run_dir, key, spec["grace_seconds"]), group)
@@ -353,11 +355,15 @@ def main(run_dir: Path, key: bytes, group: JobGroup) -> None:
     if not claim(run_dir, key, ours, kept=False):  # after a power loss this process is gone as well
         reserved.unlink()
         return
+    reach("run claimed", run_dir.name)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)
     become_subreaper()
-    record_exit(reserved, key, supervise(run_dir, key, spec, signals, group))
+    end = supervise(run_dir, key, spec, signals, group)
+    reach("command ended", run_dir.name)
+    record_exit(reserved, key, end)
+    reach("end recorded", run_dir.name)
 
 
 def _key_from_standard_input() -> bytes:

@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from activities.github import api
 from activities.github.client import AwayError, DeclinedError, LimitedError
+from activities.stations import reach
 from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from bridge.github import checks, publishing
@@ -96,6 +97,7 @@ async def _write(session: GithubSession, fact: FactRow) -> list[str]:
     except Exception as error:
         log.exception("an internal error with %s", fact.fact_id)
         return await asyncio.to_thread(_retry_or_give_up, session, fact, f"an internal error: {type(error).__name__}")
+    reach("fact written", fact.fact_id, fact.kind)
     await asyncio.to_thread(_record, session, fact, wrote)
     return [f"wrote {fact.kind} on {fact.where}"]
 

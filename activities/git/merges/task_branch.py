@@ -12,6 +12,7 @@ from activities.git.command import all_printable, printable
 from activities.git.hub import HubBranch
 from activities.git.merges.commits import CommitConflict, commit_merge, merged_tree
 from activities.git.work_folder.commit import message, trailers_of
+from activities.stations import reach
 from workflows.model.errors import Commands, RefusedError
 
 TRIES = 5
@@ -84,6 +85,7 @@ def merge_all(
             continue
         why = f"service job merge: {', '.join(each.job_id for each in fresh)}"
         if not moves or git_branches.move(repo, branch, head, old, why) or git_branches.tip(repo, branch) == head:
+            reach("branch merged", branch)
             return merged
     raise RefusedError(f"the branch {branch} is being changed by somebody else", "try again in a moment")
 

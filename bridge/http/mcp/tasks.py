@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ClientCapabilities, RequestParams
 from pydantic import ConfigDict, Field
 
+from activities.stations import reach
 from bridge.http.mcp import tools
 from bridge.http.mcp.answers import Answer
 from bridge.http.mcp.route_calls import RouteCalls
@@ -92,6 +93,7 @@ async def update(calls: RouteCalls, params: UpdateParams) -> dict[str, Any]:
             raise MCPError(INVALID_PARAMS, f"The answer came too late; nothing was done. {over}".strip())
         by_form = replace(calls, client=f"a form of {calls.client}")
         await tools.answer(by_form, _order(row, response.get("content") or {}))
+        reach("task answered", root)
     return {}
 
 

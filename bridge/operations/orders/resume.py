@@ -16,6 +16,7 @@ from uuid import uuid4
 from temporalio.client import WorkflowHandle
 
 from activities.redaction.redact import redact_text
+from activities.stations import reach
 from activities.store import event_rows, job_rows
 from activities.temporal import RPC_TIMEOUT
 from bridge.operations.jobs import jobs, rounds
@@ -144,6 +145,7 @@ async def _send(
             answer: Any = await handle.execute_update(
                 "resume", order, id=order.request_id, result_type=str, rpc_timeout=PATIENCE
             )
+        reach("answer taken", order.job_id)
         return ResumeOutcome(str(answer), applied=True)
     except NoWorkerError:
         _refuse_by_rows(order, waiting())

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 
+from activities.stations import reach
 from activities.store import job_rows, run_rows, tree_rows
 from activities.temporal import RPC_TIMEOUT
 from bridge.operations import temporal
@@ -76,6 +77,7 @@ async def start(service: Service, tree: TreeInput, host: str) -> str:
     with suppress(AlreadyStartedError):
         first = TreeStart(input=tree, host=host, placed=service.settings.is_fleet)
         await _start_workflow(service, await client_of(service), first, WorkflowIDReusePolicy.REJECT_DUPLICATE)
+    reach("tree started", tree.root_job_id)
     state = new_tree(tree)
     tree_rows.begin(service.store, tree, host, Records(task=state.task, jobs=tuple(state.jobs.values())))
     return tree.root_job_id

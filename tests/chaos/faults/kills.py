@@ -1,0 +1,67 @@
+"""kill -9 of a part of the service, at a station, and SIGSTOP of the process that has come to it."""
+
+import contextlib
+import os
+import signal
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from activities.runs.os_processes import identity
+from tests.chaos.protocol import GO, Arrival, NotLandedError
+
+if TYPE_CHECKING:
+    from tests.chaos.stack import Stack
+
+AT_STATION = "whoever is there"
+OF_JOBS = ("supervisor", "agent")
+"""Parts of which each job has its own: one is killed while its run is under way."""
+UNDER_WAY = ("command started", "program started", "report sent", "command ended")
+
+
+@dataclass
+class Kill:
+    """Kill a part with -9: a member of the daemon, a process of the worker, or whoever has come to the station."""
+
+    part: str
+    needs: frozenset[str] = frozenset()
+    seconds: float = 0.0
+    _killed: dict[int, str | None] = field(default_factory=dict)
+    """The killed processes, with the marks by which each is told from a later one of its number."""
+
+    @property
+    def name(self) -> str:
+        return f"kill {self.part}"
+
+    def fits(self, station: str) -> bool:
+        return self.part not in OF_JOBS or station in UNDER_WAY
+
+    def strike(self, stack: "Stack", arrival: Arrival) -> str:
+        for pid in self._pids(stack, arrival):
+            self._killed[pid] = identity(pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return GO
+
+    def _pids(self, stack: "Stack", arrival: Arrival) -> list[int]:
+        if self.part == AT_STATION:
+            return [arrival.pid]
+        if self.part in ("fork_server", "helper"):
+            return stack.pids(self.part)
+        if self.part in OF_JOBS:
+            return stack.pids(self.part, arrival.subject)
+        return [pid for pid in [stack.pid(self.part)] if pid]
+
+    def proof(self, stack: "Stack") -> str:
+        if not self._killed:
+            raise NotLandedError(f"there was no {self.part} to kill")
+        if alive := [pid for pid, mark in self._killed.items() if mark is None or identity(pid) == mark]:
+            raise NotLandedError(f"{self.part} {alive} lives on, or was gone before")
+        return f"{self.part} {', '.join(map(str, self._killed))} died by SIGKILL"
+
+    def lift(self, stack: "Stack") -> None:
+        """Do nothing: the daemon starts its members again, and the worker its own."""
+
+
+PARTS = (AT_STATION, "server", "worker", "bridge", "fork_server", "helper", *OF_JOBS)
+FAULTS = tuple(partial(Kill, part) for part in PARTS)

@@ -1,0 +1,52 @@
+"""The side of the processes under test: at each station, ask the controller what to do. Standard library only."""
+
+import ctypes
+import errno
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from activities import stations
+
+CONTROLLER = "CHAOS_CONTROLLER"
+"""The variable with the controller's socket. Without it nothing is hooked."""
+ROOT = str(Path(__file__).parents[2])
+FIRST = str(Path(__file__).with_name("first"))
+_numbers = iter(range(1, sys.maxsize))
+
+
+def install() -> None:
+    """Hook the stations of this process, if its environment names a controller."""
+    if CONTROLLER in os.environ:
+        stations.hook = arrive
+
+
+def arrive(station: str, subject: str, detail: str) -> None:
+    """Tell the controller of an arrival, and carry out its answer. Go on if no controller listens."""
+    _hook_isolated_programs()
+    arrival = {"station": station, "subject": subject, "detail": detail, "pid": os.getpid(), "number": next(_numbers)}
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            line.connect(os.environ[CONTROLLER])
+            line.sendall(json.dumps(arrival).encode() + b"\n")
+            answer = line.makefile().readline().split()
+    except OSError:
+        return
+    if answer[:1] == ["raise"]:
+        number: int = getattr(errno, answer[1])
+        raise OSError(number, f"{os.strerror(number)} (at {station})")
+    if answer[:1] == ["hold"]:
+        ctypes.PyDLL(None).usleep(int(float(answer[1]) * 1e6))  # a PyDLL call keeps the interpreter's lock
+
+
+def _hook_isolated_programs() -> None:
+    """Let the fork server of a worker, which starts isolated, and the supervisors that it forks, be hooked too."""
+    spawn: Any = sys.modules.get("activities.runs.spawn")
+    if spawn is None or getattr(spawn, "ISOLATED", ()) == ("-P",):
+        return
+    environment, hooked = spawn.group_environment, {CONTROLLER: os.environ[CONTROLLER], "PYTHONPATH": f"{FIRST}:{ROOT}"}
+    spawn.ISOLATED = ("-P",)
+    spawn.group_environment = lambda: environment() | hooked

@@ -1,0 +1,236 @@
+"""A whole service to break: the daemon with its members on a home of its own, agents that leave marks, a controller."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from activities.runs.os_processes import marks
+from activities.runs.run_folders import key_of
+from activities.runs.supervised_run import home_mark
+from activities.settings.home import Home
+from bridge.machine import daemon_state
+from bridge.machine.daemon_state import GroupPhase
+from tests.chaos import hook
+from tests.chaos.controller import Controller
+from tests.e2e.bridge import token
+from tests.e2e.conftest import Installed, set_up
+from tests.unboxed import shell
+from tests.waiting import wait_for
+
+AGENT = """\
+job=$SERVICE_JOB_ID attempt=$SERVICE_ATTEMPT name=${SERVICE_DELEGATION_ID:-$SERVICE_CONTINUATION}
+mark() { echo "$1 $job $attempt $name $$ $(date +%s.%N)" >> "$PLANS/marks"; }
+mark begin
+cat > "$PLANS/prompts/$job.$attempt.$$"
+plan=$PLANS/$(grep -o 'case-[0-9a-z]*' "$PLANS/prompts/$job.$attempt.$$" | head -n 1)
+for step in "$name.$attempt" "$name" none-such; do [ -e "$plan/$step" ] && break; done
+[ -e "$plan/$step.sh" ] && . "$plan/$step.sh"
+mark end
+if [ -e "$plan/$step" ]; then cat "$plan/$step"
+else echo "{\\"service_result\\": {\\"decision\\": \\"approved\\", \\"summary\\": \\"did $name\\"}}"; fi
+"""
+"""An agent that plays the plan of its case, which its prompt names, and marks its begin and its end."""
+
+SETTINGS = """\
+[bridge]
+requests_per_minute = 1000000
+[worker]
+max_parallel_jobs = 24
+free_disk = 0.01
+[orchestrate]
+merge = "line"
+"""
+ROOM = 2 << 30
+"""Bytes that /dev/shm must have free for a stack to be there."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A line that an agent wrote, outside of all that the service writes."""
+
+    word: str
+    job: str
+    attempt: int
+    name: str
+    pid: int
+    at: float
+
+
+@dataclass(frozen=True)
+class Hooked(Installed):
+    """A service whose processes ask the controller at each station."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        known = super().environment
+        return known | {"PYTHONPATH": f"{hook.FIRST}{os.pathsep}{known['PYTHONPATH']}"}
+
+
+@dataclass
+class Stack:
+    """One service. What a fault may use of it stands in `protocol.Parts`."""
+
+    folder: Path
+    controller: Controller
+    service: Hooked = field(init=False)
+
+    def __post_init__(self) -> None:
+        made = set_up(self.folder)
+        self.service = Hooked(made.home, made.repo, made.tmp, made.extra)
+        self.plans = self.folder / "plans"
+        (self.plans / "prompts").mkdir(parents=True)
+        agent = self.service.program("agent", AGENT)
+        self.service.extra.update({"PLANS": str(self.plans), hook.CONTROLLER: str(self.controller.address)})
+        (self.home / "config.toml").write_text(shell("PLANS") + SETTINGS)
+        for name in ("lead", "dev"):
+            self.service.register(name, agent)
+
+    @property
+    def home(self) -> Path:
+        return self.service.home
+
+    def start(self) -> None:
+        self.service("daemon", "start")
+
+    def stop(self) -> None:
+        self.service("daemon", "stop")
+
+    def pid(self, part: str) -> int:
+        """Return the pid of the daemon or of one of its members; 0 while it does not run."""
+        state = daemon_state.status(self.service.seen.home).state
+        if state is None:
+            return 0
+        if part == "daemon":
+            return state.pid
+        return next((child.pid or 0 for child in state.children if child.name == part), 0)
+
+    def pids(self, part: str, subject: str = "") -> list[int]:
+        """Return the pids of fork servers, supervisors, helpers or agents; of one job's where a subject is given."""
+        if part == "agent":
+            return [pid for pid, run in self._runs() if run.startswith(subject)]
+        if part == "supervisor" and subject:
+            parents = {_parent(pid) for pid, run in self._runs() if run.startswith(subject)}
+            return [pid for pid in parents if b"fork_server.py" in _command(pid)]
+        worker = self.pid("worker")
+        words = {"fork_server": b"fork_server.py", "supervisor": b"fork_server.py", "helper": b"helper_process"}
+        children = [pid for pid in _all() if words[part] in _command(pid) and worker in _line(pid)]
+        return [pid for pid in children if (part == "fork_server") == (_parent(pid) == worker) or part == "helper"]
+
+    def _runs(self) -> list[tuple[int, str]]:
+        """Return the processes of agents, with the names of their runs' folders."""
+        ours = home_mark(Home(self.home).runs)
+        return [(pid, mark.rpartition("@")[0]) for pid, mark in marks() if mark.endswith(f"@{ours}")]
+
+    @property
+    def is_well(self) -> bool:
+        """True if all members run."""
+        state = daemon_state.status(self.service.seen.home).state
+        return state is not None and state.phase is GroupPhase.RUNNING and all(child.pid for child in state.children)
+
+    def until_well(self, seconds: float = 120.0) -> None:
+        wait_for(lambda: self.is_well, lambda: self.service.run("daemon", "status").stdout, seconds)
+
+    @property
+    def marks(self) -> list[Mark]:
+        """Return all that agents wrote. A line that a killed agent did not finish is left out."""
+        path = self.plans / "marks"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [
+            Mark(word, job, int(attempt), name, int(pid), float(at))
+            for word, job, attempt, name, pid, at in (line.split() for line in lines if line.count(" ") == 5)
+        ]
+
+    @cached_property
+    def http(self) -> httpx.Client:
+        address = self.service("dashboard", "--print").stdout.split("/ui/")[0].strip()
+        return httpx.Client(base_url=address, headers=token(self.service), timeout=15)
+
+    def get(self, path: str) -> Any:
+        """Return what the bridge answers; None while it does not."""
+        with contextlib.suppress(httpx.HTTPError, ValueError):
+            answer = self.http.get(path)
+            return answer.json() if answer.status_code == 200 else None
+        return None
+
+    def post(self, path: str, body: dict[str, object], key: str, patience: float = 90.0) -> Any:
+        """Send an order under one key until the bridge has answered it, as a careful client does."""
+        until, answer = time.monotonic() + patience, None
+        while time.monotonic() < until:
+            with contextlib.suppress(httpx.HTTPError):
+                answer = self.http.post(path, json=body, headers={"Idempotency-Key": key})
+                if answer.status_code < 500 and answer.status_code not in (409, 429):
+                    return answer.json()
+            time.sleep(0.3)
+        raise AssertionError(f"POST {path} has no answer in {patience:g} s: {answer and answer.text}")
+
+    def kill_all(self) -> None:
+        """Kill what is left of the service and its agents."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid("daemon") or os.getpid() + (1 << 24), signal.SIGKILL)
+        for pid in [pid for pid in _all() if str(self.folder).encode() in _command(pid)] + self.pids("agent"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def stack() -> Iterator[Stack]:
+    """Run a service during the context, in memory where there is room."""
+    shm = Path("/dev/shm")
+    where = shm if shm.is_dir() and shutil.disk_usage(shm).free > ROOM else Path(tempfile.gettempdir())
+    folder = Path(tempfile.mkdtemp(prefix="chaos-", dir=where))
+    with Controller(folder / "controller") as controller:
+        made = Stack(folder, controller)
+        try:
+            made.start()
+            yield made
+        finally:
+            controller.release()
+            made.stop()
+            made.kill_all()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _all() -> list[int]:
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+
+
+def _command(pid: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
+def _parent(pid: int) -> int:
+    with contextlib.suppress(OSError, IndexError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
+def _line(pid: int) -> list[int]:
+    """Return the ancestors of a process."""
+    found = []
+    while (pid := _parent(pid)) > 1:
+        found.append(pid)
+    return found
+
+
+def job_of(subject: str) -> str:
+    """Return the job that an arrival is about, also where it names a run's folder."""
+    key = key_of(subject)
+    return key[0] if key else subject
+
+
+def result(decision: str = "approved", **fields: object) -> str:
+    """Return what an agent prints."""
+    return json.dumps({"service_result": {"decision": decision, "summary": "done"} | fields})
