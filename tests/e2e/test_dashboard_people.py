@@ -63,17 +63,18 @@ def held(ann: Person) -> None:
     ann.context.route("**/ui/live/**", lambda route: None)
 
 
-def test_a_question_is_answered_by_a_click_while_another_tree_pauses(script: Script, ann: Person) -> None:
+def test_a_question_is_answered_while_another_tree_pauses(script: Script, ann: Person) -> None:
     tab = ann.enter(script.service.seen)
     first = asked(script, "paint the door")
-    blue = card(tab, first).get_by_role("button", name="blue")
+    blue = card(tab, first).get_by_label("blue")
     blue.wait_for()
     place = blue.bounding_box()
     second = asked(script, "paint the fence")
     card(tab, second).wait_for()
     assert blue.bounding_box() == place, "a button must not move away from under the pointer"
     pictures(tab, "two questions")
-    blue.click()
+    blue.check()
+    card(tab, first).get_by_role("button", name="Answer").click()
     until_shown(tab, BY_ANN)
     card(tab, first).wait_for(state="detached")
     assert card(tab, second).count() == 1
@@ -145,9 +146,9 @@ def test_a_failed_leg_runs_again_with_what_was_typed(script: Script, ann: Person
     job = failing(script, "build the shop")
     card(tab, job).wait_for()
     assert "the compiler does not start" in card(tab, job).inner_text()
-    card(tab, job).get_by_label("Instructions").fill("use the other compiler\nand say which")
+    card(tab, job).get_by_label("Note (optional)").fill("use the other compiler\nand say which")
     pictures(tab, "a failure")
-    card(tab, job).get_by_role("button", name="Retry").click()
+    card(tab, job).get_by_role("button", name="Retry work").click()
     until_shown(tab, f"retried {BY_ANN}")
     tree = script.until_over(job)
     assert states(tree) == {"none": "succeeded", "work": "succeeded", "normal": "succeeded"}
@@ -164,7 +165,7 @@ def test_of_three_that_go_on_at_once_each_has_its_result(script: Script, ann: Pe
     pictures(tab, "three chosen")
     script.service("job", "kill", jobs[1])
     script.until_over(jobs[1])
-    tab.get_by_role("button", name="Continue selected").click()
+    tab.get_by_role("button", name="Go on without the failed parts of the selected").click()
     tab.locator(".note").nth(2).wait_for()
     pictures(tab, "three results")
     notes = tab.locator(".note")

@@ -142,16 +142,17 @@ async def test_a_question_shows_all_one_needs_to_answer(service: Service, ann: S
     assert "1\u202f234 tokens" in shown.html
     form = shown.form("/ui/attention/say")
     assert {"choice.store", "text.store", "text.limit", "seen", "by"} <= set(form.fields)
-    assert form.boxes["choice.store"] == ["0", "1"]
+    assert form.boxes["choice.store"] == ["0", "1", ""]
     assert {words for _, _, words in form.buttons} == {"Answer", "Extend"}
     assert f"/ui/jobs/{root(1)}.2" in shown.read.links
 
 
-async def test_one_question_is_answered_by_one_click(service: Service, ann: Surfer) -> None:
+async def test_a_choice_is_picked_and_sent_by_the_button(service: Service, ann: Surfer) -> None:
     asked = QuestionRecord(id="store", prompt="Which?", choices=("redis", "memory"), job_id=root(1))
     seeds.paused(service, root(1), questions=(asked,))
     form = (await ann.open("/ui/")).form("/ui/attention/say")
-    assert ("pick", "1", "memory") in form.buttons
+    assert form.boxes["choice.store"] == ["0", "1", ""], "the last takes a choice back"
+    assert [words for *_, words in form.buttons] == ["Answer", "Extend"]
     assert "text.store" in form.fields, "and in one's own words"
 
 
@@ -170,7 +171,7 @@ async def test_what_is_done_to_several_is_what_one_of_them_takes(service: Servic
     assert [words for *_, words in (await ann.open("/ui/")).form("/ui/attention/chosen").buttons] == ["Extend"]
     seeds.paused(service, root(3), kind=RoundKind.FAILURE, questions=(), verbs=("continue", "abort", "extend"))
     offered = [words for *_, words in (await ann.open("/ui/")).form("/ui/attention/chosen").buttons]
-    assert offered == ["Continue", "Abort", "Extend"]
+    assert offered == ["Go on without what failed", "Abort", "Extend"]
 
 
 @pytest.mark.parametrize("verbs", [("retry", "continue", "abort", "extend"), ("continue", "abort", "extend")])

@@ -90,7 +90,7 @@ async def test_a_question_that_has_changed_is_not_answered(service: Service, ann
     seeds.paused(service, questions=(STORE,))
     form = (await ann.open("/ui/")).form(SAY)
     seeds.write(service, seeds.round_(questions=(STORE, LIMIT), digest="changed", revision=2))
-    shown = await ann.send(form, "redis")
+    shown = await ann.send(form, "Answer", **{"choice.store": "0"})
     assert (shown.status, "has changed since you saw it" in shown.words) == (409, True)
 
 
@@ -141,7 +141,9 @@ async def test_a_verb_the_round_does_not_take_is_refused(service: Service, ann: 
     assert (shown.status, "takes answer, extend, not abort" in shown.words) == (409, True)
 
 
-@pytest.mark.parametrize("change", [{"seen": ["x"]}, {"seen": []}, {"seen": [f"{ROOT}|²|d|1"]}, {"pick": ["7"]}])
+@pytest.mark.parametrize(
+    "change", [{"seen": ["x"]}, {"seen": []}, {"seen": [f"{ROOT}|²|d|1"]}, {"choice.store": ["7"]}]
+)
 async def test_a_form_nobody_made_is_refused(service: Service, ann: Surfer, change: dict[str, list[str]]) -> None:
     seeds.paused(service, questions=(STORE,))
     form = (await ann.open("/ui/")).form(SAY)
@@ -229,10 +231,10 @@ async def waiting_for(working: Working, tree: Handle) -> RoundRecord:
     return row
 
 
-async def test_a_click_answers_and_is_recorded_with_name_and_channel(working: Working, bea: Surfer) -> None:
+async def test_an_answer_is_recorded_with_name_and_channel(working: Working, bea: Surfer) -> None:
     async with working.trees(asking({}, "root")) as [tree]:
         form = (await bea.open("/ui/")).form(SAY)
-        shown = await bea.send(form, "blue", **{"text.q-root": "but light:\nNote: not navy"})
+        shown = await bea.send(form, "Answer", **{"choice.q-root": "1", "text.q-root": "but light:\nNote: not navy"})
         assert (shown.status, "answer is accepted" in shown.words) == (200, True)
         closed = await waiting_for(working, tree)
     assert closed.closed.startswith(f"answered by {ANN} (dashboard) at ")
@@ -244,10 +246,11 @@ async def test_a_click_answers_and_is_recorded_with_name_and_channel(working: Wo
 async def test_a_form_that_is_sent_twice_acts_once_and_says_the_same(working: Working, bea: Surfer) -> None:
     async with working.trees(asking({}, "root")) as [tree]:
         form = (await bea.open("/ui/")).form(SAY)
-        first = await asyncio.gather(bea.send(form, "blue"), bea.send(form, "blue"))
+        blue, red = ({"choice.q-root": number} for number in "10")
+        first = await asyncio.gather(bea.send(form, "Answer", **blue), bea.send(form, "Answer", **blue))
         closed = await waiting_for(working, tree)
-        late = await bea.send(form, "blue")
-        other = await bea.send(form, "red")
+        late = await bea.send(form, "Answer", **blue)
+        other = await bea.send(form, "Answer", **red)
     assert [each.status for each in (*first, late)] == [200] * 3
     assert (other.status, closed.closed in other.words) == (409, True)
 
@@ -269,7 +272,7 @@ async def test_more_time_is_given_once_for_each_deadline_seen(working: Working, 
 
 @pytest.mark.parametrize(
     ("button", "end"),
-    [("Retry", RoundEnd.RETRIED), ("Continue", RoundEnd.CONTINUED), ("Abort", RoundEnd.ABORTED)],
+    [("Retry a", RoundEnd.RETRIED), ("Go on without a", RoundEnd.CONTINUED), ("Abort", RoundEnd.ABORTED)],
 )
 async def test_a_failure_is_decided_in_place(working: Working, bea: Surfer, button: str, end: RoundEnd) -> None:
     async with working.trees(fails()) as [tree]:
@@ -300,7 +303,7 @@ async def test_a_failure_is_aborted_from_the_menu_of_its_tree_s_page(working: Wo
     async with working.trees(fails()) as [tree]:
         shown = await bea.open(f"/ui/trees/{tree.id}")
         form = shown.form(SAY)
-        assert [words for *_, words in form.buttons] == ["Abort", "Retry", "Continue", "Extend"]
+        assert [words for *_, words in form.buttons] == ["Abort", "Retry a", "Go on without a", "Extend"]
         assert "Abort" not in shown.html.split('<form id="round-')[1].split("</form>")[0]
         shown = await bea.send(form, "Abort", instructions="it is too late")
         closed = await waiting_for(working, tree)
@@ -321,7 +324,7 @@ async def test_of_several_that_are_chosen_each_has_a_result_of_its_own(working: 
     async with working.trees(fails(), asking({}, "root"), fails()) as trees:
         form = (await bea.open("/ui/")).form(CHOSEN)
         assert len(form.boxes["chosen"]) == 3
-        shown = await bea.send(form, "Continue", chosen=form.boxes["chosen"])
+        shown = await bea.send(form, "Go on without what failed", chosen=form.boxes["chosen"])
         assert shown.status == 200
         notes = re.findall(r'<p class="note (ok|no)"><b>(.*?)</b>: (.*?)</p>', shown.html, re.DOTALL)
         outcomes = {about.rpartition(" ")[2]: (how, words) for how, about, words in notes}

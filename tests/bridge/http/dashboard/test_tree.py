@@ -123,7 +123,8 @@ async def test_a_failure_shows_its_part_its_reason_and_the_end_of_its_log(
 ) -> None:
     failed = FailingRecord(leg="limiter", job_id=f"{ROOT}.1", attempt=2, state=JobState.FAILED, reason="exit code 101")
     verbs = ("retry", "continue", "abort", "extend")
-    seeds.paused(service, kind="failure", verbs=verbs, questions=(), failing=(failed,))
+    times: dict[str, Any] = {"opened_at": time.time() - 60, "expires_at": time.time() + 9000}
+    seeds.paused(service, kind="failure", verbs=verbs, questions=(), failing=(failed,), **times)
     seeds.write(service, leg(1, "limiter", state=JobState.FAILED, attempt=2))
     asked = list[tuple[str, int]]()
 
@@ -135,17 +136,20 @@ async def test_a_failure_shows_its_part_its_reason_and_the_end_of_its_log(
     monkeypatch.setattr(output, "log", log)
     shown = await ann.open(TREE)
     for words in (
-        "limiter failed",
+        "Part “limiter” failed",
+        "attempt 2 failed",
         "exit code 101",
         "line 0 <b> line 1 <b> line 2 <b>",
-        "Note for the agent (optional)",
+        "Note (optional): to limiter with Retry, to the lead with Go on",
+        "ends unanswered in",
+        "one last job sums up",
     ):
         assert words in shown.words, words
     await ann.open(TREE)
     assert asked == [(f"{ROOT}.1", 2)], "what has ended is read once"
     assert [words for *_, words in shown.form("/ui/attention/say").buttons if words != "Abort"][:2] == [
-        "Retry",
-        "Continue",
+        "Retry limiter",
+        "Go on without limiter",
     ]
 
 
