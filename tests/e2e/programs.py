@@ -16,6 +16,9 @@ ROOT = Path(__file__).parents[2]
 PROGRAMS = {"codex": "runtime_a", "claude": "runtime_b", "kimi": "runtime_c"}
 """Runtime of each program."""
 
+CLIENTS = (*PROGRAMS, "opencode")
+"""Programs that use the service by MCP."""
+
 NOT_DRIVEN = "not driven: "
 
 
@@ -26,9 +29,14 @@ def _checked() -> tuple[dict[str, str], dict[str, str]]:
     return commands, dict(re.findall(r"^(\w+) \S+: (.*)$", done.stderr, re.MULTILINE))
 
 
-def available() -> dict[str, str]:
+def installed() -> dict[str, str]:
     """Return the command of every installed program."""
     return _checked()[0]
+
+
+def available() -> dict[str, str]:
+    """Return the commands of the installed programs that runtimes have."""
+    return {program: command for program, command in installed().items() if program in PROGRAMS}
 
 
 def missing() -> dict[str, str]:
@@ -39,7 +47,7 @@ def missing() -> dict[str, str]:
 def need(*programs: str) -> None:
     """Skip the test if one of the programs is missing; the run's summary reports that prominently."""
     for program in programs:
-        if program not in available():
+        if program not in installed():
             pytest.skip(f"{NOT_DRIVEN}{program}: {missing().get(program)}")
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.mcp_clients import JOB, TOOLS, Person
-from tests.e2e.programs import PROGRAMS, need
+from tests.e2e.mcp_clients import JOB, NO_JOB, TOOLS, Person
+from tests.e2e.programs import CLIENTS, need
 from tests.e2e.script import Script, git, leg, played, states
 from tests.scripted_model import ScriptedModel
 
@@ -27,7 +27,7 @@ def person(script: Script) -> Iterator[Person]:
         yield Person(script, script.service.tmp / "away", model)
 
 
-@pytest.mark.parametrize("client", PROGRAMS)
+@pytest.mark.parametrize("client", CLIENTS)
 def test_each_tool_is_called_by_the_real_program(person: Person, client: str) -> None:
     need(client)
     script = person.script
@@ -49,7 +49,7 @@ def test_each_tool_is_called_by_the_real_program(person: Person, client: str) ->
 
 
 @pytest.mark.ruling("S4")
-@pytest.mark.parametrize("client", PROGRAMS)
+@pytest.mark.parametrize("client", CLIENTS)
 def test_a_scope_refuses_in_a_sentence_and_a_repeated_start_is_one_job(person: Person, client: str) -> None:
     need(client)
     person.script.answers()
@@ -62,7 +62,7 @@ def test_a_scope_refuses_in_a_sentence_and_a_repeated_start_is_one_job(person: P
     assert "Traceback" not in person.answers["stop"]
 
 
-@pytest.mark.parametrize("client", PROGRAMS)
+@pytest.mark.parametrize("client", CLIENTS)
 def test_a_long_answer_is_head_and_tail_and_begins_with_what_matters(person: Person, client: str) -> None:
     need(client)
     text = "".join(f"line number {number}\n" for number in range(LINES))
@@ -77,3 +77,20 @@ def test_a_long_answer_is_head_and_tail_and_begins_with_what_matters(person: Per
     assert "bytes left out" in answer
     assert f"service job diff {job}" in answer
     assert len(answer) < 60_000
+
+
+@pytest.mark.ruling("J9", "S2", "S8")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_slow_start_is_waited_for_and_one_cut_off_is_repeated_as_one_job(person: Person, client: str) -> None:
+    need(client)
+    service = person.script.service
+    person.script.answers()
+    before = len(service.json("job", "list"))
+    with person.with_the_service(client, "ask"):
+        said = person.play(client, lambda: person.slow_and_cut(f"cut-{client}"), f"cut-{client}")
+    slow, cut, again = JOB.findall(said)[-3:]
+    assert cut in (NO_JOB, again)  # Claude repeats the call by itself
+    assert NO_JOB not in (slow, again)
+    assert len(service.json("job", "list")) == before + 2
+    for job in (slow, again):
+        person.script.until_over(job)

@@ -20,7 +20,8 @@ def planned(step: Step, asked: Asked) -> Call | None:
     if _takes_javascript(asked.tools):
         return _in_javascript(step, asked.tools["exec"])
     if "mcp" in step:
-        return Call(_of_server(step["mcp"]), step["mcp"].get("input", {}))
+        own = f"service_{step['mcp']['name']}"  # opencode's
+        return Call(own if own in asked.tools else _of_server(step["mcp"]), step["mcp"].get("input", {}))
     if "write_file" in step:
         return _write(step["write_file"], asked)
     if "read_file" in step:
