@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Engine, Row, Select, Table, and_, func, or
 from activities.store import schema
 from activities.store.job_rows import WorkFilter, job_of
 from activities.store.placements import host_of
-from activities.store.queries import clock, rows
+from activities.store.queries import clock, rows, scalar
 from workflows.contract.models import Action
 from workflows.model.event_kinds import BranchEventKind
 from workflows.model.rows import JobRecord, RoundRecord, TaskRecord
@@ -45,6 +45,8 @@ class ListedTree:
     preflight_failed: str = ""
     """Why its latest refused set of delegations could not be routed; empty if every set could be."""
     work: TreeWork = TreeWork.NONE
+    retried: str = ""
+    """The name of the part whose retry opens it again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,12 @@ class TreeFilter(WorkFilter):
 def find(engine: Engine, wanted: TreeFilter, now: float) -> list[ListedTree]:
     """Return the newest trees that match."""
     return [_tree(row) for row in rows(engine, _rows(_page(engine, wanted), now))]
+
+
+def count(engine: Engine, wanted: TreeFilter) -> int:
+    """Return the number of all trees that match."""
+    matching = _page(engine, wanted).order_by(None).limit(None).subquery()
+    return scalar(engine, select(func.count()).select_from(matching)) or 0
 
 
 def _page(engine: Engine, wanted: TreeFilter) -> Select[Any]:
@@ -202,6 +210,7 @@ def _of_one_job(root: ColumnElement[str], now: float) -> dict[str, Select[Any]]:
     return {
         "preflight_failed": unroutable.order_by(job.c.queued_at.desc()).limit(1),
         "last_words": summary.order_by(job.c.ended_at.desc()).limit(1),
+        "retried": select(job.c.delegation_id).where(job.c.job_id == tasks.c.to_retry),
         "queued": queued.order_by(job.c.queued_at).limit(1),
         "put_off": put_off,
         "put_off_until": put_off.with_only_columns(deferrals.c.until, maintain_column_froms=True),
@@ -243,4 +252,5 @@ def _tree(row: Row[Any]) -> ListedTree:
         queued=row.queued or "",
         preflight_failed=row.preflight_failed or "",
         work=_work(row, task),
+        retried=row.retried or "",
     )

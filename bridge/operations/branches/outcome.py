@@ -16,7 +16,7 @@ SHORT = 7
 
 _REPORTS = {
     Decision.IMPLEMENTED: "reports the work as implemented",
-    Decision.APPROVED: "approves",
+    Decision.APPROVED: "approves the result",
     Decision.CHANGES_REQUESTED: "asks for changes",
     Decision.SKIPPED: "reports that there was nothing to do",
 }
@@ -85,12 +85,23 @@ def sentence(tree: Tree, merged: MergedWork | None = None) -> str:
 
 
 def _done(tree: Tree, merged: MergedWork | None) -> str:
+    failed = _failed(tree)
     if merged:
-        return merged.says + ("." if merged.is_mine else ", and not yet into your branch.")
+        return merged.says + ("" if merged.is_mine else ", and not yet into your branch") + f"{failed}."
     last = next((job for job in reversed(tree.jobs) if not job.delegation_id), tree.jobs[-1])
     reports = _REPORTS.get(last.decision) if last.decision else None
     who = "the lead" if any(job.delegation_id for job in tree.jobs) else last.agent
-    return f"Done: {who} {reports}." if reports else "Done."
+    nothing = "" if any(job.work and job.head_sha for job in tree.jobs) else " Nothing was changed."
+    return (f"Done: {who} {reports}{failed}." if reports else f"Done{failed}.") + nothing
+
+
+def _failed(tree: Tree) -> str:
+    """Return which parts of a tree that is done failed, as the end of a sentence; empty if none did."""
+    last = {job.delegation_id: job for job in tree.jobs if job.delegation_id}
+    failed = [name for name, job in last.items() if job.state is JobState.FAILED]
+    if not failed:
+        return ""
+    return f"; part {failed[0]} failed" if len(failed) == 1 else f"; {len(failed)} parts failed"
 
 
 def _progress(tree: Tree) -> str:

@@ -70,6 +70,8 @@ class TreeSummary:
     group: TreeGroup = TreeGroup.ACTIVE
     to_retry: str = ""
     """The job whose retry opens it again."""
+    retried: str = ""
+    """The name of that job's part."""
 
     @property
     def words(self) -> str:
@@ -111,6 +113,11 @@ def find(service: Service, wanted: TreeFilter) -> list[TreeRow]:
     return [_row(tree, now) for tree in tree_list.find(service.store, wanted, now)]
 
 
+def count(service: Service, wanted: TreeFilter) -> int:
+    """Return the number of all trees that match."""
+    return tree_list.count(service.store, wanted)
+
+
 def cursor_key(row: TreeRow) -> tuple[float, str]:
     """Return the sort key of a row, for the cursor of the page after it."""
     return row.tree.opened_at, row.root.job_id
@@ -135,6 +142,7 @@ def _row(tree: ListedTree, now: float) -> TreeRow:
         work=tree.work,
         group=TreeGroup.READY if tree.work is TreeWork.READY else tree_group(task.state, task.waits_for),
         to_retry=task.to_retry,
+        retried=tree.retried,
     )
     return TreeRow(hosts.with_reason(tree.root, tree.host), summary)
 

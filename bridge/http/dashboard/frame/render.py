@@ -21,6 +21,8 @@ from workflows.text.sizes import format_size
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 
+UNKNOWN_SECONDS = 3650 * 86_400
+"""No task is this old: its time was not recorded."""
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -49,6 +51,7 @@ def environment() -> Environment:
         "until": until,
         "span": span,
         "count": count,
+        "short_count": short_count,
         "money": money,
         "one_line": one_line,
         "precise_span": precise_span,
@@ -75,7 +78,12 @@ def asset(name: str) -> str:
 
 def ago(at: float | None) -> Markup:
     """Format a past time relative to now, the exact one on hover. The page's script keeps it current."""
-    return _moment(at, lambda seconds: f"{span(seconds)} ago" if seconds >= 1 else "now")
+
+    def words(seconds: float) -> str:
+        whole = seconds if seconds < 60 else seconds // 60 * 60
+        return f"{span(whole)} ago" if seconds >= 1 else "now"
+
+    return _moment(at, words)
 
 
 def age(at: float | None) -> Markup:
@@ -96,10 +104,9 @@ def until(at: float | None) -> Markup:
 def _moment(at: float | None, words: Any, more: Markup = Markup("")) -> Markup:  # noqa: B008
     if at is None:
         return Markup("-")
-    try:
-        exact = datetime.fromtimestamp(at).astimezone()
-    except (ValueError, OverflowError, OSError):  # no clock has shown that: it was written into the store by hand
+    if abs(time.time() - at) > UNKNOWN_SECONDS:  # no clock has shown that: it was written into the store by hand
         return Markup("at an unknown time")
+    exact = datetime.fromtimestamp(at).astimezone()
     return Markup('<time{} datetime="{}" title="{}">{}</time>').format(
         more, exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M:%S %Z"), words(time.time() - at)
     )
@@ -107,6 +114,8 @@ def _moment(at: float | None, words: Any, more: Markup = Markup("")) -> Markup: 
 
 def span(seconds: float, most: int = 2) -> str:
     """Format a duration in its largest units."""
+    if seconds > UNKNOWN_SECONDS:
+        return "unknown"
     left, parts = int(max(0, seconds)), list[str]()
     for size, unit in _UNITS:
         if left >= size and len(parts) < most:
@@ -125,6 +134,13 @@ def precise_span(seconds: float) -> str:
 def count(value: float) -> str:
     """Format a whole number with separated thousands."""
     return f"{value:,.0f}".replace(",", "\u202f")
+
+
+def short_count(value: float) -> str:
+    """Format a large number in thousands or millions, such as "41k" and "5.9M"."""
+    if value < 1000:
+        return f"{value:.0f}"
+    return f"{value / 1000:.0f}k" if value < 999_500 else f"{value / 1e6:.1f}M"
 
 
 def money(value: float, *, assumed: bool = False) -> str:

@@ -27,6 +27,8 @@ class TaskGroup:
     heading: str
     rows: list[TreeRow]
     older: str
+    all: str
+    """The number of its tasks. Of ended ones more are not counted than are shown: there may be very many."""
 
 
 def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
@@ -60,7 +62,9 @@ def _group(service: Service, asked: PageRequest, filters: Filters, wanted: TreeF
     limit = (lists.PER_PAGE if filters["state"] else FIRST) + 1
     rows, cursor = paging.page(tree_list.find(service, replace(wanted, limit=limit)), limit, tree_list.cursor_key)
     older = lists.ways(asked, {**filters, "state": wanted.state.value}, cursor)["older"]
-    return TaskGroup(wanted.state.value, wanted.state.words[:1].upper() + wanted.state.words[1:], rows, older)
+    counts = older and wanted.state in (TreeGroup.NEEDS_YOU, TreeGroup.ACTIVE)
+    number = f"{tree_list.count(service, wanted):,}" if counts else f"{len(rows)}{'+' if older else ''}"
+    return TaskGroup(wanted.state.value, wanted.state.words[:1].upper() + wanted.state.words[1:], rows, older, number)
 
 
 PAGES = (PageView("/trees", "tree_list.html", _look),)

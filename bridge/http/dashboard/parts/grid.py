@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 
-from bridge.http.dashboard.frame.render import count, money, span
+from bridge.http.dashboard.frame.render import count, money, short_count, span
 from bridge.operations.jobs.jobs import Tree
 from workflows.model.rows import JobRecord
 
@@ -27,20 +27,12 @@ def seconds_of(job: JobRecord) -> float | None:
 
 
 def spend_in_sum(tree: Tree) -> str:
-    """Return the use of the bounds that count, on one line: "3 of 64 jobs, 41k tokens, $0.62 of $5.00, 12 min"."""
-    bounds, used = tree.bounds, tree.spent
-    jobs = f"{used.jobs} of {bounds.max_delegation_total_jobs} jobs"
-    dollars = money(used.cost_usd, assumed=used.price_assumed)
-    if bounds.max_delegation_cost_usd:
-        dollars += f" of {money(bounds.max_delegation_cost_usd)}"
-    return ", ".join((jobs, f"{short_count(used.tokens)} tokens", dollars, span(used.elapsed_seconds)))
-
-
-def short_count(value: float) -> str:
-    """Format a large number in thousands or millions, such as "41k" and "5.9M"."""
-    if value < 1000:
-        return f"{value:.0f}"
-    return f"{value / 1000:.0f}k" if value < 999_500 else f"{value / 1e6:.1f}M"
+    """Return what a tree has used, on one line: "3 jobs, 41k tokens, $0.62 (limit $5.00), 12 min"."""
+    used, limit = tree.spent, tree.bounds.max_delegation_cost_usd
+    jobs = f"{len(tree.jobs)} job{'' if len(tree.jobs) == 1 else 's'}"
+    dollars = money(used.cost_usd, assumed=used.price_assumed) + (f" (limit {money(limit)})" if limit else "")
+    spent = f"{short_count(used.tokens)} tokens, {dollars}" if used.tokens else "tokens and cost not measured"
+    return ", ".join((jobs, spent, span(used.elapsed_seconds)))
 
 
 def spend(tree: Tree) -> tuple[BoundUse, ...]:
@@ -51,8 +43,8 @@ def spend(tree: Tree) -> tuple[BoundUse, ...]:
     width = max(batches.values(), default=0)
     return (
         _whole(
-            "Jobs",
-            "Runs of parts, retries, and further jobs of leads",
+            "Jobs and retries",
+            "Jobs of parts, their retries, and further jobs of leads; not the first job and the last",
             used.jobs,
             bounds.max_delegation_total_jobs,
         ),
@@ -72,7 +64,7 @@ def _whole(name: str, explained: str, used: int, bound: int) -> BoundUse:
 
 def _most(name: str, explained: str, used: int, bound: int) -> BoundUse:
     """Return the use of a limit of each result, of which nothing is left or used up."""
-    return BoundUse(name, explained, used, bound, f"{used} of {bound}", "")
+    return BoundUse(name, explained, used, bound, f"{used} (limit {bound})", "")
 
 
 def _time(used: float, bound: float) -> BoundUse:
@@ -87,4 +79,4 @@ def _dollars(used: float, bound: float, *, assumed: bool) -> BoundUse:
 
 
 def _words(used: str, bound: str, left: str, limit: float) -> tuple[str, str]:
-    return (f"{used} of {bound}", f"{left} left") if limit else (used, "no limit")
+    return (f"{used} (limit {bound})", f"{left} left") if limit else (used, "no limit")

@@ -8,7 +8,7 @@ from activities.git import git_branches
 from bridge.http.dashboard.frame.page import ActionNote, Done, SubmittedForm
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.branches import branches, drops, merge_gate, merge_offer, merges
-from bridge.operations.branches.branches import Branches, WayOut
+from bridge.operations.branches.branches import Branches, BranchState, WayOut
 from bridge.operations.branches.merge_offer import OmittedLeg
 from bridge.operations.branches.outcome import MergedWork, merged_work, own_branch
 from bridge.operations.jobs import output
@@ -29,7 +29,10 @@ class Finish:
 
     merges: bool
     """Something isn't in the task's branch yet, or that not in the branch that is checked out."""
-    drops: bool
+    parts: int
+    """How many parts a merge into the operator's own branch brings."""
+    drops: int
+    """How many branches can be deleted."""
     objected: bool
     left_out: tuple[OmittedLeg, ...] = ()
     missing: tuple[OmittedLeg, ...] = ()
@@ -90,12 +93,15 @@ def finish_of(service: Service, tree: Tree, events: Sequence[EventRecord], liste
 def _finish(service: Service, tree: Tree, listed: Branches) -> Finish:
     offer = merge_offer.offer(service, tree, listed)
     apart = bool(listed.head) and not git_branches.contains(Path(listed.path), "HEAD", listed.head or "")
+    fresh = {leg.branch for leg in offer.fresh}
+    brings = [leg for leg in listed.legs if leg.branch in fresh or leg.state is BranchState.MERGED]
     fits = bool(listed.line) or tree.task.state is not TaskState.BLOCKED
     return Finish(
         merges=fits and (bool(offer.fresh) or apart),
+        parts=sum(not git_branches.contains(Path(listed.path), "HEAD", leg.head_sha or "") for leg in brings),
         mine=own_branch(listed),
         merged=None if offer.fresh else merged_work(listed),
-        drops=any(leg.exists for leg in listed.legs) or bool(listed.head and listed.owns_task_branch),
+        drops=sum(leg.exists for leg in listed.legs) + bool(listed.head and listed.owns_task_branch),
         objected=bool(offer.objected),
         left_out=offer.left_out,
         missing=tuple(merge_offer.missing(offer, listed)),

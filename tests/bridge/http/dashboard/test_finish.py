@@ -36,8 +36,8 @@ async def press(ann: Surfer, button: str, form: str = WORK, **fields: str) -> Sh
 
 async def test_the_tree_is_merged_into_the_branch_of_its_task(tree: Grown, ann: Surfer) -> None:
     html = (await ann.open(f"{TREE}/changes")).html
-    assert html.index("Merge into the task branch") < html.index("Merge all"), "the first button"
-    shown = await press(ann, "Merge into the task branch")
+    assert html.index("Merge into the task's branch") < html.index("Merge all"), "the first button"
+    shown = await press(ann, "Merge into the task's branch")
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
     assert not (tree.repo / FILE).exists()
     assert "Part docs is missing: it conflicts with code and fix in app.txt" in shown.words
@@ -48,15 +48,15 @@ async def test_the_tree_is_merged_into_the_branch_of_its_task(tree: Grown, ann: 
 
 
 async def test_it_is_merged_into_the_checkout_and_dropped(tree: Grown, ann: Surfer) -> None:
-    refused = await press(ann, "Merge into main")
+    refused = await press(ann, "Merge 2 parts into main")
     assert "part docs is missing" in refused.words
     assert f"service job merge {ROOT} --into-mine --without docs" in refused.words
     assert not (tree.repo / FILE).exists()
     assert "main without docs" in (await ann.open(TREE)).words
-    shown = await press(ann, "Merge into main", without=DOCS)
+    shown = await press(ann, "Merge 2 parts into main", without=DOCS)
     assert "Your branch main has the work now." in shown.words
     assert (tree.repo / FILE).read_text() == "code, mended\n"
-    assert "Merge into main" not in shown.words
+    assert "Merge 2 parts into main" not in shown.words
     assert f"2 parts merged into main ({tree.line[:7]})." in shown.words
     refused = await press(ann, "Drop all branches", DROP)
     assert "loses unmerged commits" in refused.words
@@ -69,7 +69,7 @@ async def test_it_is_merged_into_the_checkout_and_dropped(tree: Grown, ann: Surf
 async def test_a_checkout_with_changes_is_refused_with_what_to_type(tree: Grown, ann: Surfer) -> None:
     commit_file(tree.repo, "mine.txt", "1\n")
     (tree.repo / "mine.txt").write_text("2\n")
-    shown = await press(ann, "Merge into main")
+    shown = await press(ann, "Merge 2 parts into main")
     assert "has 1 uncommitted change; nothing was merged" in shown.words
     assert f"git -C {tree.repo} stash" in shown.words
     assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
@@ -97,7 +97,7 @@ async def test_an_agent_resolves_what_conflicts(tree: Grown, ann: Surfer, monkey
 @pytest.mark.ruling("M3")
 async def test_after_a_merge_the_page_agrees_with_itself(service: Service, ann: Surfer, tmp_path: Path) -> None:
     repo = planted.writers(service, tmp_path, {"a": ("a.py", "a\n"), "b": ("b.py", "b\n")})
-    shown = await press(ann, "Merge into main")
+    shown = await press(ann, "Merge 2 parts into main")
     head = run_git(repo, "rev-parse", TASK_BRANCH)
     assert "Your branch main has the work now." in shown.words
     for page in (TREE, f"{TREE}/changes"):
@@ -106,9 +106,9 @@ async def test_after_a_merge_the_page_agrees_with_itself(service: Service, ann: 
         assert '<span class="state merged">' in shown.html
         assert "eady to be merged" not in shown.words
         assert "Merge" not in [words for form in shown.read.forms for *_, words in form.buttons]
-        assert [words for *_, words in shown.form(FINISH, form_id=WORK).buttons] == ["Clean up"]
+        assert [words for *_, words in shown.form(FINISH, form_id=WORK).buttons] == ["Delete the 3 merged branches"]
     assert f"{TREE}/diff" in (await ann.open(TREE)).read.links
-    shown = await press(ann, "Clean up")
+    shown = await press(ann, "Delete the 3 merged branches")
     assert run_git(repo, "branch", "--list", "service/*") == ""
     assert "2 parts merged into main" in shown.words, "also once its branches are gone"
-    assert "Clean up" not in shown.words
+    assert "Delete the" not in shown.words

@@ -28,7 +28,7 @@ TREE = f"/ui/trees/{ROOT}"
 async def test_a_done_tree_says_whether_it_is_ready(service: Service, ann: Surfer, tmp_path: Path) -> None:
     tree = reviewed(service, tmp_path)
     shown = await ann.open(f"{TREE}/changes")
-    assert ("ready to be merged" in shown.words, "Merge into main" in shown.words) == (False, True)
+    assert ("ready to be merged" in shown.words, "Merge 2 parts into main" in shown.words) == (False, True)
     shown = await ann.send(shown.form(f"{TREE}/branches"), "Merge all 2")
     assert f"2 parts merged into {TASK_BRANCH} ({run_git(tree.repo, 'rev-parse', TASK_BRANCH)[:7]})" in shown.words
     head = tree.merge("a", "b")

@@ -51,7 +51,7 @@ async def test_a_row_tells_of_a_job_and_leads_to_it(service: Service, ann: Surfe
     shown = await ann.open("/ui/jobs")
     assert links(shown) == [f"/ui/jobs/{ROOT}.1", f"/ui/trees/{ROOT}"]
     assert "● succeeded leg of Raise the limit acme/shop builder ~$1.50" in shown.words
-    for words in ("All is well", "builder, to ask", "Result: changes requested", "12 345 tokens"):
+    for words in ("All is well", "agent builder (ask)", "Result: changes requested", "12 345 tokens"):
         assert words in shown.words.split("More about leg")[1]
     assert "◐ running Raise the limit acme/shop scout 1 h More about" in shown.words
 
@@ -67,8 +67,8 @@ async def test_a_continuation_and_a_failed_preflight_are_told(service: Service, 
 
 async def test_a_job_that_asked_reads_answered_once_it_is(service: Service, ann: Surfer) -> None:
     seeds.write(service, seeds.task(), seeds.job(state=JobState.BLOCKED), seeds.round_())
-    assert "? asks you look" in (await ann.open("/ui/jobs")).words
-    assert "? asks you" in (await ann.open(f"/ui/jobs/{ROOT}")).words
+    assert "◆ asks you look" in (await ann.open("/ui/jobs")).words
+    assert "◆ asks you" in (await ann.open(f"/ui/jobs/{ROOT}")).words
     seeds.write(service, seeds.round_(end="answered", closed_at=3.0, revision=2))
     assert "● answered look" in (await ann.open("/ui/jobs")).words
 

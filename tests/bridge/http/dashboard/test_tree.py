@@ -170,7 +170,7 @@ async def test_a_finished_tree_begins_with_its_final_summary(service: Service, a
     root = seeds.job(state=JobState.SUCCEEDED, summary="Split.", queued_at=1.0)
     seeds.write(service, seeds.task(state=TaskState.DONE, ended_at=2.0), root, leg(1, "a"), last)
     card = (await ann.open(TREE)).html.split('aria-label="Where it stands"')[1].split("</section>")[0]
-    assert '<p class="outcome">Done: the lead approves.</p>' in card
+    assert '<p class="outcome">Done: the lead approves the result. Nothing was changed.</p>' in card
     assert '<p class="text final">All is done.\nTwo things.</p>' in card
     assert "final" not in (await ann.open("/ui/trees/" + open_tree(service))).html.split("<h2")[0]
 
@@ -251,11 +251,11 @@ async def test_what_is_spent_stands_on_one_line_and_against_every_bound(service:
     seeds.write(service, opened, seeds.job(), leg(1, "a", **spent), leg(2, "b"))
     shown = await ann.open(TREE)
     bounds = Bounds()
-    assert "<summary>2 of 64 jobs, 41k tokens, $0.62, 12 min 15 s</summary>" in shown.html
-    assert "Limit Used Left Jobs 2 of 64" in shown.words
+    assert "<summary>3 jobs, 41k tokens, $0.62, 12 min 15 s</summary>" in shown.html
+    assert "Limit Used Left Jobs and retries 2 (limit 64)" in shown.words
     assert f"{bounds.max_delegation_total_jobs - 2} left" in shown.words
     assert "Tokens 41 200 no limit" in shown.words
-    assert f"Depth 1 of {bounds.max_delegation_depth} Width 2 of {bounds.max_delegation_width}" in shown.words
+    assert f"Depth 1 (limit {bounds.max_delegation_depth}) Width 2 (limit {bounds.max_delegation_width})" in shown.words
     assert shown.html.count("<meter") == 4
 
 
@@ -462,3 +462,24 @@ async def test_a_tree_that_was_cut_short_says_so_with_the_way_on(service: Servic
         assert "cut short" in shown.words, page
         assert page.startswith("/ui/jobs") or "the lead asked for 60 parts, the limit is 16" in shown.words, page
     assert CUT["next"] in (await ann.open(f"/ui/trees/{seeds.ROOT}")).words
+
+
+async def test_what_was_not_measured_is_no_zero_and_no_time_is_older_than_the_product(
+    service: Service, ann: Surfer
+) -> None:
+    over: dict[str, Any] = {"state": TaskState.DONE, "opened_at": 0.0, "ended_at": time.time()}
+    seeds.write(service, seeds.task(**over), seeds.job(state=JobState.SUCCEEDED, ended_at=2.0))
+    shown = await ann.open(TREE)
+    assert "<summary>1 job, tokens and cost not measured, unknown</summary>" in shown.html
+    assert "started at an unknown time" in shown.words
+    assert "$0.00" not in shown.words.split("Limit")[0]
+    assert not re.search(r"\d{4,} d", shown.words), "nothing began in 1970"
+
+
+async def test_a_task_that_is_done_says_which_part_failed(service: Service, ann: Surfer) -> None:
+    over: dict[str, Any] = {"state": TaskState.DONE, "ended_at": time.time()}
+    last: dict[str, Any] = {"continuation": "finalize", "decision": "approved", "state": JobState.SUCCEEDED}
+    parts = leg(1, "a", state=JobState.FAILED), leg(2, "b", state=JobState.FAILED), leg(3, "b")
+    seeds.write(service, seeds.task(**over), seeds.job(), *parts, leg(4, "x", **last | {"delegation_id": None}))
+    words = (await ann.open(TREE)).words
+    assert "Done: the lead approves the result; part a failed. Nothing was changed." in words, "b was done again"

@@ -182,7 +182,7 @@ def test_a_tree_is_merged_three_clicks_from_the_list(
         tab = ann.enter(service, "/ui/spend")
         tab.locator(".top nav a[href='/ui/trees']").click()
         tab.locator(f"main a[href='/ui/trees/{ROOT}']").click()
-        tab.get_by_role("button", name="Merge into main").click()
+        tab.get_by_role("button", name="Merge 2 parts into main").click()
         until_shown(tab, "2 parts merged into main")
         assert (repo / "b.py").exists()
         pictures(tab, "merged")

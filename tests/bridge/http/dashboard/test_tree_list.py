@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import insert
 
 from activities.store import schema
+from bridge.operations.orders import attention
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted
@@ -20,6 +21,7 @@ from workflows.model.states import JobState, TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("M4")
 OTHER = "job-9999999999zz"
+HEADS = "State Task Repository Waits for Spend Started"
 HOSTILE = "<script>alert(1)</script> \u202e\"'&"
 
 
@@ -49,14 +51,14 @@ async def test_a_row_tells_of_a_whole_tree_and_leads_to_it(service: Service, ann
     shown = await ann.open("/ui/trees")
     assert links(shown) == [f"/ui/trees/{ROOT}"]
     assert "◐ running Raise the limit acme/shop 1 of 2 jobs have ended ~$1.50 1 h More about Raise" in shown.words
-    for words in ("All is well", "started 1 h 1 min ago", "1 of 2 jobs ended", "12 345 tokens", "scout, to ask"):
+    for words in ("All is well", "started 1 h 1 min ago", "1 of 2 jobs ended", "12 345 tokens", "agent scout (ask)"):
         assert words in shown.words.split("More about Raise the limit")[1]
 
 
 async def test_a_tree_that_waits_says_for_whom_and_with_which_question(service: Service, ann: Surfer) -> None:
     seeds.paused(service)
     shown = await ann.open("/ui/trees")
-    assert "Needs you 1 ? needs you look acme/shop you: which?" in shown.words
+    assert f"Needs you 1 {HEADS} ◆ needs you look acme/shop which?" in shown.words
     assert f'title="service resume {ROOT}"' in shown.html
 
 
@@ -149,7 +151,7 @@ async def test_tasks_are_grouped_by_what_they_need(service: Service, ann: Surfer
     seeds.paused(service)
     words = (await ann.open("/ui/trees")).words
     for heading, states in (
-        ("Needs you 1", ["? needs you look"]),
+        ("Needs you 1", ["◆ needs you look"]),
         ("Running 1", ["◐ running busy"]),
         ("Ready to merge 1", ["● ready to merge fresh"]),
         ("Ended 3", ["⊘ dropped dropped", "● merged merged", "● done old"]),
@@ -171,7 +173,7 @@ async def test_work_is_merged_from_the_list(service: Service, ann: Surfer, tmp_p
     shown = await ann.send(shown.form(f"/ui/trees/{ROOT}/finish"), "Merge into my branch")
     assert (repo / "limiter.py").read_text() == "limit = 2\n"
     assert urlsplit(shown.address).path == "/ui/trees"
-    assert "Ended 1 ● merged look" in shown.words
+    assert f"Ended 1 {HEADS} ● merged look" in shown.words
     assert "Merge into" not in shown.words
 
 
@@ -181,7 +183,7 @@ async def test_a_blocked_task_is_retried_from_the_list(service: Service, ann: Su
     failed = seeds.job(leg, state=JobState.FAILED, reason="the tests are red")
     seeds.write(service, seeds.task(reason="leg failed", **stuck), seeds.job(state=JobState.SUCCEEDED), failed)
     form = (await ann.open("/ui/trees")).form(f"/ui/jobs/{leg}/retry")
-    assert [words for _, _, words in form.buttons] == ["Retry"]
+    assert [words for _, _, words in form.buttons] == ["Retry leg"]
 
 
 async def test_an_unknown_state_and_a_bad_cursor_are_refused_in_a_sentence(ann: Surfer) -> None:
@@ -241,3 +243,18 @@ def many(service: Service, number: int) -> list[str]:
         connection.execute(insert(schema.tasks), tasks)
         connection.execute(insert(schema.jobs), [job | leg for leg in legs])
     return roots
+
+
+@pytest.mark.ruling("M1")
+async def test_the_number_of_tasks_that_need_a_person_is_that_of_attention(service: Service, ann: Surfer) -> None:
+    for number in range(25):
+        seeds.paused(service, f"job-{number:012d}")
+    shown = await ann.open("/ui/trees")
+    assert f"Needs you 25 {HEADS}" in shown.words
+    assert attention.number(service) == 25
+
+
+async def test_a_line_says_why_a_task_failed(service: Service, ann: Surfer) -> None:
+    failed = {"state": TaskState.CANCELLED, "reason": "the first job failed: the tests are red"}
+    seeds.write(service, seeds.task(**failed), seeds.job(state=JobState.FAILED))
+    assert "look acme/shop the first job failed: the tests are red" in (await seek(ann)).words

@@ -16,7 +16,7 @@
   function tellTimes() {
     for (const each of document.querySelectorAll("time[datetime]")) {
       const away = (Date.now() - Date.parse(each.dateTime)) / 1000;
-      each.textContent = away < 0 ? `in ${span(-away)}` : away < 1 ? "now" : "age" in each.dataset ? span(away, 1) : `${span(away)} ago`;
+      each.textContent = away < 0 ? `in ${span(-away)}` : away < 1 ? "now" : "age" in each.dataset ? span(away, 1) : `${span(away < 60 ? away : away - away % 60)} ago`;
     }
   }
   setInterval(tellTimes, 10000);
