@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from activities.agents import program_folder
 from activities.agents.adapter import Launch, ProgramCall, ProgramReport
@@ -18,8 +19,11 @@ from activities.agents.installed_program import Driver
 from activities.agents.streams import Messages, Record, busiest, chunks, count, model_of, records, text_of, usage_of
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
+from activities.runtimes.known_runtimes import CLAUDE
 from workflows.contract.models import AutonomyPolicy
+from workflows.contract.schema import tool_schema
 from workflows.contract.size_limits import MOST_TOKENS
+from workflows.model.jobs import JobRun
 from workflows.model.spend import Usage
 
 ISOLATED = ("--setting-sources", "user", "--strict-mcp-config")
@@ -45,6 +49,9 @@ _MODE = {
     AutonomyPolicy.WORKSPACE_WRITE: "acceptEdits",
     AutonomyPolicy.DANGER_FULL_ACCESS: "bypassPermissions",
 }
+EXHAUSTED = "error_max_structured_output_retries"
+"""Subtype of the envelope of a run whose results its tool refused, each of them: the reader names their faults."""
+
 _WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit", "Bash")
 CHARACTERS_A_TOKEN = 4
 _COUNTED = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
@@ -80,6 +87,8 @@ class Claude(Driver):
         servers = ("--mcp-config", str(call.home / SERVERS)) if SERVERS in settings else ()
         argv = [*self._installed.start, *ISOLATED, *servers, "--permission-mode", _MODE[policy], *session]
         argv += ["-p", "--output-format", "stream-json", "--verbose"]
+        if self._installed.structured:
+            argv += ["--json-schema", json.dumps(_schema(call.run))]
         argv += [*self._installed.model(call.run.assignment.model), *self._installed.arguments]
         own = dict.fromkeys(QUIET, "1")
         if policy is AutonomyPolicy.DANGER_FULL_ACCESS and os.geteuid() == 0:
@@ -128,12 +137,19 @@ class Claude(Driver):
                     f"claude on {call.run.assignment.worker.runtime} ended without a result; was it interrupted?"
                 )
             return self._installed.crash(end)
+        if text_of(envelope, "subtype") == EXHAUSTED:
+            return None
         if envelope.get("is_error") is not False:
             status = envelope.get("api_error_status")
             return self._installed.fault(_words(envelope), status if type(status) is int else None, stream.resets_at)
         if end.exit_code == 0 or (end.exit_code == 1 and UNCHECKED in self._installed.stderr(end)):
             return None
         return self._installed.crash(end)
+
+
+def _schema(run: JobRun) -> dict[str, Any]:
+    left = run.bounds_left
+    return tool_schema(leaf=not run.may_delegate, width=left.width if left else 0)
 
 
 def session_of(call: ProgramCall) -> str:
@@ -203,6 +219,8 @@ def _take_message(stream: _Stream, record: Record) -> None:
     for block in _blocks(record):
         if text_of(block, "type") == "text":
             stream.messages.add(text_of(block, "text"))
+        elif isinstance(block, dict) and block.get("name") == CLAUDE.result_tool:
+            stream.messages.add(json.dumps(block.get("input")))
 
 
 def _take_tokens(stream: _Stream, record: Record) -> None:

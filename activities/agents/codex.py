@@ -1,5 +1,6 @@
 """The Codex CLI: `codex exec --json`, prompt on standard input, usage of the whole session."""
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from activities.settings import toml
 from workflows.contract.models import AutonomyPolicy
+from workflows.contract.schema import strict_schema
 from workflows.model.spend import Usage
 
 QUIET = (
@@ -33,6 +35,7 @@ OWN_PATH = ("-c", "allow_login_shell=false")
 OWN_WORKTREE_ONLY = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
 """Protects the files of other jobs in /tmp; the job has its own temporary folder."""
 
+SCHEMA = "result.schema.json"
 PLAIN_LIMIT = 1024 * 1024
 
 _SANDBOX = {
@@ -86,10 +89,14 @@ class Codex(Driver):
         argv += self._installed.model(call.run.assignment.model)
         if call.run.assignment.effort:
             argv += ["-c", f"model_reasoning_effort={call.run.assignment.effort}"]
+        settings = {} if call.runs else self._settings()
+        if self._installed.structured:
+            argv += ["--output-schema", str(call.home / SCHEMA)]
+            settings |= {} if call.runs else {SCHEMA: json.dumps(strict_schema(leaf=not call.run.may_delegate))}
         argv += self._installed.arguments
         argv += ["resume", call.session, "-"] if call.session else ["-"]
         env = self._installed.environment(call, TMPDIR=str(own_tmp))
-        return self._installed.launch(call, argv, env, call.prompt, {} if call.runs else self._settings())
+        return self._installed.launch(call, argv, env, call.prompt, settings)
 
     def _settings(self) -> dict[str, str]:
         """Return a job's settings: the permitted ones of the operator's, also within profiles."""

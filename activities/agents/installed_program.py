@@ -49,6 +49,8 @@ class InstalledProgram:
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     renews_login: bool = True
     """True if the operator's own program may be started to renew its login."""
+    structured: bool = False
+    """True if the program gets the schema of a result (ruling S6)."""
 
     @property
     def start(self) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ def adapters_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Ada
                 section.mcp_servers,
                 environ,
                 section.renew_login,
+                settings.structured(name),
             )
             adapters[name] = ADAPTERS[program.name](installed)
     return adapters

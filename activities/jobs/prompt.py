@@ -14,7 +14,6 @@ from workflows.model.briefs import ContinuationBrief
 from workflows.model.errors import NotFoundError
 from workflows.model.jobs import JobRun
 from workflows.model.long_texts import Text
-from workflows.model.states import Continuation
 from workflows.model.workers import Worker
 from workflows.policy.prompts.continuation import render_continuation, wanted_digests
 from workflows.policy.prompts.correction import is_correction, put_prompts_back
@@ -76,15 +75,9 @@ def _prompt_of(context: Context, run: JobRun, surroundings: Surroundings) -> str
     )
 
 
-def is_leaf(run: JobRun) -> bool:
-    """Return whether a run can't delegate."""
-    at_the_cap = run.leaf or (run.brief is not None and run.brief.budget.depth >= run.brief.budget.depth_cap)
-    return at_the_cap or run.continuation is Continuation.FINALIZE or run.assignment.worker.ephemeral
-
-
 def form_of(run: JobRun) -> Form:
     """Return how much a run's prompt explains delegating (ruling P4)."""
-    if is_leaf(run):
+    if not run.may_delegate:
         return Form.LEAF
     if is_correction(run):
         return Form.SHORT
@@ -94,10 +87,11 @@ def form_of(run: JobRun) -> Form:
 
 def _ending(context: Context, run: JobRun) -> str:
     """Return the prompt's ending: for a coordinator the team's description, then the contract (rulings P1, P4)."""
-    form, budget = form_of(run), run.brief.budget if run.brief else run.budget
+    form, budget = form_of(run), run.bounds_left
+    tool = context.settings.result_tool(run.assignment.worker.runtime)
     corrects = form is Form.SHORT and is_correction(run)
     if form is not Form.WHOLE and not corrects:
-        return explain_contract(form)
+        return explain_contract(form, tool=tool)
     judged = not run.brief and bool(run.rules)
     installed = [_describe_runtime(context, name) for name in context.settings.configured_runtimes]
     there = agent_rows.routable(context.store, run.repo)
@@ -110,7 +104,7 @@ def _ending(context: Context, run: JobRun) -> str:
         read_only=run.read_only,
         corrects=corrects,
     )
-    return f"{team}\n\n{explain_contract(form, budget.width if budget else 0)}"
+    return f"{team}\n\n{explain_contract(form, budget.width if budget else 0, tool)}"
 
 
 def _describe_runtime(context: Context, name: str) -> Installed:

@@ -21,7 +21,7 @@ from activities.host.until_hub import until_hub
 from activities.jobs import attempt_outcome, deferral, workspace
 from activities.jobs.execution import Executed, Execution, with_secrets
 from activities.jobs.judgement import Failure, Settled, as_failure, check_evidence, judge
-from activities.jobs.prompt import is_leaf, prompt_of, seed_of, with_whole_prompts
+from activities.jobs.prompt import prompt_of, seed_of, with_whole_prompts
 from activities.jobs.session import earlier_session
 from activities.jobs.snapshots import Snapshots
 from activities.jobs.workspace import Workspace
@@ -137,7 +137,9 @@ class JobAttempt:
                 judgement = Failure(f"{reason}: {redact_text(judgement.faults[0].message)}")
         elif isinstance(judgement, Rejected) and not self._stopping:
             seed = seed_of(self.context, self.run, "repair")
-            prompt = repair_prompt(judgement.faults, first.report.text, leaf=is_leaf(self.run), seed=seed)
+            tool = self.context.settings.result_tool(self.run.assignment.worker.runtime)
+            leaf = not self.run.may_delegate
+            prompt = repair_prompt(judgement.faults, first.report.text, leaf=leaf, seed=seed, tool=tool)
             self._execution.repair(redact_text(prompt), first.report.session)
             reach("repair started", self.run.job_id)
             return None

@@ -44,6 +44,7 @@ CODEX = Program(
 """,
     ),
     counts=UsageScope.SESSION,
+    takes_schema=True,
     builds_with=AutonomyPolicy.WORKSPACE_WRITE,  # its sandbox then allows writing in the worktree, but not in `.git`
 )
 CLAUDE = Program(
@@ -71,6 +72,8 @@ CLAUDE = Program(
     renewal=Renewal(expires=("claudeAiOauth", "expiresAt"), arguments=("auth", "status")),
     settings=("ANTHROPIC_BASE_URL", "API_TIMEOUT_MS", "CLAUDE_CODE_MAX_RETRIES"),
     lost_session=re.compile("No conversation found with session ID"),
+    takes_schema=True,
+    result_tool="StructuredOutput",
     # it retries for three minutes; two refusals may be a login that it is renewing
     in_vain=re.compile(r"""(?=.*"subtype":"api_retry")(?=.*"error_status":40[13]\b)(?=.*"attempt":(?:[3-9]|\d\d))"""),
 )

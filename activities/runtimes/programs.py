@@ -109,6 +109,10 @@ class Program:
     """Keys in the login's file that let the program renew the login, with the values that jobs get in their place."""
     renewal: Renewal | None = None
     """None: the service never renews its login."""
+    takes_schema: bool = False
+    """True if the program can hold its agent to a result's schema (ruling S6)."""
+    result_tool: str = ""
+    """The tool that takes the result, and refuses in the session what doesn't fit the schema."""
     settings: tuple[str, ...] = ()
     """Further environment variables of the program, passed on if the service has them."""
 

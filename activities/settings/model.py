@@ -84,6 +84,8 @@ class RuntimeSection(Section):
     """Names of the MCP servers in the program's own settings that its jobs may use; others are left out."""
     renew_login: bool = True
     """True: the operator's own program is started to renew its login when that is about to expire."""
+    structured: bool | Literal["auto"] = "auto"
+    """True: the program holds its agent to the result's schema (ruling S6). `auto`: claude does, codex doesn't."""
     rate_limit_retries: int = Field(default=8, ge=0)
     """Retries of a run that met a rate limit or a used-up quota; 0: none."""
     rate_limit_backoff: Duration = 60.0
@@ -381,6 +383,14 @@ class Settings(Section):
                 raise ValueError(f"[runtimes.{name}].env hands {handed[0]} to agents: it is the secret of [github]")
         return self
 
+    @model_validator(mode="after")
+    def _has_schemas_only_where_a_program_takes_them(self) -> Self:
+        for name, runtime in self.runtimes.items():
+            program = program_of(name, runtime.adapter)
+            if runtime.structured is True and not (program and program.takes_schema):
+                raise ValueError(f"[runtimes.{name}].structured: only codex and claude take the schema of a result")
+        return self
+
     @property
     def variables(self) -> tuple[str, ...]:
         """Return the environment variables that the settings name: their values are secret."""
@@ -467,6 +477,16 @@ class Settings(Section):
         program = program_of(name, section.adapter)
         known = tiers.MODELS.get(program.name, {}) if program else {}
         return dict(known) | {tier.value: model for tier, model in section.tiers.items()}
+
+    def structured(self, name: str) -> bool:
+        """Return whether a runtime's program holds its agent to the result's schema (ruling S6)."""
+        program, chosen = program_of(name, self.runtime(name).adapter), self.runtime(name).structured
+        return bool(program and (program.result_tool if chosen == "auto" else chosen))
+
+    def result_tool(self, name: str) -> str:
+        """Return the tool by which a runtime's agents give their result; empty: it is their last message."""
+        program = program_of(name, self.runtime(name).adapter)
+        return program.result_tool if program and self.structured(name) else ""
 
     def builds_with(self, name: str) -> AutonomyPolicy:
         """Return the strictest policy under which a runtime can run builds and tests; for a script, the one that lets

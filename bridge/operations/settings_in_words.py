@@ -59,6 +59,10 @@ _RUNTIME: dict[str, Sentences] = {
         "Its login is renewed before it expires.",
         "Its login is not renewed by the service.",
     ),
+    "structured": (
+        "Its agents are held to the form of a result: {} (auto: those of claude).",
+        "Its agents are not held to the form of a result.",
+    ),
     "rate_limit_retries": ("At a rate limit it tries {} more times.", "At a rate limit it fails at once."),
     "rate_limit_backoff": ("At a rate limit it first waits {}.", ""),
     "rate_limit_wait": ("At a rate limit it waits {} at most.", ""),

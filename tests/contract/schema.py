@@ -20,6 +20,8 @@ def fits(value: Any, node: Any) -> bool:
 def _fits_kind(value: Any, node: dict[str, Any]) -> bool:
     if "$ref" in node and not fits(value, SCHEMA["$defs"][node["$ref"].removeprefix("#/$defs/")]):
         return False
+    if node.get("type") == "null":
+        return value is None
     if "type" in node and (not isinstance(value, KINDS[node["type"]]) or isinstance(value, bool)):
         return False
     if isinstance(value, str) and (

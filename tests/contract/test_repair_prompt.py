@@ -30,6 +30,13 @@ def test_it_has_the_faults_one_per_line_the_shape_and_the_output() -> None:
     assert "without its first" not in prompt
 
 
+@pytest.mark.ruling("A5", "S6")
+def test_it_asks_for_the_programs_tool_if_that_takes_the_result() -> None:
+    by_tool, by_message = repair_prompt(FAULTS, "my output", tool="ResultTool"), repair_prompt(FAULTS, "my output")
+    assert "\nCall the tool ResultTool with the corrected JSON object, " in by_tool
+    assert by_tool.replace("Call the tool ResultTool with", "Answer with") == by_message
+
+
 SHAPES = {
     "summary": "Inside service_result:",
     "delegations[3].id": "Each entry of delegations",

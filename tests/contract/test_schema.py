@@ -1,6 +1,8 @@
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,7 @@ from workflows.contract.canonical import canonical_json
 from workflows.contract.locate import KEY
 from workflows.contract.models import Decision, Delegation, Ephemeral, HumanQuestion, ServiceResult
 from workflows.contract.prompt_contract import Form, explain_contract
+from workflows.contract.schema import OF_DELEGATIONS, schema, strict_schema, tool_schema
 from workflows.contract.validate import validate
 from workflows.contract.wording import MEANINGS
 
@@ -46,6 +49,88 @@ def test_every_valid_result_fits_the_schema_once_written_canonically(body: Body)
     verdict = validate({KEY: body})
     assert verdict.result is not None
     assert fits(json.loads(canonical_json(verdict.result)), SCHEMA)
+
+
+def as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def strictly(result: Body, node: Body) -> Body:
+    """Write an object as a strict schema wants it: with all its members, and with values of any shape as texts."""
+    whole: Body = {}
+    for name, member in node["properties"].items():
+        shape = member["anyOf"][0] if "anyOf" in member else member
+        value = result.get(name)
+        if value is None or name not in result:
+            whole[name] = None
+        elif shape["type"] == "object":
+            whole[name] = strictly(value, shape)
+        elif shape["type"] == "array" and shape["items"]["type"] == "object":
+            whole[name] = [strictly(item, shape["items"]) for item in value]
+        elif shape["type"] == "array":
+            whole[name] = [as_text(item) for item in value]
+        else:
+            whole[name] = as_text(value) if shape["type"] == "string" else value
+    return whole
+
+
+@pytest.mark.ruling("S6")
+@given(bodies())
+@settings(max_examples=cases(20, 100))
+def test_every_valid_result_fits_the_form_for_each_program(body: Body) -> None:
+    """Of a leaf's result without what only delegating needs; the strict form is valid, too, as it was written."""
+    for leaf in (False, True):
+        kept = {name: value for name, value in body.items() if not (leaf and name in OF_DELEGATIONS)}
+        verdict = validate({KEY: kept})
+        assert verdict.result is not None
+        canonical = json.loads(canonical_json(verdict.result))
+        for name in OF_DELEGATIONS if leaf else ():
+            canonical[KEY].pop(name, None)
+        assert fits(canonical, tool_schema(leaf=leaf))
+        strict = strict_schema(leaf=leaf)
+        written = strictly(canonical, strict)
+        assert fits(written, strict)
+        again = validate(written)
+        assert again.result is not None, again.faults
+        assert again.result.delegations == verdict.result.delegations
+        assert (again.result.decision, again.result.summary) == (verdict.result.decision, verdict.result.summary)
+
+
+@pytest.mark.ruling("S6")
+def test_the_form_for_a_tool_is_small_and_says_what_the_schema_says() -> None:
+    leaf, whole = tool_schema(leaf=True), tool_schema(width=5)
+    assert len(json.dumps(leaf)) <= 2_600
+    assert len(json.dumps(whole)) <= 7_500
+    assert set(ServiceResult.model_fields) - set(leaf["properties"][KEY]["properties"]) == {*OF_DELEGATIONS}
+    assert whole["properties"][KEY]["properties"]["delegations"]["maxItems"] == 5
+    for form in (leaf, whole, strict_schema()):
+        names = set(members(form))
+        assert names.isdisjoint({"$ref", "$defs", "$schema", "allOf", "if"})
+        assert all(value in json.dumps(form) for value in Decision)
+    assert schema() == SCHEMA, "the contract's own is left as it was"
+
+
+@pytest.mark.ruling("S6")
+def test_a_strict_form_has_nothing_that_a_model_cannot_be_forced_to() -> None:
+    def check(node: Body) -> None:
+        assert node.keys() <= {"type", "description", "enum", "properties", "required", "additionalProperties", "items"}
+        for member in node.get("properties", {}).values():
+            check(member["anyOf"][0] if "anyOf" in member else member)
+        if node["type"] == "object":
+            assert node["additionalProperties"] is False
+            assert node["required"] == [*node["properties"]]
+        if node["type"] == "array":
+            check(node["items"])
+
+    check(strict_schema())
+
+
+def members(node: Any) -> Iterator[str]:
+    for name, value in node.items() if isinstance(node, dict) else ():
+        yield name
+        yield from members(value)
+    for item in node if isinstance(node, list) else ():
+        yield from members(item)
 
 
 @pytest.mark.ruling("A3", "A7", "A8", "A9")
@@ -123,10 +208,18 @@ class TestExplanation:
         assert "delegations (array of object, max 5 of them)" in explain_contract(width=5)
 
     @pytest.mark.ruling("P4")
-    @pytest.mark.parametrize(("name", "form"), [("coordinator", Form.WHOLE), ("leaf", Form.LEAF)])
-    def test_its_whole_text(self, name: str, form: Form) -> None:
+    @pytest.mark.parametrize(
+        ("name", "form", "tool"),
+        [
+            ("coordinator", Form.WHOLE, ""),
+            ("leaf", Form.LEAF, ""),
+            ("coordinator-by-tool", Form.WHOLE, "ResultTool"),
+            ("leaf-by-tool", Form.LEAF, "ResultTool"),
+        ],
+    )
+    def test_its_whole_text(self, name: str, form: Form, tool: str) -> None:
         """`GOLDEN=write` writes the golden files."""
-        text, golden = explain_contract(form), Path(__file__).parent / "golden" / f"{name}.md"
+        text, golden = explain_contract(form, tool=tool), Path(__file__).parent / "golden" / f"{name}.md"
         if os.environ.get("GOLDEN") == "write":
             golden.write_text(text, encoding="utf-8")
         assert text == golden.read_text(encoding="utf-8")

@@ -128,7 +128,10 @@ def test_an_invalid_result_is_repaired_in_the_same_session_and_no_token_counts_t
 ) -> None:
     assert (played.state, played.job["decision"]) == ("succeeded", "approved")
     assert [(one["scenario"], one["user_turns"]) for one in played.requests][-2:] == [("invalid", 1), ("answer", 2)]
-    assert played.tokens == cost(program, 3)
+    # claude's tool refuses it five times, the last of which the program doesn't count
+    assert (len(played.requests), played.tokens) == (
+        (7, cost(program, 6)) if program == "claude" else (3, cost(program, 3))
+    )
     assert git(stage.service.repo, "show", f"{played.job['branch']}:made.txt") == "made by the model\n"
 
 

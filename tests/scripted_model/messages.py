@@ -14,6 +14,8 @@ KINDS = {
     529: "overloaded_error",
 }
 
+ENFORCED = "[structured-output-enforce]"
+
 
 class Messages(Protocol):
     name, path = "messages", "/messages"
@@ -27,6 +29,9 @@ class Messages(Protocol):
                 into.outputs += outputs
                 texts = [block.get("text", "") for block in blocks if block.get("type") == "text"]
                 texts = [text for text in texts if not text.lstrip().startswith("<system-reminder>")]
+                if texts and texts[0].startswith(ENFORCED):  # claude asks for its tool, as if that had been called
+                    into.outputs.append(texts.pop(0))
+                    into.calls += 1
                 if texts:  # results of tools are not messages of the user
                     into.user_said("\n".join(texts))
             elif message.get("role") == "assistant":

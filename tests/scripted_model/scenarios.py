@@ -3,7 +3,7 @@
 A step is a JSON object; its keys may be combined:
 
     {"text": "..."}                                     the assistant's text
-    {"result": {...}}                                   its text with a fenced `service_result`
+    {"result": {...}}                                   its text with a fenced `service_result`, or claude's tool for it
     {"write_file": {"path": "a.txt", "content": "x"}}   a write, by any suitable tool of the request
     {"read_file": {"path": "a.txt"}}                    a read, likewise
     {"run": "ls -la"}                                   a shell command, likewise

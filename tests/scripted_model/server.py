@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from tests.scripted_model.handler import Handler
 from tests.scripted_model.scenarios import BUILT_IN, USAGE, Scenario, Scenarios, Step, steps_of, with_texts
-from tests.scripted_model.tools import planned
+from tests.scripted_model.tools import RESULT_TOOL, planned
 from tests.scripted_model.wire import Answer, Asked, Json, Protocol
 
 MARKER = re.compile(r"\[\[fake:([A-Za-z0-9._-]+)\]\]")
@@ -111,7 +111,8 @@ class ScriptedModel:
 
 
 def _turn(step: Step, asked: Asked, fault: Json) -> Turn:
-    call, text = planned(step, asked), _text(step)
+    call = planned(step, asked)
+    text = step.get("text") if call and call.name == RESULT_TOOL else _text(step)
     if text is None and call is None:
         text = "" if fault else NO_TOOL
     usage = step.get("usage", {})

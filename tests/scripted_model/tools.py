@@ -10,11 +10,16 @@ from tests.scripted_model.wire import Asked, Call, Json
 WRITERS = ("Write", "WriteFile", "write_file", "write", "create_file")
 READERS = ("Read", "ReadFile", "read_file", "read")
 SHELLS = ("exec_command", "shell_command", "shell", "local_shell", "Bash", "Shell", "bash")
+RESULT_TOOL = "StructuredOutput"
+"""The tool by which claude takes a result in the form of a schema."""
+
 PATHS = ("file_path", "filePath", "path", "absolute_path")
 
 
 def planned(step: Step, asked: Asked) -> Call | None:
     """Return the call of a step, if it has one and the request offers a tool for it."""
+    if "result" in step and RESULT_TOOL in asked.tools:
+        return Call(RESULT_TOOL, {"service_result": step["result"]})
     if "tool" in step:
         return _exactly(step["tool"], asked.tools)
     if _takes_javascript(asked.tools):

@@ -18,7 +18,7 @@ from workflows.contract.models import (
     ServiceResult,
     SynthesisRule,
 )
-from workflows.contract.schema import schema
+from workflows.contract.schema import OF_DELEGATIONS, schema
 from workflows.contract.wording import MEANINGS
 
 _INTRO = f"""## How to end this job
@@ -30,8 +30,15 @@ End your last message with exactly one JSON object of this shape, and write noth
 A program reads it: keys and values are matched exactly, and any other is refused. Leave out what you do not need. Be
 truthful and brief, and never write a secret in it.
 """
+_BY_TOOL = f"""## How to end this job
 
-_OF_DELEGATIONS = ("delegations", "artifact_body")
+End it by calling the tool {{tool}} once, and write nothing after it. Its schema says what it takes;
+what does not fit is refused, and you call it again. Without this tool, end your last message with that JSON object,
+{{{{"{KEY}": {{{{...}}}}}}}}.
+
+Leave out what you do not need. Be truthful and brief, and never write a secret in it.
+"""
+
 _SELDOM = ("timeout", "retry", "worktree", "artifacts", "fingerprint", "effort", "phase")
 _LEAF = "This job can't delegate: leave `delegations` out, what is in it is never run.\n"
 
@@ -66,17 +73,21 @@ class Form(StrEnum):
 
 
 @cache
-def explain_contract(form: Form = Form.WHOLE, width: int = 0) -> str:
+def explain_contract(form: Form = Form.WHOLE, width: int = 0, tool: str = "") -> str:
     """Describe the result in prose and examples: the end of every prompt.
 
     The prompt's section before it, "What to decide", explains the decisions. `width` is the most delegations that one
-    result may have in this tree.
+    result may have in this tree. A program's `tool` that takes the result explains its members itself (ruling S6).
     """
+    if tool:
+        about = {Form.LEAF: _LEAF, Form.SHORT: _SHORT}.get(form, "")
+        rules = _RULES + _DELEGATION_RULES if form is Form.WHOLE else _RULES
+        return "\n".join(part for part in (_BY_TOOL.format(tool=tool), about, rules) if part)
     definitions, whole = schema()["$defs"], form is Form.WHOLE
     parts = [
         _INTRO,
         {Form.LEAF: _LEAF, Form.SHORT: _SHORT}.get(form, ""),
-        _fields(f"Inside {KEY}", definitions, ServiceResult, () if whole else _OF_DELEGATIONS, width),
+        _fields(f"Inside {KEY}", definitions, ServiceResult, () if whole else OF_DELEGATIONS, width),
         *(_delegating(definitions) if whole else ()),
         _fields("Each entry of human_questions", definitions, HumanQuestion),
         _RULES + _DELEGATION_RULES if whole else _RULES,
@@ -104,7 +115,7 @@ def explain_shape(paths: Sequence[str], *, leaf: bool = False) -> str:
     """Describe only the objects that have faults, and give the smallest example: the shape for a repair (ruling P4)."""
     definitions = schema()["$defs"]
     wrong = {_object_at(path) for path in paths}
-    left_out = _OF_DELEGATIONS if leaf else ()
+    left_out = OF_DELEGATIONS if leaf else ()
     delegates = not leaf and not wrong.isdisjoint({Delegation, Ephemeral})
     shapes = [
         _fields(title, definitions, model, left_out if model is ServiceResult else ())

@@ -13,16 +13,19 @@ _MARGIN = 64_000
 """Bytes before the cut that are redacted too, so that a secret that crosses the cut is found."""
 
 
-def repair_prompt(faults: Sequence[Fault], previous_output: str | bytes, *, leaf: bool = False, seed: str = "") -> str:
+def repair_prompt(
+    faults: Sequence[Fault], previous_output: str | bytes, *, leaf: bool = False, seed: str = "", tool: str = ""
+) -> str:
     """Write the repair prompt: the faults, the shape of the faulty objects, and the end of the previous output, quoted
-    as data (rulings A5, P4).
+    as data (rulings A5, P4). `tool` names the program's tool that takes the result (ruling S6).
     """
     shape = explain_shape([fault.path for fault in faults], leaf=leaf)
-    return write_fenced(seed, lambda fences: _whole(faults, shape, *_tail(previous_output), fences))
+    return write_fenced(seed, lambda fences: _whole(faults, shape, *_tail(previous_output), fences, tool))
 
 
-def _whole(faults: Sequence[Fault], shape: str, previous: str, left_out: int, fences: Fences) -> str:
+def _whole(faults: Sequence[Fault], shape: str, previous: str, left_out: int, fences: Fences, tool: str) -> str:
     wrong = "\n".join(one_line(fault.message) for fault in faults)
+    again = f"Call the tool {tool} with" if tool else "Answer with"
     cut = f", without its first {left_out} bytes" if left_out else ""
     return f"""Your result was not accepted. The rest of your work stands: do not redo it, only send the result again.
 
@@ -30,7 +33,7 @@ What is wrong with it, one fault per line:
 
 {wrong}
 
-Answer with the corrected JSON object, {{"service_result": {{...}}}}, and nothing else: keep what the faults don't name.
+{again} the corrected JSON object, {{"service_result": {{...}}}}, and nothing else: keep what the faults don't name.
 Keys and values are matched exactly. Of the shape, what concerns the faults:
 
 {shape}

@@ -22,6 +22,9 @@ TEXTS: dict[str, dict[str, str]] = {
 }
 """The named bound of each text, or of each entry of an array of texts, by object and member (ruling B6)."""
 
+OF_DELEGATIONS = ("delegations", "artifact_body")
+"""The members of a result that only delegating needs."""
+
 _WRITES: Schema = {
     "properties": {
         "ephemeral": {
@@ -81,6 +84,61 @@ def schema() -> Schema:
         "additionalProperties": False,
         "$defs": definitions,
     }
+
+
+def tool_schema(*, leaf: bool = False, width: int = 0) -> Schema:
+    """Return the schema for a tool that refuses other results (ruling S6): one object without `$ref`, `if` and `allOf`,
+    which some programs don't read. A leaf's has no delegations, another's at most `width`.
+    """
+    whole = schema()
+    inner = whole["$defs"]["ServiceResult"]["properties"]
+    for name in OF_DELEGATIONS if leaf else ():
+        del inner[name]
+    if width and not leaf:
+        inner["delegations"]["maxItems"] = width
+    result = _inlined(whole["properties"][KEY], whole["$defs"])
+    return {"type": "object", "properties": {KEY: result}, "required": [KEY], "additionalProperties": False}
+
+
+def strict_schema(*, leaf: bool = False) -> Schema:
+    """Return the schema for a model that is forced to it (ruling S6): every member is required, null for absent, and
+    values of any shape are texts.
+    """
+    strict: Schema = _strict(tool_schema(leaf=leaf))
+    return strict
+
+
+def _inlined(node: Any, definitions: Schema) -> Any:
+    """Replace references by what they name, and leave out rules between members, which `validate` checks."""
+    if isinstance(node, list):
+        return [_inlined(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        named = definitions[node["$ref"].removeprefix("#/$defs/")]
+        about = " ".join(part["description"] for part in (node, named) if "description" in part)
+        return _inlined({**named, "description": about}, definitions)
+    return {name: _inlined(value, definitions) for name, value in node.items() if name != "allOf"}
+
+
+_STRICT = ("type", "description", "enum", "properties", "required", "additionalProperties", "items")
+
+
+def _strict(node: Schema) -> Schema:
+    strict = {name: value for name, value in node.items() if name in _STRICT}
+    if "type" not in node:  # any JSON, or a text or an object of any shape
+        return {**strict, "type": "string"}
+    if node["type"] == "array":
+        strict["items"] = _strict(node["items"])
+    if node["type"] == "object":
+        members = {name: _strict(value) for name, value in node["properties"].items()}
+        absent = members.keys() - {*node["required"]}
+        strict["properties"] = {
+            name: {"anyOf": [member, {"type": "null"}]} if name in absent else member
+            for name, member in members.items()
+        }
+        strict["required"] = [*members]
+    return strict
 
 
 def _add_bounds(definitions: Schema) -> None:

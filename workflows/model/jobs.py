@@ -83,6 +83,17 @@ class JobRun(Wire):
     read_only: bool = False
     """True if no job of its tree may implement (ruling N5)."""
 
+    @property
+    def bounds_left(self) -> BudgetLine | None:
+        """The tree's use of each bound when this run is offered."""
+        return self.brief.budget if self.brief else self.budget
+
+    @property
+    def may_delegate(self) -> bool:
+        """Whether delegations of this run's result are run."""
+        at_the_cap = self.leaf or (self.brief is not None and self.brief.budget.depth >= self.brief.budget.depth_cap)
+        return not (at_the_cap or self.continuation is Continuation.FINALIZE or self.assignment.worker.ephemeral)
+
 
 class JobOutcome(Wire):
     """The end of an attempt. It is kept small: the whole result is in the store under `result_digest`."""

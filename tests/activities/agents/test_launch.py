@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from activities.agents import kimi_guard
 from activities.agents.adapter import Launch
 from tests.activities.agents.recorded import a_call, a_run, adapter
 from workflows.contract.models import AutonomyPolicy
+from workflows.contract.schema import strict_schema, tool_schema
+from workflows.model.briefs import BudgetLine
+from workflows.model.jobs import JobRun
 
 AUTO, READ, WRITE, FULL = AutonomyPolicy
 PROMPT = b"Do it."
@@ -56,7 +60,7 @@ def test_claude(tmp_path: Path, policy: AutonomyPolicy, mode: str, monkeypatch: 
     assert " ".join(launch.argv).startswith(
         f"claude --setting-sources user --strict-mcp-config --permission-mode {mode} --session-id "
     )
-    assert launch.argv[-4:] == ("-p", "--output-format", "stream-json", "--verbose")
+    assert launch.argv[-6:-1] == ("-p", "--output-format", "stream-json", "--verbose", "--json-schema")
     assert launch.stdin == PROMPT
     assert ("IS_SANDBOX" in launch.env) == (policy is FULL)
     again = launched(tmp_path, "claude", policy, "s-1")
@@ -185,6 +189,47 @@ def test_no_prompt_stands_in_a_command_line(tmp_path: Path, program: str, sessio
         assert str(file) in argv[argv.index("-p") + 1]
 
 
+@pytest.mark.ruling("S6")
+def test_claude_gets_the_schema_of_what_its_job_may_end_with_in_every_session(tmp_path: Path) -> None:
+    budget = BudgetLine(
+        jobs=1,
+        jobs_cap=9,
+        depth=0,
+        depth_cap=2,
+        elapsed_seconds=0,
+        wall_clock_seconds=9,
+        tokens=0,
+        token_budget=0,
+        cost_usd=0,
+        cost_budget_usd=0,
+        width=5,
+    )
+    runs = {"lead": a_run("claude").model_copy(update={"budget": budget}), "leaf": leaf_of(a_run("claude"))}
+    for session in (None, "s-1"):
+        argv = {name: adapter("claude").launch(a_call(tmp_path, run, session)).argv for name, run in runs.items()}
+        schemas = {name: json.loads(words[words.index("--json-schema") + 1]) for name, words in argv.items()}
+        assert schemas == {"lead": tool_schema(width=5), "leaf": tool_schema(leaf=True)}
+    assert "--json-schema" not in adapter("claude", structured=False).launch(a_call(tmp_path, runs["lead"])).argv
+
+
+@pytest.mark.ruling("S6")
+def test_codex_gets_the_strict_schema_only_if_its_settings_say_so(tmp_path: Path) -> None:
+    assert "--output-schema" not in launched(tmp_path, "codex").argv
+    for session in (None, "s-1"):
+        call = a_call(tmp_path, leaf_of(a_run("codex")), session)
+        launch = adapter("codex", structured=True).launch(call)
+        file = Path(launch.argv[launch.argv.index("--output-schema") + 1])
+        assert json.loads(file.read_text()) == strict_schema(leaf=True)
+        assert file in launch.read
+        assert launch.argv.index("--output-schema") < launch.argv.index("resume" if session else "-")
+        again = adapter("codex", structured=True).launch(replace(call, runs=True))
+        assert again.argv == launch.argv
+
+
+def leaf_of(run: JobRun) -> JobRun:
+    return run.model_copy(update={"leaf": True})
+
+
 @pytest.mark.ruling("spec:delegation.model", "spec:delegation.effort")
 def test_model_and_effort_are_passed_as_they_are_and_again_on_resume(tmp_path: Path) -> None:
     for session in (None, "s-1"):
@@ -199,9 +244,9 @@ def test_model_and_effort_are_passed_as_they_are_and_again_on_resume(tmp_path: P
         assert not any("bogus" in word for program in ("claude", "kimi") for word in words[program])
         for program in words:
             left = adapter(program).launch(a_call(tmp_path, a_run(program), session)).argv
-            assert not any("model" in word or word == "-m" for word in left if str(tmp_path) not in word), (
-                "it is the program's own"
-            )
+            assert not any(
+                "model" in word or word == "-m" for word in left if word[:1] != "{" and str(tmp_path) not in word
+            ), "it is the program's own"
     key = {"KIMI_MODEL_API_KEY": "k", "KIMI_MODEL_NAME": "other"}
     launch = adapter("kimi", key).launch(a_call(tmp_path, a_run("kimi", model="m")))
     assert launch.env["KIMI_MODEL_NAME"] == "m"

@@ -14,7 +14,7 @@ from activities.agents.faults import Failed
 from activities.agents.streams import Messages, records
 from activities.runs.supervisor import EndKind
 from tests.activities.agents.recorded import STREAMS, pieces, read, recorded
-from workflows.contract.parse import Accepted, read_result
+from workflows.contract.parse import Accepted, Rejected, read_result
 from workflows.model.spend import Usage
 
 ALL = sorted(STREAMS.glob("*/*.stdout"))
@@ -43,6 +43,26 @@ def test_a_run_that_went_well(tmp_path: Path, program: str, case: str, tokens: t
 @pytest.mark.parametrize("program", ["codex", "claude", "kimi"])
 def test_the_last_message_is_the_text_and_commentary_is_not(tmp_path: Path, program: str) -> None:
     assert read(tmp_path, program, recorded(program, "two-messages")).text == b"Final answer only here."
+
+
+@pytest.mark.ruling("S6")
+@pytest.mark.parametrize(
+    ("case", "code", "tokens"),
+    [("structured", 0, (1140, 100)), ("structured-in-vain", 1, (2280, 200)), ("structured-refused", 0, (1710, 150))],
+)
+def test_what_claudes_tool_for_results_took_or_refused_is_read_as_its_last_message(
+    tmp_path: Path, case: str, code: int, tokens: tuple[int, int]
+) -> None:
+    """A result that the tool refuses five times ends the run, whose last request Claude doesn't count, and is repaired
+    like any other.
+    """
+    report = read(tmp_path, "claude", recorded("claude", case), code)
+    assert report.fault is None
+    reading = read_result(report.text)
+    if isinstance(reading, Rejected):
+        assert [fault.path for fault in reading.faults] == ["decision"]
+    assert isinstance(reading, Rejected) is (case == "structured-in-vain")
+    assert report.usage == Usage(input_tokens=tokens[0], output_tokens=tokens[1])
 
 
 def test_a_result_that_is_followed_by_a_farewell_is_still_found() -> None:

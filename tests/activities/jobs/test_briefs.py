@@ -7,6 +7,7 @@ import pytest
 from activities.git.work_folder.worktrees import Worktree
 from activities.jobs.prompt import prompt_of
 from activities.jobs.workspace import Workspace
+from activities.runtimes.known_runtimes import CLAUDE
 from activities.store.registry import agent_rows
 from tests.activities.jobs.conftest import Stage, git
 from tests.assigned import changed
@@ -69,14 +70,13 @@ def test_a_leg_of_an_agent_that_does_not_plan_is_told_of_delegating_in_a_sentenc
         worker=Worker(name="builder", runtime="runtime_b", capabilities=("implement",)),
     )
     prompt = prompted(stage, run)
-    assert prompt.endswith(explain_contract(Form.SHORT))
+    assert prompt.endswith(explain_contract(Form.SHORT, tool=CLAUDE.result_tool))
     assert len(prompt.encode()) <= 4_500
 
 
 @pytest.mark.ruling("P4")
 def test_who_cannot_delegate_is_told_the_result_alone(stage: Stage) -> None:
     """These are a throwaway worker, a leg at the depth cap, and the finalize; not the root or any other job."""
-    leaf = explain_contract(Form.LEAF)
     tree = World(tree_input(settings=TreeSettings(bounds=Bounds(max_delegation_depth=2)), prompt=Text(inline="goal")))
     tree.begin()
     root = tree.last
@@ -90,8 +90,13 @@ def test_who_cannot_delegate_is_told_the_result_alone(stage: Stage) -> None:
     runs = {"root": root, "lead": lead, "throwaway": throwaway, "deep": deep, "finalize": tree.last}
     prompts = {name: prompted(stage, run) for name, run in runs.items()}
     assert tree.last.continuation is Continuation.FINALIZE
-    assert {name for name, prompt in prompts.items() if prompt.endswith(leaf)} == {"throwaway", "deep", "finalize"}
-    assert all(prompts[name].endswith(explain_contract(width=16)) for name in ("root", "lead"))
+    tools = {
+        name: CLAUDE.result_tool if run.assignment.worker.runtime == "runtime_b" else "" for name, run in runs.items()
+    }
+    ends = {name: explain_contract(Form.LEAF, tool=tool) for name, tool in tools.items()}
+    leaves = {name for name, prompt in prompts.items() if prompt.endswith(ends[name])}
+    assert leaves == {"throwaway", "deep", "finalize"}
+    assert all(prompts[name].endswith(explain_contract(width=16, tool=tools[name])) for name in ("root", "lead"))
 
 
 @pytest.mark.ruling("P4")

@@ -26,7 +26,7 @@ ROLES = {"coder": "writes code and tests", "lead": "splits work and judges it", 
 SETTINGS = {
     "runtimes": {
         "runtime_a": {"adapter": "codex", "default_model": "gpt-5.5"},
-        "runtime_b": {"adapter": "claude"},
+        "runtime_b": {"adapter": "claude", "structured": False},
         "runtime_c": {"adapter": "kimi"},
     }
 }

@@ -74,7 +74,7 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
                 "[runtimes.shell].modle is not a setting; known here: "
                 "adapter, arguments, box, command, default_effort, default_model, env, hosts, max_parallel, "
                 "mcp_servers, network, network_backoff, network_retries, rate_limit_backoff, rate_limit_retries, "
-                "rate_limit_wait, read, renew_login, tiers, write"
+                "rate_limit_wait, read, renew_login, structured, tiers, write"
             ),
         ),
         (
@@ -92,6 +92,10 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
         (
             "[runtimes.shell]\nhosts = ['https://x/']",
             "[runtimes.shell.hosts].0: 'https://x/' is not a host: write name, name:port, *.name, * or 127.0.0.1:port",
+        ),
+        (
+            "[runtimes.kimi]\nstructured = true",
+            "[runtimes.runtime_c].structured: only codex and claude take the schema of a result",
         ),
         (
             "[runtimes.gemini]\nenv = []",
