@@ -1,11 +1,13 @@
 """The side of the test: hears of each arrival at a station, and lets the fault of a case strike there."""
 
+import contextlib
 import json
+import re
 import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +16,10 @@ from typing import Self
 from tests.chaos.protocol import GO, Arrival
 
 Strike = Callable[[Arrival], str]
+SUBJECT = re.compile(r"(?:job|task|prun)-([0-9a-z]{8,40})")
+STARTED = "tree started"
+"""The first station of a tree that a person starts."""
+LONGEST_START = 5.0
 
 
 @dataclass
@@ -22,8 +28,6 @@ class Aim:
 
     station: str
     nth: int
-    names: set[str]
-    """What a subject may be called: the tree's root, its task. Empty until the tree has started."""
     strike: Strike
     arrival: Arrival | None = None
     """The arrival at which it struck."""
@@ -35,9 +39,13 @@ class Controller:
     """A socket that stations ask. Without an aim every process goes on at once."""
 
     address: Path
-    aims: list[Aim] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _owners: dict[str, Aim] = field(default_factory=dict)
+    """The aim of each tree or run, by its id."""
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _starting: threading.Lock = field(default_factory=threading.Lock)
+    _expected: Aim | None = None
+    """The aim of the tree that is being started."""
     _over: bool = False
 
     def __post_init__(self) -> None:
@@ -59,9 +67,27 @@ class Controller:
         """Let everything go on from here on."""
         self._over = True
 
-    def counts(self, *names: str) -> Counter[str]:
-        """Return how often each station was reached by what bears one of these names."""
-        return Counter(each.station for each in list(self.arrivals) if any(name in each.subject for name in names))
+    @contextlib.contextmanager
+    def expecting(self, aim: Aim) -> Iterator[None]:
+        """Start one tree at a time: what is about a tree that nobody knows yet is about this one."""
+        with self._starting:
+            self._expected = aim
+            try:
+                yield
+            finally:
+                with self._changed:
+                    self._expected = None
+                    self._changed.notify_all()
+
+    def owns(self, subject: str, aim: Aim) -> None:
+        """Say that a tree or a run is that of an aim."""
+        with self._changed:
+            self._owners[subject_of(subject)] = aim
+            self._changed.notify_all()
+
+    def counts(self, name: str) -> Counter[str]:
+        """Return how often each station was reached for a tree or a run."""
+        return Counter(each.station for each in list(self.arrivals) if subject_of(each.subject) == subject_of(name))
 
     def _accept(self) -> None:
         while True:
@@ -72,29 +98,37 @@ class Controller:
             threading.Thread(target=self._answer, args=(line,), daemon=True).start()
 
     def _answer(self, line: socket.socket) -> None:
-        with line, line.makefile() as told:
-            try:
-                said = json.loads(told.readline())
-                detail = f": {said['detail']}" if said["detail"] else ""
-                arrival = Arrival(said["station"] + detail, said["subject"], said["pid"], said["number"], time.time())
-                answer = GO if self._over else self._meet(arrival)
-                line.sendall(answer.encode() + b"\n")
-            except (OSError, ValueError):  # the process died while it waited
-                return
+        with line, line.makefile() as told, contextlib.suppress(OSError, ValueError):  # it may die while it waits
+            said = json.loads(told.readline())
+            station = f"{said['station']}: {said['detail']}" if said["detail"] else said["station"]
+            arrival = Arrival(station, said["subject"], said["pid"], said["number"], time.time())
+            answer = GO if self._over else self._meet(arrival)
+            line.sendall(answer.encode() + b"\n")
 
     def _meet(self, arrival: Arrival) -> str:
-        with self._lock:
+        aim = self._owner(arrival)
+        with self._changed:
             self.arrivals.append(arrival)
-            aim = next((aim for aim in self.aims if self._is_hit(aim, arrival)), None)
-            if aim is None:
+            if aim is None or aim.arrival is not None or aim.station != arrival.station:
+                return GO
+            aim.seen += 1
+            if aim.seen < aim.nth:
                 return GO
             aim.arrival = arrival
         return aim.strike(arrival)
 
-    def _is_hit(self, aim: Aim, arrival: Arrival) -> bool:
-        if aim.arrival is not None or aim.station != arrival.station:
-            return False
-        if not any(name in arrival.subject for name in aim.names):
-            return False
-        aim.seen += 1
-        return aim.seen >= aim.nth
+    def _owner(self, arrival: Arrival) -> Aim | None:
+        """Return the aim of the tree that an arrival is about. Wait for a tree that is just being started."""
+        subject = subject_of(arrival.subject)
+        with self._changed:
+            if subject not in self._owners and self._expected and arrival.station == STARTED:
+                self._owners[subject] = self._expected
+                self._changed.notify_all()
+            self._changed.wait_for(lambda: subject in self._owners or self._expected is None, LONGEST_START)
+            return self._owners.get(subject)
+
+
+def subject_of(name: str) -> str:
+    """Return the tree or run that a job, a task, a branch, a folder or a notification belongs to."""
+    match = SUBJECT.search(name)
+    return match[1] if match else name

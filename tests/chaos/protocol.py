@@ -1,7 +1,6 @@
 """What a fault is, and what it may ask of the stack that it strikes."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -39,6 +38,15 @@ class Fault(Protocol):
     seconds: float
     """How long it lasts after its strike, before it is lifted; 0 for one that is over at once, as a kill."""
 
+    alone: bool
+    """True if it may harm what else is on the stack: then no other tree is under way there."""
+
+    def harms(self, station: str) -> bool:
+        """Return whether the job at this station may end otherwise than without it, as when its agent is killed. Then
+        only what its record says of it is checked: it agrees with the marks, and a person can move it on.
+        """
+        ...
+
     def fits(self, station: str) -> bool:
         """Return whether it makes sense at a station: a disk's error where a file or a row is written, for example."""
         ...
@@ -55,18 +63,4 @@ class Fault(Protocol):
 
     def lift(self, stack: "Stack") -> None:
         """End it. What it broke is to work again by itself from here on. Called once, also where it never struck."""
-        ...
-
-
-class Parts(Protocol):
-    """What a fault may use of a stack (`tests/chaos/stack.py`)."""
-
-    folder: Path
-
-    def pid(self, part: str) -> int:
-        """Return the pid of `daemon`, `server`, `worker`, `bridge` or `github`; 0 while it does not run."""
-        ...
-
-    def pids(self, part: str, subject: str = "") -> list[int]:
-        """Return the pids of `fork_server`, `supervisor`, `agent`, `helper`; of one job's where a subject is given."""
         ...

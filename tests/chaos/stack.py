@@ -5,7 +5,9 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,10 +34,13 @@ AGENT = """\
 job=$SERVICE_JOB_ID attempt=$SERVICE_ATTEMPT name=${SERVICE_DELEGATION_ID:-$SERVICE_CONTINUATION}
 mark() { echo "$1 $job $attempt $name $$ $(date +%s.%N)" >> "$PLANS/marks"; }
 mark begin
-cat > "$PLANS/prompts/$job.$attempt.$$"
-plan=$PLANS/$(grep -o 'case-[0-9a-z]*' "$PLANS/prompts/$job.$attempt.$$" | head -n 1)
-for step in "$name.$attempt" "$name" none-such; do [ -e "$plan/$step" ] && break; done
-[ -e "$plan/$step.sh" ] && . "$plan/$step.sh"
+prompt=$PLANS/prompts/$job.$attempt.$$ of=$PLANS/of.$SERVICE_ROOT_JOB_ID
+cat > "$prompt"
+key=$(grep -o 'case-[0-9a-z]*' "$prompt" | head -n 1)
+if [ -n "$key" ]; then echo "$key" > "$of"; else key=$(cat "$of"); fi
+plan=$PLANS/$key step=$name
+[ -e "$plan/$name.$attempt" ] && step=$name.$attempt
+[ -e "$plan/$name.sh" ] && . "$plan/$name.sh"
 mark end
 if [ -e "$plan/$step" ]; then cat "$plan/$step"
 else echo "{\\"service_result\\": {\\"decision\\": \\"approved\\", \\"summary\\": \\"did $name\\"}}"; fi
@@ -79,11 +84,13 @@ class Hooked(Installed):
 
 @dataclass
 class Stack:
-    """One service. What a fault may use of it stands in `protocol.Parts`."""
+    """One service. A fault may use all of it."""
 
     folder: Path
     controller: Controller
     service: Hooked = field(init=False)
+    troubled_until: float = 0.0
+    """The end of the last fault, and of what it took to have all members back."""
 
     def __post_init__(self) -> None:
         made = set_up(self.folder)
@@ -93,8 +100,15 @@ class Stack:
         agent = self.service.program("agent", AGENT)
         self.service.extra.update({"PLANS": str(self.plans), hook.CONTROLLER: str(self.controller.address)})
         (self.home / "config.toml").write_text(shell("PLANS") + SETTINGS)
+        self.service("repo", "add", "acme/hub", "--remote", str(self._hub()))
         for name in ("lead", "dev"):
-            self.service.register(name, agent)
+            self.service.register(name, agent, "--repo", "acme/hub")
+
+    def _hub(self) -> Path:
+        """Make a bare repository with a commit, to which work in progress is pushed."""
+        hub = self.folder / "hub.git"
+        subprocess.run(["git", "clone", "-q", "--bare", str(self.service.repo), str(hub)], check=True)
+        return hub
 
     @property
     def home(self) -> Path:
@@ -131,6 +145,18 @@ class Stack:
         """Return the processes of agents, with the names of their runs' folders."""
         ours = home_mark(Home(self.home).runs)
         return [(pid, mark.rpartition("@")[0]) for pid, mark in marks() if mark.endswith(f"@{ours}")]
+
+    def trouble(self, seconds: float = 0.0) -> None:
+        """Note that a fault lasts until so many seconds from now."""
+        self.troubled_until = max(self.troubled_until, time.time() + seconds)
+
+    def keep_well(self, over: threading.Event) -> None:
+        """Until `over`, note for how long members are missing, and start a dead daemon again, as an init does."""
+        while not over.wait(0.5):
+            if not self.is_well:
+                self.trouble()
+                if daemon_state.status(self.service.seen.home).state is None:
+                    self.service.run("daemon", "start")
 
     @property
     def is_well(self) -> bool:

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 AT_STATION = "whoever is there"
 OF_JOBS = ("supervisor", "agent")
-"""Parts of which each job has its own: one is killed while its run is under way."""
-UNDER_WAY = ("command started", "program started", "report sent", "command ended")
+"""Parts of which each job has its own."""
+OF_SUPERVISORS = ("run claimed", "command started", "command ended", "end recorded")
+RUNS = "command started"
+"""The one station at which a job's agent is known to be there."""
 
 
 @dataclass
@@ -26,6 +28,7 @@ class Kill:
     part: str
     needs: frozenset[str] = frozenset()
     seconds: float = 0.0
+    alone: bool = False
     _killed: dict[int, str | None] = field(default_factory=dict)
     """The killed processes, with the marks by which each is told from a later one of its number."""
 
@@ -33,8 +36,11 @@ class Kill:
     def name(self) -> str:
         return f"kill {self.part}"
 
+    def harms(self, station: str) -> bool:
+        return self.part in OF_JOBS or (self.part == AT_STATION and station in OF_SUPERVISORS)
+
     def fits(self, station: str) -> bool:
-        return self.part not in OF_JOBS or station in UNDER_WAY
+        return station in {"agent": (RUNS,), "supervisor": OF_SUPERVISORS}.get(self.part, (station,))
 
     def strike(self, stack: "Stack", arrival: Arrival) -> str:
         for pid in self._pids(stack, arrival):
@@ -44,11 +50,11 @@ class Kill:
         return GO
 
     def _pids(self, stack: "Stack", arrival: Arrival) -> list[int]:
-        if self.part == AT_STATION:
+        if self.part in (AT_STATION, "supervisor"):
             return [arrival.pid]
         if self.part in ("fork_server", "helper"):
             return stack.pids(self.part)
-        if self.part in OF_JOBS:
+        if self.part == "agent":
             return stack.pids(self.part, arrival.subject)
         return [pid for pid in [stack.pid(self.part)] if pid]
 

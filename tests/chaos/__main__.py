@@ -1,0 +1,71 @@
+"""`python -m tests.chaos --seed 7`: play the case of a seed; `--cases 1000 --minutes 60` plays many."""
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+
+from tests.chaos import cases, rounds
+from tests.chaos.cases import REACHES, Case
+from tests.chaos.faults.none import NoFault
+from tests.chaos.stack import stack
+from tests.chaos.workloads import WORKLOADS
+
+PROFILES = 3
+"""How often each workload is played for its profile: what it reaches only at times is no aim."""
+
+
+def profile() -> None:
+    """Write how often each workload reaches each station, with no fault at all."""
+    known: dict[str, Counter[str]] = {}
+    with stack() as there:
+        for _ in range(PROFILES):
+            for outcome in rounds.play(there, [Case(name, "none", 1, NoFault.name) for name in WORKLOADS]):
+                name, counts = outcome.case.workload, there.controller.counts(outcome.root)
+                known[name] = known.get(name, counts) & counts
+                print(outcome.case, outcome.failures or "well", f"{outcome.seconds:.1f} s")
+    REACHES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--profile", action="store_true", help="write anew which stations each workload reaches")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--case", help="`workload, station, nth, fault`")
+    parser.add_argument("--cases", type=int, default=1)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--beside", type=int, default=8, help="how many cases are under way at once on a stack")
+    asked = parser.parse_args()
+    if asked.profile:
+        profile()
+        return 0
+    drawn = [cases.draw(seed) for seed in range(asked.first, asked.first + asked.cases)]
+    if asked.seed is not None:
+        drawn = [cases.draw(asked.seed)]
+    if asked.case:
+        drawn = [Case.read(asked.case)]
+    until, failed = time.monotonic() + asked.minutes * 60, 0
+    with stack() as there:
+        while drawn and time.monotonic() < until:
+            now, drawn = drawn[: asked.beside], drawn[asked.beside :]
+            began = time.monotonic()
+            for outcome in rounds.play(there, now):
+                failed += bool(outcome.failures)
+                print(
+                    outcome.case.seed,
+                    outcome.case,
+                    "|",
+                    outcome.proof,
+                    "|",
+                    *outcome.failures or ["well"],
+                    f"{outcome.seconds:.1f} s",
+                    flush=True,
+                )
+            print(f"-- {len(now)} cases in {time.monotonic() - began:.1f} s", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

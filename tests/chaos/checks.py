@@ -1,0 +1,200 @@
+"""What holds after every case: rows against the marks of agents, against histories, screens and branches."""
+
+import asyncio
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from activities.runs.os_processes import marks as process_marks
+from activities.runs.supervised_run import home_mark
+from activities.settings.home import Home
+from activities.store import event_rows, job_rows, round_rows, run_rows
+from bridge.operations.temporal import client_of
+from tests.chaos.play import Play
+from tests.chaos.stack import Stack
+from tests.chaos.workloads import ANSWER
+from tests.e2e.script import git
+from tests.temporal.books import Books
+from tests.waiting import wait_for
+from workflows.model.event_kinds import BranchEventKind, EventKind
+from workflows.model.rows import JobRecord, Records
+from workflows.model.settings import Bounds
+from workflows.model.states import JobState
+from workflows.temporal.delegation_tree import DelegationTree
+
+CLOCKS = 0.5
+"""Seconds by which a mark may be later than the end that is recorded of its job."""
+SOON = 60.0
+AGAIN = frozenset({EventKind.RUN_STARTED_AGAIN, EventKind.RESULT_REPAIRED})
+"""Events that say of an attempt that its program ran once more."""
+
+
+def of_play(play: Play) -> Iterator[str]:
+    """Yield what is wrong with one case."""
+    if play.workload.pipeline:
+        yield from _of_run(play)
+        return
+    store, root = play.stack.service.seen.store, play.root
+    task, jobs = job_rows.task_of(store, root), job_rows.tree(store, root)
+    events = event_rows.of_tree(store, root)
+    told = tuple(event for event in events if event.kind not in set(BranchEventKind))
+    records = Records(task=task, jobs=tuple(jobs), events=told, rounds=tuple(round_rows.of_tree(store, root)))
+    try:
+        Books([records]).check([], Bounds())
+    except AssertionError as error:
+        yield f"the rows disagree: {error}"
+    yield from _marks(
+        play, jobs, Counter((event.job_id, event.data.get("attempt")) for event in events if event.kind in AGAIN)
+    )
+    yield from _ends(play, jobs, task.state.value if task else "missing")
+    yield from _prompts(play, jobs)
+    yield from _branches(play)
+    yield from _screens(play, jobs, task.state.value if task else "missing")
+
+
+def _marks(play: Play, jobs: list[JobRecord], again: Counter[tuple[str, object]]) -> Iterator[str]:
+    """Compare what agents did with what is said of them: each attempt ran as often as its row says, and not later."""
+    known = {row.job_id: row for row in jobs}
+    mine = [mark for mark in play.stack.marks if re.fullmatch(rf"{re.escape(play.root)}(\.\d+)?", mark.job)]
+    begun, ended = (
+        Counter((mark.job, mark.attempt) for mark in mine if mark.word == word) for word in ("begin", "end")
+    )
+    for job, attempt in begun:
+        row = known.get(job)
+        if row is None or attempt > row.attempt:
+            yield f"an agent of {job}, attempt {attempt}, ran, which no row knows"
+    for row in jobs:
+        key = row.job_id, row.attempt
+        ran, more = begun[key], again[row.job_id, row.attempt] + again[row.job_id, None]
+        may = _of_harmed_job(play, row.job_id)
+        if row.started_at is None and ran:
+            yield f"{row.job_id} ran {ran} times, and its row says that it never began"
+        if row.started_at is not None and not (ran == 1 + more or (may and ran <= 1 + more)):
+            yield f"{row.job_id}, attempt {row.attempt}, ran {ran} times in place of {1 + more}"
+        if row.state is JobState.SUCCEEDED and not ended[key]:
+            yield f"{row.job_id} succeeded, and its agent never came to its end"
+    for mark in mine:
+        row = known.get(mark.job)
+        if row and row.attempt == mark.attempt and row.ended_at and mark.at > row.ended_at + CLOCKS:
+            yield f"{mark.word} of {mark.job} {mark.at - row.ended_at:.1f} s after its end"
+
+
+def _of_harmed_job(play: Play, job: str) -> bool:
+    """Return whether the fault may have kept this job's agent from what it does."""
+    arrival = play.aim.arrival
+    return arrival is not None and play.fault.harms(play.case.station)
+
+
+def _ends(play: Play, jobs: list[JobRecord], task: str) -> Iterator[str]:
+    """Compare the end with the one without a fault."""
+    if play.fault.harms(play.case.station):
+        if task not in (play.workload.task, "blocked", "cancelled"):
+            yield f"the task is {task}"
+        return
+    ended = {row.delegation_id or row.continuation.value: row.state.value for row in jobs}
+    if task != play.workload.task:
+        yield f"the task is {task}, in place of {play.workload.task}"
+    if ended != dict(play.workload.states):
+        yield f"the jobs ended {ended}, in place of {dict(play.workload.states)}: {[row.reason for row in jobs]}"
+
+
+def _prompts(play: Play, jobs: list[JobRecord]) -> Iterator[str]:
+    """Check that what a person said is in the prompt of one job, once."""
+    said = [text for _, text in play.workload.resumes if ANSWER in text]
+    if not said or play.fault.harms(play.case.station):
+        return
+    folder = play.stack.plans / "prompts"
+    told = {path.name.rpartition(".")[0] for path in folder.glob(f"{play.root}*") if ANSWER in path.read_text()}
+    if len(told) != 1:
+        yield f"what a person said is in the prompts of {sorted(told)}"
+
+
+def _branches(play: Play) -> Iterator[str]:
+    """Check that the task's branch has the files of its legs."""
+    if not play.workload.files or play.fault.harms(play.case.station):
+        return
+    branch, repo = f"service/{play.root.replace('job-', 'task-')}", play.stack.service.repo
+
+    def files() -> set[str]:
+        return set(git(repo, "ls-tree", "--name-only", branch).split())
+
+    try:
+        wait_for(
+            lambda: git(repo, "branch", "--list", branch).strip() and set(play.workload.files) <= files(), "", SOON
+        )
+    except AssertionError:
+        yield f"{branch} does not have {play.workload.files}"
+
+
+def _screens(play: Play, jobs: list[JobRecord], task: str) -> Iterator[str]:
+    """Compare the page's JSON with the rows."""
+    shown = play.stack.get(f"/v1/jobs/{play.root}/tree")
+    if shown is None:
+        yield "the bridge does not show the tree"
+        return
+    told = {row["job_id"]: row["state"] for row in shown["jobs"]}
+    if (shown["task"]["state"], told) != (task, {row.job_id: row.state.value for row in jobs}):
+        yield f"the bridge shows {shown['task']['state']} {told}"
+
+
+def _of_run(play: Play) -> Iterator[str]:
+    store = play.stack.service.seen.store
+    run = run_rows.get(store, play.root)
+    stages = {stage.stage_id: stage.state.value for stage in run_rows.stages_of(store, play.root)}
+    if not play.fault.harms(play.case.station) and stages != dict(play.workload.states):
+        yield f"the stages ended {stages}: {run and run.record.reason}"
+    begun = Counter((mark.job, mark.attempt, mark.name) for mark in play.stack.marks if mark.word == "begin")
+    if twice := {key: number for key, number in begun.items() if key[0] == play.root and number > 1}:
+        yield f"commands of stages ran twice: {twice}"
+
+
+def of_stack(stack: Stack, plays: list[Play]) -> Iterator[str]:
+    """Yield what is wrong with the stack once all its cases are over: what is left, and what the screens say."""
+    for what, left in (
+        ("agents", lambda: _agents(stack)),
+        ("work folders", lambda: _folders(stack)),
+        ("locks", lambda: _locks(stack)),
+    ):
+        try:
+            wait_for(lambda: not left(), "", SOON)  # noqa: B023
+        except AssertionError:
+            yield f"{what} are left: {left()}"
+    attention = stack.service.json("attention")
+    over = {play.root for play in plays if play.root and not play.failures}
+    for part, rows in attention.items():
+        if part != "blocked" and (named := [root for root in over if root in json.dumps(rows)]):
+            yield f"attention names {named} as {part}, which are over"
+    yield from asyncio.run(_histories(stack, plays))
+
+
+async def _histories(stack: Stack, plays: list[Play]) -> list[str]:
+    """Compare the rows with the state of each tree's workflow."""
+    wrong, client = [], await client_of(stack.service.seen)
+    for play in plays:
+        if play.failures or play.workload.pipeline:
+            continue
+        state = await client.get_workflow_handle(play.root).query(DelegationTree.state)
+        rows = {row.job_id: row.state for row in job_rows.tree(stack.service.seen.store, play.root)}
+        known = {job: row.state for job, row in state.jobs.items()}
+        if known != rows:
+            wrong.append(f"{play.root}: its workflow knows {known}, its rows {rows}")
+    running = [run.id async for run in client.list_workflows("ExecutionStatus = 'Running'")]
+    over = {play.root for play in plays if play.root and not play.failures}
+    if left := [run for run in running if run.partition(".")[0] in over]:
+        wrong.append(f"workflows still run: {left}")
+    return wrong
+
+
+def _agents(stack: Stack) -> list[str]:
+    ours = home_mark(Home(stack.home).runs)
+    return [f"{pid} {mark}" for pid, mark in process_marks() if mark.endswith(f"@{ours}")]
+
+
+def _folders(stack: Stack) -> list[str]:
+    return [path.name for path in (stack.home / "worktrees").glob("*")]
+
+
+def _locks(stack: Stack) -> list[Path]:
+    return [path for repo in (stack.service.repo / ".git", stack.folder / "hub.git") for path in repo.rglob("*.lock")]

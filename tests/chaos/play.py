@@ -1,0 +1,174 @@
+"""One case, played: a tree is started, its fault strikes, a person answers what is asked, and the tree ends."""
+
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+
+from activities.store import job_rows, run_rows
+from bridge.operations.jobs import rounds
+from tests.chaos.cases import Case
+from tests.chaos.controller import Aim
+from tests.chaos.faults.none import NoFault
+from tests.chaos.protocol import Arrival, Fault, NotLandedError
+from tests.chaos.stack import Stack
+from tests.chaos.workloads import WORKLOADS, Workload, plan_of
+from workflows.model.rounds import RoundKind
+from workflows.model.states import TaskState
+from workflows.pipeline.plan import OPEN_RUNS
+
+QUIET = 60.0
+"""Seconds after the end of all faults in which a tree must go on, or a screen say why it does not."""
+LONGEST = 240.0
+LOOKS = 0.3
+RETRIES = 3
+
+
+@dataclass
+class Play:
+    """One case on a stack, and what came of it."""
+
+    stack: Stack
+    case: Case
+    key: str
+    workload: Workload = field(init=False)
+    fault: Fault = field(init=False)
+    aim: Aim = field(init=False)
+    root: str = ""
+    """The tree's root job, or the pipeline's run."""
+    struck_at: float = 0.0
+    proof: str = ""
+    failures: list[str] = field(default_factory=list)
+    took: float = 0.0
+    _answered: set[str] = field(default_factory=set)
+    _retried: int = 0
+    _killed: bool = False
+    _changed: float = 0.0
+    _seen: object = None
+
+    def __post_init__(self) -> None:
+        self.workload, self.fault = WORKLOADS[self.case.workload], self.case.made()
+        self.aim = Aim(self.case.station, self.case.nth, self._strike)
+        folder = self.stack.plans / self.key
+        folder.mkdir()
+        for name, text in plan_of(self.workload, self.key).items():
+            (folder / name).write_text(text)
+
+    def run(self) -> None:
+        """Play to the end of the tree and of the fault. What goes wrong stands in `failures`."""
+        began = time.monotonic()
+        try:
+            self._start()
+            self._to_the_end()
+        except Exception as error:
+            self.failures.append(f"{type(error).__name__}: {error}")
+        self.took = time.monotonic() - began
+
+    def prove(self) -> None:
+        """Have the fault prove that it struck."""
+        try:
+            if self.fault.name == NoFault.name:
+                return
+            if self.aim.arrival is None:
+                raise NotLandedError(f"{self.case.station} was reached {self.aim.seen} times")
+            self.proof = f"{self.aim.arrival.station} by {self.aim.arrival.pid}: {self.fault.proof(self.stack)}"
+        except NotLandedError as error:
+            self.failures.append(f"the fault did not land: {error}")
+
+    def _strike(self, arrival: Arrival) -> str:
+        self.struck_at = time.time()
+        self.stack.trouble(self.fault.seconds)
+        threading.Timer(self.fault.seconds, self._lift).start()
+        return self.fault.strike(self.stack, arrival)
+
+    def _lift(self) -> None:
+        self.fault.lift(self.stack)
+        self.stack.trouble()
+
+    def _start(self) -> None:
+        name, stages = self.workload.name, self.workload.pipeline
+        with self.stack.controller.expecting(self.aim):
+            if stages:
+                path = self.stack.folder / f"{self.key}.yaml"
+                path.write_text(f"name: {self.key}\nrepo: acme/shop\nstages:\n{stages.replace('CASE', self.key)}")
+                self.stack.service("pipeline", "add", str(path))
+                self.root = self.stack.post(f"/v1/pipelines/{self.key}/run", {}, self.key)["run_id"]
+            else:
+                body = {"message": f"reach {name} of {self.key}", "repo": self.workload.repo}
+                self.root = self.stack.post(f"/v1/agents/lead/{self.workload.action}", body, self.key)["job_id"]
+            self.stack.controller.owns(self.root, self.aim)
+
+    def _to_the_end(self) -> None:
+        began = self._changed = time.time()
+        while not self.is_over:
+            self._be_a_person()
+            now, seen = time.time(), self._state
+            if seen is not None and seen != self._seen:
+                self._seen, self._changed = seen, now
+            quiet = now - max(self._changed, self.stack.troubled_until)
+            if quiet > QUIET and (silent := self._unexplained()):
+                raise AssertionError(f"stalls in silence for {quiet:.0f} s: {silent}")
+            if now - max(began, self.stack.troubled_until) > LONGEST:
+                raise AssertionError(f"never ends, though its reason is told: {self._state}")
+            time.sleep(LOOKS)
+
+    @property
+    def is_over(self) -> bool:
+        """True once nothing moves any more, and no person can move it on."""
+        store = self.stack.service.seen.store
+        if self.workload.pipeline:
+            run = run_rows.get(store, self.root)
+            return run is not None and run.record.state not in OPEN_RUNS
+        task = job_rows.task_of(store, self.root)
+        if task is None or any(not job.state.has_ended for job in job_rows.tree(store, self.root)):
+            return False
+        return task.state.has_ended or (task.state is TaskState.BLOCKED and self._retried >= RETRIES)
+
+    @property
+    def _state(self) -> object:
+        store = self.stack.service.seen.store
+        if self.workload.pipeline:
+            return [(stage.stage_id, stage.state, stage.attempt) for stage in run_rows.stages_of(store, self.root)]
+        task = job_rows.task_of(store, self.root)
+        return task and (task.revision, [(row.job_id, row.revision) for row in job_rows.tree(store, self.root)])
+
+    def _be_a_person(self) -> None:
+        if self.workload.pipeline:
+            return
+        service = self.stack.service.seen
+        for row in rounds.open_of(service, self.root):
+            if row.round_id not in self._answered:
+                verb, text = self._decision(row.kind, row.number)
+                body = {"verb": verb, "text": text, "round": row.number}
+                self.stack.post(f"/v1/jobs/{row.coordinator_id}/resume", body, f"{self.key}-{row.round_id}")
+                self._answered.add(row.round_id)
+        task = job_rows.task_of(service.store, self.root)
+        if task and task.state is TaskState.BLOCKED and self._retried < RETRIES:
+            self._retried += 1
+            if task.to_retry:
+                self.stack.post(f"/v1/jobs/{task.to_retry}/retry", {}, "")
+            else:
+                self._retried = RETRIES
+        if self.workload.kills and not self._killed and self._has_begun(self.workload.kills):
+            self.stack.post(f"/v1/jobs/{self.root}/kill", {"now": self.workload.at_once}, "")
+            self._killed = True
+            (self.stack.plans / self.key / "go").touch()
+
+    def _decision(self, kind: RoundKind, number: int) -> tuple[str, str]:
+        """Return what the workload's person says, or for a round that only a fault has opened: go on."""
+        planned = self.workload.resumes[number - 1 : number]
+        if planned and (planned[0][0] == "answer") == (kind is RoundKind.ASK):
+            return planned[0]
+        return ("answer", "go on") if kind is RoundKind.ASK else ("retry", "")
+
+    def _has_begun(self, name: str) -> bool:
+        return any(mark.job.startswith(self.root) and mark.name == name for mark in self.stack.marks)
+
+    def _unexplained(self) -> str:
+        """Return what no screen explains of a tree that stands still; empty if some screen does."""
+        attention = json.dumps(self.stack.service.json("attention"))
+        if self.root in attention:
+            return ""
+        rows = [] if self.workload.pipeline else job_rows.tree(self.stack.service.seen.store, self.root)
+        silent = [(row.job_id, row.state.value) for row in rows if not row.state.has_ended and not row.reason]
+        return str(silent or ("" if rows else self._state))
