@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -189,7 +189,7 @@ class Stack:
             return answer.json() if answer.status_code == 200 else None
         return None
 
-    def post(self, path: str, body: dict[str, object], key: str, patience: float = 90.0) -> Any:
+    def post(self, path: str, body: Mapping[str, object], key: str, patience: float = 90.0) -> Any:
         """Send an order under one key until the bridge has answered it, as a careful client does."""
         until, answer = time.monotonic() + patience, None
         while time.monotonic() < until:
