@@ -177,6 +177,6 @@ def _waits(tree: ListedTree) -> TreeWait:
 def _question(waiting: RoundRecord) -> str:
     """Return the first question of a round, or the first failure, and how many more there are."""
     asked = [question.prompt for question in waiting.questions]
-    asked += [f"{leg.leg} ended {leg.state}: {leg.reason}" for leg in waiting.failing]
+    asked += [f"part {leg.leg} {leg.state}: {leg.reason}" for leg in waiting.failing]
     more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
     return f"{asked[0]}{more}" if asked else "a decision"

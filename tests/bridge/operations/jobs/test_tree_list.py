@@ -64,7 +64,7 @@ def test_a_person_decides_about_a_failure_and_opens_a_blocked_tree(service: Serv
     failing = FailingRecord(leg="build", job_id=f"{ROOT}.1", attempt=1, state=JobState.FAILED, reason="tests are red")
     seeds.write(service, seeds.round_(kind=RoundKind.FAILURE, questions=(), failing=(failing,)))
     seeds.write(service, seeds.task(state=TaskState.AWAITING_HUMAN), seeds.job(state=JobState.SUCCEEDED))
-    assert only(service).tree.waits_for.what == "build ended failed: tests are red"
+    assert only(service).tree.waits_for.what == "part build failed: tests are red"
     other = "job-bbbbbbbbbbbb"
     way = f"service job retry {other}.1"
     blocked = {"state": TaskState.BLOCKED, "waits_for": WaitsFor.RETRY, "next": way, "reason": "tests are red"}
