@@ -46,24 +46,19 @@ def main() -> int:
         drawn = [cases.draw(asked.seed)]
     if asked.case:
         drawn = [Case.read(asked.case)]
-    until, failed = time.monotonic() + asked.minutes * 60, 0
+    until, failed, again = time.monotonic() + asked.minutes * 60, 0, set[Case]()
     with stack() as there:
         while drawn and time.monotonic() < until:
             now, drawn = drawn[: asked.beside], drawn[asked.beside :]
             began = time.monotonic()
             for outcome in rounds.play(there, now):
+                if outcome.missed and outcome.case not in again:
+                    again.add(outcome.case)
+                    drawn.append(outcome.case)
+                    continue
                 failed += bool(outcome.failures)
-                print(
-                    outcome.case.seed,
-                    outcome.case,
-                    "|",
-                    outcome.proof,
-                    "|",
-                    *outcome.failures or ["well"],
-                    f"{outcome.seconds:.1f} s",
-                    flush=True,
-                )
-            print(f"-- {len(now)} cases in {time.monotonic() - began:.1f} s", flush=True)
+                print(json.dumps(outcome.as_row()), flush=True)
+            print(f"{len(now)} cases in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
     return 1 if failed else 0
 
 

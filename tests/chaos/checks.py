@@ -5,7 +5,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from activities.runs.os_processes import marks as process_marks
 from activities.runs.supervised_run import home_mark
@@ -21,12 +20,14 @@ from tests.waiting import wait_for
 from workflows.model.event_kinds import BranchEventKind, EventKind
 from workflows.model.rows import JobRecord, Records
 from workflows.model.settings import Bounds
-from workflows.model.states import JobState
+from workflows.model.states import JobState, TaskState
 from workflows.temporal.delegation_tree import DelegationTree
 
 CLOCKS = 0.5
 """Seconds by which a mark may be later than the end that is recorded of its job."""
 SOON = 60.0
+ABANDONED = 100.0
+"""Seconds after which nothing of an ended job is left, also where its host died while it was stopped."""
 AGAIN = frozenset({EventKind.RUN_STARTED_AGAIN, EventKind.RESULT_REPAIRED})
 """Events that say of an attempt that its program ran once more."""
 
@@ -151,22 +152,23 @@ def _of_run(play: Play) -> Iterator[str]:
 
 
 def of_stack(stack: Stack, plays: list[Play]) -> Iterator[str]:
-    """Yield what is wrong with the stack once all its cases are over: what is left, and what the screens say."""
-    for what, left in (
-        ("agents", lambda: _agents(stack)),
-        ("work folders", lambda: _folders(stack)),
-        ("locks", lambda: _locks(stack)),
-    ):
+    """Yield what is wrong once all cases are over: what is left, and what screens say. Each names the tree it is of."""
+    for left in (_agents, _folders, _locks):
         try:
-            wait_for(lambda: not left(), "", SOON)  # noqa: B023
+            wait_for(lambda: not left(stack), "", ABANDONED)  # noqa: B023
         except AssertionError:
-            yield f"{what} are left: {left()}"
+            yield from left(stack)
     attention = stack.service.json("attention")
-    over = {play.root for play in plays if play.root and not play.failures}
-    for part, rows in attention.items():
-        if part != "blocked" and (named := [root for root in over if root in json.dumps(rows)]):
-            yield f"attention names {named} as {part}, which are over"
+    for play in plays:
+        for part, rows in attention.items():
+            if play.root and play.root in json.dumps(rows) and not (part == "blocked" and _is_blocked(play)):
+                yield f"attention names {play.root} as {part}, which is over"
     yield from asyncio.run(_histories(stack, plays))
+
+
+def _is_blocked(play: Play) -> bool:
+    task = job_rows.task_of(play.stack.service.seen.store, play.root)
+    return task is not None and task.state is TaskState.BLOCKED
 
 
 async def _histories(stack: Stack, plays: list[Play]) -> list[str]:
@@ -189,12 +191,13 @@ async def _histories(stack: Stack, plays: list[Play]) -> list[str]:
 
 def _agents(stack: Stack) -> list[str]:
     ours = home_mark(Home(stack.home).runs)
-    return [f"{pid} {mark}" for pid, mark in process_marks() if mark.endswith(f"@{ours}")]
+    return [f"an agent is left: {pid} {mark}" for pid, mark in process_marks() if mark.endswith(f"@{ours}")]
 
 
 def _folders(stack: Stack) -> list[str]:
-    return [path.name for path in (stack.home / "worktrees").glob("*")]
+    return [f"a work folder is left: {path.name}" for path in (stack.home / "worktrees").glob("*")]
 
 
-def _locks(stack: Stack) -> list[Path]:
-    return [path for repo in (stack.service.repo / ".git", stack.folder / "hub.git") for path in repo.rglob("*.lock")]
+def _locks(stack: Stack) -> list[str]:
+    repos = (stack.service.repo / ".git", stack.folder / "hub.git")
+    return [f"a lock is left: {path}" for repo in repos for path in repo.rglob("*.lock")]

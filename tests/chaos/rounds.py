@@ -9,6 +9,7 @@ from itertools import count
 
 from tests.chaos import checks
 from tests.chaos.cases import Case
+from tests.chaos.controller import subject_of
 from tests.chaos.play import Play
 from tests.chaos.stack import Stack
 
@@ -26,8 +27,9 @@ class Outcome:
     seconds: float
 
     @property
-    def landed(self) -> bool:
-        return bool(self.proof)
+    def missed(self) -> bool:
+        """True if all went well but that the fault found nothing to strike: its case is played once more."""
+        return not self.proof and len(self.failures) == 1
 
     def as_row(self) -> dict[str, object]:
         return asdict(self.case) | {
@@ -56,5 +58,8 @@ def play(stack: Stack, cases: Sequence[Case]) -> list[Outcome]:
         one.prove()
         if not one.failures:
             one.failures += checks.of_play(one)
-    common = list(checks.of_stack(stack, plays))
-    return [Outcome(one.case, one.root, one.proof, (*one.failures, *common), one.took) for one in plays]
+    for left in checks.of_stack(stack, plays):
+        named = [one for one in plays if one.root and subject_of(one.root) == subject_of(left)]
+        for one in named or plays:
+            one.failures.append(left)
+    return [Outcome(one.case, one.root, one.proof, tuple(one.failures), one.took) for one in plays]
