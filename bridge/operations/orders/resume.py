@@ -7,7 +7,7 @@ The order is a `ResumeOrder` all the way from the caller to the tree.
 import asyncio
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -123,7 +123,7 @@ async def _carry_out(service: Service, root: str, order: ResumeOrder) -> ResumeO
     client, until = await client_of(service), time.monotonic() + CATCHES_UP
     while True:
         try:
-            return await _send(client.get_workflow_handle(root), order, lambda: rounds.open_of(service, root))
+            return await _send(service, client.get_workflow_handle(root), root, order)
         except OrderDeclinedError as no:
             if no.kind == ResumeFault.NO_OPEN_ROUND and rounds.open_of(service, root) and time.monotonic() < until:
                 await asyncio.sleep(0.2)
@@ -133,11 +133,13 @@ async def _carry_out(service: Service, root: str, order: ResumeOrder) -> ResumeO
             raise _refusal(no.message, no.data, order.job_id) from None
         except NoWorkflowError:
             await settle(service, client, root)
+            if taken := _taken_before(service, root, order):
+                return taken
             raise _too_late(service, root, order) from None
 
 
 async def _send(
-    handle: WorkflowHandle[DelegationTree, CloseTree], order: ResumeOrder, waiting: Callable[[], list[RoundRecord]]
+    service: Service, handle: WorkflowHandle[DelegationTree, CloseTree], root: str, order: ResumeOrder
 ) -> ResumeOutcome:
     """Send the order as an update; as a signal if no worker answers and the store's rows allow it."""
     try:
@@ -148,7 +150,9 @@ async def _send(
         reach("answer taken", order.job_id)
         return ResumeOutcome(str(answer), applied=True)
     except NoWorkerError:
-        _refuse_by_rows(order, waiting())
+        if taken := _taken_before(service, root, order):  # its worker died when it had written that
+            return taken
+        _refuse_by_rows(order, rounds.open_of(service, root))
         # Both carry one request id: the tree acts once, whichever arrives.
         with translate_errors():
             await handle.signal("resume", order, rpc_timeout=RPC_TIMEOUT)

@@ -4,7 +4,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from temporalio.client import WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.settings.home import Home
 from bridge.operations.orders import resume
@@ -17,6 +19,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.orders import ResumeOrder
 from workflows.model.refusals import ResumeFault
 
+NOT_FOUND = RPCStatusCode.NOT_FOUND
 ORDER = ResumeOrder(actor="ann", channel="cli", job_id=seeds.ROOT, verb="extend", text="2h")
 
 
@@ -91,6 +94,33 @@ async def test_a_request_that_comes_again_was_taken_also_when_its_tree_is_over(
     else:
         with pytest.raises(RefusedError, match=r"has ended \(done\); round 1 of .* is over: answered by ann"):
             await resume.resume(service, order)
+
+
+@pytest.mark.ruling("F4")
+@pytest.mark.parametrize("fault", [WorkflowUpdateRPCTimeoutOrCancelledError(), RPCError("gone", NOT_FOUND, b"")])
+async def test_a_request_is_taken_also_if_the_worker_died_or_the_tree_ended_before_its_verdict_came(
+    home: Home, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    """The case `decide, rows written: record resume_accepted, 1, kill whoever is there` of the matrix of faults."""
+    service, says = Service(home), "bridge: retry on round 1"
+    seeds.write(service, seeds.task(), seeds.job(), seeds.round_(kind="failure", questions=(), verbs=("retry",)))
+
+    async def execute_update(_: str, sent: ResumeOrder, **__: object) -> str:
+        data = {"actor": "ann", "channel": "bridge", "verb": "retry", "round": 1, "request": sent.request_id}
+        event = seeds.event(1, kind=EventKind.RESUME_ACCEPTED, message=says, data=data)
+        seeds.write(service, seeds.round_(end="retried", revision=99), event)
+        raise fault
+
+    async def client(_: Service) -> SimpleNamespace:
+        return SimpleNamespace(get_workflow_handle=lambda _: SimpleNamespace(execute_update=execute_update))
+
+    async def settle(*_: object) -> None:
+        """Find the workflow's rows as they are."""
+
+    monkeypatch.setattr(resume, "client_of", client)
+    monkeypatch.setattr(resume, "settle", settle)
+    order = ResumeOrder(actor="ann", channel="bridge", job_id=seeds.ROOT, verb="retry")
+    assert await resume.resume(service, order) == ResumeOutcome(says, applied=True)
 
 
 @pytest.mark.ruling("F4")
