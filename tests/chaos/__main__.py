@@ -5,8 +5,9 @@ import json
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
-from tests.chaos import cases, rounds
+from tests.chaos import cases, rounds, scorecard
 from tests.chaos.cases import REACHES, Case
 from tests.chaos.faults.none import NoFault
 from tests.chaos.stack import stack
@@ -37,7 +38,11 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--beside", type=int, default=8, help="how many cases are under way at once on a stack")
+    parser.add_argument("--scorecard", type=Path, metavar="FILE", help="make the page of the outcomes in a file")
     asked = parser.parse_args()
+    if asked.scorecard:
+        scorecard.write(asked.scorecard)
+        return 0
     if asked.profile:
         profile()
         return 0

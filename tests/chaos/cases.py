@@ -57,12 +57,12 @@ class Case:
 @cache
 def stations() -> dict[str, str]:
     """Return the stations in the code, and the module of each, by its syntax trees."""
-    found = dict[str, str]()
+    modules = dict[str, str]()
     for path in (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))):
         text = path.read_text()
         if "reach(" in text:
-            found |= {name: str(path.relative_to(ROOT)) for name in _reached(ast.parse(text))}
-    return found
+            modules |= {name: str(path.relative_to(ROOT)) for name in _reached(ast.parse(text))}
+    return modules
 
 
 def _reached(tree: ast.AST) -> Iterator[str]:

@@ -40,8 +40,8 @@ def of_play(play: Play) -> Iterator[str]:
     store, root = play.stack.service.seen.store, play.root
     task, jobs = job_rows.task_of(store, root), job_rows.tree(store, root)
     events = event_rows.of_tree(store, root)
-    told = tuple(event for event in events if event.kind not in set(BranchEventKind))
-    records = Records(task=task, jobs=tuple(jobs), events=told, rounds=tuple(round_rows.of_tree(store, root)))
+    of_tree = tuple(event for event in events if event.kind not in set(BranchEventKind))
+    records = Records(task=task, jobs=tuple(jobs), events=of_tree, rounds=tuple(round_rows.of_tree(store, root)))
     try:
         Books([records]).check([], Bounds())
     except AssertionError as error:
@@ -103,13 +103,13 @@ def _ends(play: Play, jobs: list[JobRecord], task: str) -> Iterator[str]:
 
 def _prompts(play: Play, jobs: list[JobRecord]) -> Iterator[str]:
     """Check that what a person said is in the prompt of one job, once."""
-    said = [text for _, text in play.workload.resumes if ANSWER in text]
-    if not said or play.fault.harms(play.case.station):
+    answers = [text for _, text in play.workload.resumes if ANSWER in text]
+    if not answers or play.fault.harms(play.case.station):
         return
     folder = play.stack.plans / "prompts"
-    told = {path.name.rpartition(".")[0] for path in folder.glob(f"{play.root}*") if ANSWER in path.read_text()}
-    if len(told) != 1:
-        yield f"what a person said is in the prompts of {sorted(told)}"
+    prompts = {path.name.rpartition(".")[0] for path in folder.glob(f"{play.root}*") if ANSWER in path.read_text()}
+    if len(prompts) != 1:
+        yield f"what a person said is in the prompts of {sorted(prompts)}"
 
 
 def _branches(play: Play) -> Iterator[str]:
@@ -135,9 +135,9 @@ def _screens(play: Play, jobs: list[JobRecord], task: str) -> Iterator[str]:
     if shown is None:
         yield "the bridge does not show the tree"
         return
-    told = {row["job_id"]: row["state"] for row in shown["jobs"]}
-    if (shown["task"]["state"], told) != (task, {row.job_id: row.state.value for row in jobs}):
-        yield f"the bridge shows {shown['task']['state']} {told}"
+    states = {row["job_id"]: row["state"] for row in shown["jobs"]}
+    if (shown["task"]["state"], states) != (task, {row.job_id: row.state.value for row in jobs}):
+        yield f"the bridge shows {shown['task']['state']} {states}"
 
 
 def _of_run(play: Play) -> Iterator[str]:

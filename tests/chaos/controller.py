@@ -87,7 +87,9 @@ class Controller:
 
     def counts(self, name: str) -> Counter[str]:
         """Return how often each station was reached for a tree or a run."""
-        return Counter(each.station for each in list(self.arrivals) if subject_of(each.subject) == subject_of(name))
+        return Counter(
+            arrival.station for arrival in list(self.arrivals) if subject_of(arrival.subject) == subject_of(name)
+        )
 
     def _accept(self) -> None:
         while True:
@@ -98,10 +100,10 @@ class Controller:
             threading.Thread(target=self._answer, args=(line,), daemon=True).start()
 
     def _answer(self, line: socket.socket) -> None:
-        with line, line.makefile() as told, contextlib.suppress(OSError, ValueError):  # it may die while it waits
-            said = json.loads(told.readline())
-            station = f"{said['station']}: {said['detail']}" if said["detail"] else said["station"]
-            arrival = Arrival(station, said["subject"], said["pid"], said["number"], time.time())
+        with line, line.makefile() as request, contextlib.suppress(OSError, ValueError):  # it may die while it waits
+            message = json.loads(request.readline())
+            station = f"{message['station']}: {message['detail']}" if message["detail"] else message["station"]
+            arrival = Arrival(station, message["subject"], message["pid"], message["number"], time.time())
             answer = GO if self._over else self._meet(arrival)
             line.sendall(answer.encode() + b"\n")
 

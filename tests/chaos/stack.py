@@ -1,7 +1,6 @@
 """A whole service to break: the daemon with its members on a home of its own, agents that leave marks, a controller."""
 
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -18,7 +17,6 @@ from typing import Any
 import httpx
 
 from activities.runs.os_processes import marks
-from activities.runs.run_folders import key_of
 from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
 from bridge.machine import daemon_state
@@ -245,18 +243,7 @@ def _parent(pid: int) -> int:
 
 def _line(pid: int) -> list[int]:
     """Return the ancestors of a process."""
-    found = []
+    ancestors = []
     while (pid := _parent(pid)) > 1:
-        found.append(pid)
-    return found
-
-
-def job_of(subject: str) -> str:
-    """Return the job that an arrival is about, also where it names a run's folder."""
-    key = key_of(subject)
-    return key[0] if key else subject
-
-
-def result(decision: str = "approved", **fields: object) -> str:
-    """Return what an agent prints."""
-    return json.dumps({"service_result": {"decision": decision, "summary": "done"} | fields})
+        ancestors.append(pid)
+    return ancestors

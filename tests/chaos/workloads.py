@@ -64,8 +64,8 @@ STAGES = """\
 """
 
 WORKLOADS = {
-    each.name: each
-    for each in (
+    workload.name: workload
+    for workload in (
         Workload(
             "pair",
             {

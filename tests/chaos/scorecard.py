@@ -1,0 +1,87 @@
+"""The scorecard: what came of many cases, as JSON, and as the page of the manual that shows it."""
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.cases import OPEN, ROOT, stations
+
+CARD = Path(__file__).with_name("scorecard.json")
+PAGE = ROOT / "cli/topics/promises.md"
+HEAD = """\
+# Promises, and how they are tried
+
+Whatever dies: no agent that ended runs again, nothing is lost, nothing waits
+without a word. Seeded cases try this: each starts a small task, lets a fault
+strike at a named station of the work, and looks at what came of it.
+
+## What holds after each case
+
+- every job ran as often as its record says, by marks that the agents leave
+  outside of the service, and not after its end
+- each batch has one continuation, each task at most one finalize
+- what a person said is in one prompt
+- rows, workflows, the bridge's JSON and `service attention` agree
+- the branch of a task has the work of its parts
+- no agent, work folder or lock is left
+- a task goes on within a minute of the fault's end, or some screen says why not
+
+A case counts only if its fault proves that it struck; else it has failed.
+"""
+FOOT = """\
+In a clone of the source, `python -m tests.chaos --cases 100` plays cases, and
+`--seed 7` or `--case` one.
+"""
+
+
+def made(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the scorecard of these outcomes."""
+    cells: dict[str, dict[str, list[int]]] = {}
+    failed, cases = [], 0
+    for row in rows:
+        cell = cells.setdefault(row["station"], {}).setdefault(row["fault"], [0, 0, 0])
+        for place, counts in enumerate((True, bool(row["proof"]), bool(row["failures"]))):
+            cell[place] += counts
+        cases += 1
+        if row["failures"]:
+            words = (row["workload"], row["station"], row["nth"], row["fault"])
+            failed.append({"case": ", ".join(map(str, words)), "failures": row["failures"]})
+    commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    date = datetime.now(UTC).date().isoformat()
+    return {"date": date, "commit": commit.stdout.strip(), "cases": cases, "cells": cells, "failed": failed}
+
+
+def page(card: Mapping[str, Any]) -> str:
+    """Return the page that shows a scorecard."""
+    by_fault, by_station = (dict[str, Counter[int]]() for _ in range(2))
+    for station, faults in card["cells"].items():
+        for fault, cell in faults.items():
+            for name, table in ((fault, by_fault), (station.partition(":")[0], by_station)):
+                table.setdefault(name, Counter()).update(dict(enumerate(cell)))
+    tried = f"{card['cases']} cases on {card['date']}, commit `{card['commit']}`"
+    never = sorted(stations().keys() - by_station.keys())
+    parts = [HEAD, f"## What was tried\n\n{tried}: {len(card['failed'])} failed.\n"]
+    parts += [_table("fault", by_fault), _table("station", by_station)]
+    parts += [f"Not reached by these cases: {', '.join(never)}.\n"] if never else []
+    if card["failed"]:
+        parts += ["## What failed\n", "".join(f"- `{one['case']}`\n" for one in card["failed"])]
+    if OPEN:
+        parts += ["## Known, and not mended yet\n", "".join(f"- {what}\n" for what in OPEN.values())]
+    return "\n".join([*parts, FOOT])
+
+
+def write(outcomes: Path) -> None:
+    """Write the scorecard and its page from a file with a line for each outcome."""
+    card = made(json.loads(line) for line in outcomes.read_text().splitlines())
+    CARD.write_text(json.dumps(card, indent=1, sort_keys=True) + "\n")
+    PAGE.write_text(page(card))
+
+
+def _table(what: str, rows: Mapping[str, Counter[int]]) -> str:
+    lines = [f"| {what} | cases | struck | failed |", "|---|---|---|---|"]
+    lines += [f"| {name} | {counts[0]} | {counts[1]} | {counts[2]} |" for name, counts in sorted(rows.items())]
+    return "\n".join(lines) + "\n"
