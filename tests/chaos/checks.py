@@ -5,6 +5,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import timedelta
+
+from temporalio.service import RPCError
 
 from activities.runs.os_processes import marks as process_marks
 from activities.runs.supervised_run import home_mark
@@ -68,7 +71,8 @@ def _marks(play: Play, jobs: list[JobRecord], again: Counter[tuple[str, object]]
             yield f"an agent of {job}, attempt {attempt}, ran, which no row knows"
     for row in jobs:
         key = row.job_id, row.attempt
-        ran, more = begun[key], again[row.job_id, row.attempt] + again[row.job_id, None]
+        sure, other = again[row.job_id, row.attempt], again[row.job_id, None]  # a repair may be an earlier attempt's
+        ran, more = begun[key], sure + min(other, max(0, begun[key] - 1 - sure))
         may = _of_harmed_job(play, row.job_id)
         if row.started_at is None and ran:
             yield f"{row.job_id} ran {ran} times, and its row says that it never began"
@@ -177,7 +181,12 @@ async def _histories(stack: Stack, plays: list[Play]) -> list[str]:
     for play in plays:
         if play.failures or play.workload.pipeline:
             continue
-        state = await client.get_workflow_handle(play.root).query(DelegationTree.state)
+        try:
+            workflow = client.get_workflow_handle(play.root)
+            state = await workflow.query(DelegationTree.state, rpc_timeout=timedelta(seconds=SOON))
+        except (RPCError, RuntimeError) as error:
+            wrong.append(f"the workflow of {play.root} does not answer: {error}")
+            continue
         rows = {row.job_id: row.state for row in job_rows.tree(stack.service.seen.store, play.root)}
         known = {job: row.state for job, row in state.jobs.items()}
         if known != rows:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import count
 
+from activities.store import event_rows
 from tests.chaos import checks
 from tests.chaos.cases import Case
 from tests.chaos.controller import subject_of
@@ -25,6 +26,8 @@ class Outcome:
     proof: str
     failures: tuple[str, ...]
     seconds: float
+    story: tuple[str, ...] = ()
+    """The events of a failed case, with the seconds since its fault."""
 
     @property
     def missed(self) -> bool:
@@ -36,6 +39,7 @@ class Outcome:
             "proof": self.proof,
             "failures": list(self.failures),
             "seconds": round(self.seconds, 1),
+            "story": list(self.story),
         }
 
 
@@ -48,18 +52,31 @@ def play(stack: Stack, cases: Sequence[Case]) -> list[Outcome]:
     try:
         with ThreadPoolExecutor(len(plays)) as threads:
             list(threads.map(Play.run, plays))
+            list(threads.map(_check, plays))  # some stations come after a tree's end
         while time.time() < max(one.struck_at + one.fault.seconds for one in plays):
             time.sleep(0.1)
         stack.until_well()
+        for one in plays:
+            one.prove()
+        for left in checks.of_stack(stack, plays):
+            named = [one for one in plays if one.root and subject_of(one.root) == subject_of(left)]
+            for one in named or plays:
+                one.failures.append(left)
     finally:
         over.set()
         watch.join()
-    for one in plays:
-        one.prove()
-        if not one.failures:
-            one.failures += checks.of_play(one)
-    for left in checks.of_stack(stack, plays):
-        named = [one for one in plays if one.root and subject_of(one.root) == subject_of(left)]
-        for one in named or plays:
-            one.failures.append(left)
-    return [Outcome(one.case, one.root, one.proof, tuple(one.failures), one.took) for one in plays]
+    return [Outcome(one.case, one.root, one.proof, tuple(one.failures), one.took, _story(one)) for one in plays]
+
+
+def _check(one: Play) -> None:
+    one.stack.until_well()
+    if not one.failures:
+        one.failures += checks.of_play(one)
+
+
+def _story(one: Play) -> tuple[str, ...]:
+    """Return what the events of a failed case tell."""
+    if not one.failures or not one.root:
+        return ()
+    events = event_rows.of_tree(one.stack.service.seen.store, one.root)
+    return tuple(f"{event.at - one.struck_at:+.1f} s {event.kind}: {event.message}"[:300] for event in events)
