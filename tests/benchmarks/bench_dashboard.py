@@ -1,9 +1,9 @@
 """Cost of the dashboard's pages: `python -m tests.benchmarks.bench_dashboard [jobs] [waiting]`.
 
 Uses a bridge of its own, over a store of many jobs in which many things of every kind wait. First it requests `GET
-/ui/` and other pages repeatedly, for their time and size: among them those of trees of 8, 64 and 200 jobs. Then it
-keeps idle pages open, each with its live stream, for the bridge's share of one processor. Prints figures for people;
-asserts nothing (ruling M8: 100 ms at the 95th percentile, 150 KB).
+/ui/` and other pages repeatedly, for their time and size: among them those of trees of 1, 60 and 1,000 jobs, whose
+heights on a phone it measures in a browser. Then it keeps idle pages open, each with its live stream, for the bridge's
+share of one processor. Prints figures for people; asserts nothing (ruling M8: 100 ms at the 95th percentile, 150 KB).
 """
 
 import asyncio
@@ -26,12 +26,13 @@ from tests.benchmarks.bench_bridge import free_port, until_answered
 from tests.benchmarks.bench_paused import Process, running
 from tests.bridge import seeds
 from tests.bridge.http.dashboard import planted
+from tests.e2e.browser import person, started
 from workflows.model.rows import RETRY, QuestionRecord
 from workflows.model.states import JobState, TaskState, WaitsFor
 
 TREE = 10
 """Number of jobs in each tree."""
-SIZES = (8, 64, 200)
+SIZES = (1, 60, 1000)
 """Numbers of jobs of the trees whose pages are measured."""
 CALLS, STREAMS, REST = 60, 50, 20.0
 """Requests of each page: all together stay below the rate limit of 600 a minute."""
@@ -114,6 +115,15 @@ async def measure_page(client: httpx.AsyncClient, bridge: Process, path: str) ->
     )
 
 
+def measure_heights(service: Service, base: str, paths: list[str]) -> None:
+    with started() as browser, person(browser, base, width=360) as ann:
+        tab = ann.enter(service, "/ui/spend")
+        for path in paths:
+            tab.goto(f"{base}{path}")
+            height = tab.evaluate("document.documentElement.scrollHeight")
+            print(f"{path} on a phone: {height} px, {height / 800:.1f} screens of 800 px")
+
+
 async def measure_streams(client: httpx.AsyncClient, bridge: Process) -> None:
     async def stream() -> None:
         async with client.stream("GET", "/ui/live/", timeout=None) as answer:
@@ -158,6 +168,8 @@ async def main(jobs: int, waiting: int) -> None:
                     *(f"/ui/trees/{root}" for root in trees.values()),
                 ):
                     await measure_page(client, bridge, path)
+                heights = ["/ui/trees", *(f"/ui/trees/{root}" for root in trees.values())]
+                await asyncio.to_thread(measure_heights, service, base, heights)
                 await measure_streams(client, bridge)
 
 

@@ -67,8 +67,8 @@ async def test_a_continuation_and_a_failed_preflight_are_told(service: Service, 
 
 async def test_a_job_that_asked_reads_answered_once_it_is(service: Service, ann: Surfer) -> None:
     seeds.write(service, seeds.task(), seeds.job(state=JobState.BLOCKED), seeds.round_())
-    assert "◆ asks you look" in (await ann.open("/ui/jobs")).words
-    assert "◆ asks you" in (await ann.open(f"/ui/jobs/{ROOT}")).words
+    assert "▲ asks you look" in (await ann.open("/ui/jobs")).words
+    assert "▲ asks you" in (await ann.open(f"/ui/jobs/{ROOT}")).words
     seeds.write(service, seeds.round_(end="answered", closed_at=3.0, revision=2))
     assert "● answered look" in (await ann.open("/ui/jobs")).words
 

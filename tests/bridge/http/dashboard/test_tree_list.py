@@ -58,7 +58,7 @@ async def test_a_row_tells_of_a_whole_tree_and_leads_to_it(service: Service, ann
 async def test_a_tree_that_waits_says_for_whom_and_with_which_question(service: Service, ann: Surfer) -> None:
     seeds.paused(service)
     shown = await ann.open("/ui/trees")
-    assert f"Needs you 1 {HEADS} ◆ needs you look acme/shop which?" in shown.words
+    assert f"Needs you 1 {HEADS} ▲ needs you look acme/shop which?" in shown.words
     assert f'title="service resume {ROOT}"' in shown.html
 
 
@@ -151,7 +151,7 @@ async def test_tasks_are_grouped_by_what_they_need(service: Service, ann: Surfer
     seeds.paused(service)
     words = (await ann.open("/ui/trees")).words
     for heading, states in (
-        ("Needs you 1", ["◆ needs you look"]),
+        ("Needs you 1", ["▲ needs you look"]),
         ("Running 1", ["◐ running busy"]),
         ("Ready to merge 1", ["● ready to merge fresh"]),
         ("Ended 3", ["⊘ dropped dropped", "● merged merged", "● done old"]),
