@@ -54,7 +54,7 @@ def main() -> int:
     until, failed, again = time.monotonic() + asked.minutes * 60, 0, set[Case]()
     with stack() as there:
         while drawn and time.monotonic() < until:
-            now, drawn = drawn[: asked.beside], drawn[asked.beside :]
+            now = rounds.beside(drawn, asked.beside)
             began = time.monotonic()
             for outcome in rounds.play(there, now):
                 if outcome.missed and outcome.case not in again:

@@ -43,6 +43,24 @@ class Outcome:
         }
 
 
+ONCE = "kill helper"
+"""Two of these at once are two faults for whoever has work in a helper: a helper is replaced once."""
+
+
+def beside(waiting: list[Case], most: int) -> list[Case]:
+    """Take from those that wait the cases that may be played beside each other."""
+    chosen: list[Case] = []
+    for case in list(waiting):
+        alone = case.made().alone
+        twice = case.fault == ONCE and any(other.fault == ONCE for other in chosen)
+        if len(chosen) < most and not twice and not (alone and chosen):
+            chosen.append(case)
+            waiting.remove(case)
+        if alone and chosen == [case]:
+            break
+    return chosen
+
+
 def play(stack: Stack, cases: Sequence[Case]) -> list[Outcome]:
     """Play cases beside each other to their ends, and check them and what they left."""
     plays = [Play(stack, case, f"case-{next(_numbers)}x") for case in cases]

@@ -34,7 +34,7 @@ def test_nothing_is_lost_and_nothing_runs_twice_whatever_dies_at_a_station() -> 
     failed = []
     with stack() as there:
         while drawn:
-            now, drawn = drawn[:8], drawn[8:]
+            now = rounds.beside(drawn, 8)
             failed += [
                 outcome.as_row() for outcome in rounds.play(there, now) if outcome.failures and not outcome.missed
             ]

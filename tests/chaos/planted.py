@@ -1,0 +1,99 @@
+"""Bugs planted on purpose, each in a copy of the checkout: `python -m tests.chaos.planted` says which case finds it."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.chaos.cases import ROOT
+
+MOST = 200
+"""The cases within which a bug has to be found."""
+Edit = tuple[str, str, str]
+"""A file, its text, and what stands there instead."""
+
+SUPERVISOR = "activities/runs/supervisor.py"
+CLAIM = """\
+    if not claim(run_dir, key, ours, kept=False):  # after a power loss this process is gone as well
+        reserved.unlink()
+        return
+    reach("run claimed", run_dir.name)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+"""
+STARTED = '    reach("command started", run_dir.name)\n'
+LATE = """\
+    claim(run_dir, key, spec["ours"], kept=False)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+"""
+BEGUN = "Begun(job_id=run.job_id, offer=run.offer, at=at)"
+RUN = "    step.add(record_of(run, step.now))\n    _run(step, chain, run)\n"
+TWICE = """\
+    for run in (run, run.model_copy(update={"job_id": next_id(step)})):
+        step.state.homes[run.job_id] = chain.coordinator_id
+        step.add(record_of(run, step.now))
+        _run(step, chain, run)
+"""
+BUGS: Mapping[str, Sequence[Edit]] = {
+    "a claim written after the start": (
+        (SUPERVISOR, CLAIM, '    spec["ours"] = ours\n'),
+        (SUPERVISOR, STARTED, f"{STARTED}{LATE}"),
+    ),
+    "a report without a number": (("activities/host/tree_reports.py", BEGUN, BEGUN.replace("run.offer", "0")),),
+    "a continuation enqueued twice": (("workflows/tree/continuation.py", RUN, TWICE),),
+}
+
+
+def plant(copy: Path, edits: Sequence[Edit]) -> None:
+    for path, old, new in edits:
+        text = (copy / path).read_text()
+        assert text.count(old) == 1, f"{path} says something else now; write the bug anew"
+        (copy / path).write_text(text.replace(old, new))
+
+
+def finds(copy: Path) -> str:
+    """Return the first case that fails in a copy, and how many were played; empty if none does."""
+    words = (
+        sys.executable,
+        "-P",
+        "-c",
+        "import sys; sys.path[:0] = ['.']; from tests.chaos.__main__ import main; main()",
+    )
+    process = subprocess.Popen([*words, "--cases", str(MOST)], cwd=copy, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        for number, line in enumerate(process.stdout, 1):
+            row = json.loads(line)
+            if row["failures"]:
+                case = (row["workload"], row["station"], row["nth"], row["fault"])
+                return f"case {number}: {', '.join(map(str, case))}: {row['failures'][0]}"
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    return ""
+
+
+def main(names: Sequence[str]) -> int:
+    """Print which case finds each bug; return 1 if one stays unfound."""
+    unfound = 0
+    for name, edits in BUGS.items():
+        if names and name not in names:
+            continue
+        with TemporaryDirectory(prefix="planted-") as folder:
+            copy = Path(shutil.copytree(ROOT, Path(folder, "copy"), ignore=shutil.ignore_patterns(".*", "__pycache__")))
+            plant(copy, edits)
+            case = finds(copy)
+        unfound += not case
+        print(f"{name}: {case or f'not found in {MOST} cases'}", flush=True)
+    return 1 if unfound else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
