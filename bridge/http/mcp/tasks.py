@@ -62,14 +62,14 @@ async def begin(calls: RouteCalls, tool: Tool, asked: Any) -> dict[str, Any]:
     root = (await read(jobs.get, calls.service, job)).root_job_id
     summary = await tools.summary_of(calls, root)
     task = {"resultType": "task", "taskId": _id(calls, root), "status": "working", "statusMessage": _words(summary)}
-    return task | _times()
+    return task | await read(_times, calls, root)
 
 
 async def get(calls: RouteCalls, params: TaskParams, result: Any) -> dict[str, Any]:
     """Return a task's state: a question that waits is a request for input, an end is the tool's result."""
     root = _root(calls, params.task_id)
     summary = await tools.summary_of(calls, root)
-    task = {"taskId": params.task_id, "statusMessage": _words(summary)} | _times()
+    task = {"taskId": params.task_id, "statusMessage": _words(summary)} | await read(_times, calls, root)
     match summary["state"]:
         case TreeState.QUEUED | TreeState.RUNNING | TreeState.ENDING:
             return task | {"status": "working"}
@@ -119,9 +119,11 @@ def _root(calls: RouteCalls, task_id: str) -> str:
     return root
 
 
-def _times() -> dict[str, Any]:
-    now = datetime.fromtimestamp(time.time(), UTC).isoformat()
-    return {"pollIntervalMs": POLL_MS, "ttlMs": TTL_MS, "createdAt": now, "lastUpdatedAt": now}
+def _times(calls: RouteCalls, root: str) -> dict[str, Any]:
+    """Return when the tree was started, whenever it was followed, and when it was looked at."""
+    started, now = jobs.get(calls.service, root).queued_at, time.time()
+    created, updated = (datetime.fromtimestamp(at, UTC).isoformat() for at in (started, max(started, now)))
+    return {"pollIntervalMs": POLL_MS, "ttlMs": TTL_MS, "createdAt": created, "lastUpdatedAt": updated}
 
 
 def _words(summary: Answer) -> str:

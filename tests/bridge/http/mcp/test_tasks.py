@@ -1,11 +1,13 @@
 """A tree as a task of an MCP client: followed, asked by a form, answered once, by its own token (ruling S3)."""
 
+from datetime import datetime
 from typing import Any
 
 import httpx
 import pytest
 
 from bridge.machine import tokens_file
+from bridge.operations.jobs import jobs
 from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.conftest import caller
@@ -151,6 +153,17 @@ async def test_a_task_is_the_token_s_that_made_it(service: Service) -> None:
             await send(call, "tasks/cancel", taskId=task_id),
         ]
     assert ["Unknown task" in answer["error"]["message"] for answer in refused] == [True] * 3
+
+
+async def test_a_task_was_created_when_its_tree_was_started(service: Service) -> None:
+    seeds.paused(service, questions=QUESTIONS)
+    started = jobs.get(service, ROOT).queued_at
+    async with claude(service) as call:
+        task = await follow(call)
+        again = await get(call, task["taskId"])
+    for answer in (task, again):
+        assert datetime.fromisoformat(answer["createdAt"]).timestamp() == pytest.approx(started, abs=1e-3)
+        assert answer["lastUpdatedAt"] >= answer["createdAt"]
 
 
 async def test_cancelling_stops_following_only(service: Service) -> None:
