@@ -179,3 +179,19 @@ async def test_a_client_without_tasks_gets_an_answer(service: Service) -> None:
     async with claude(service) as call:
         followed = await follow(call, has_tasks=False)
     assert followed["structuredContent"]["state"] == "waiting"
+
+
+@pytest.mark.ruling("S4", "S8")
+async def test_a_token_revoked_in_the_middle_of_a_task_opens_nothing(service: Service, kept: list[ResumeOrder]) -> None:
+    seeds.paused(service, questions=QUESTIONS)
+    async with claude(service) as call:
+        task_id = (await follow(call))["taskId"]
+        [key] = (await get(call, task_id))["inputRequests"]
+        tokens_file.remove(service.home, "claude")
+        answers = {key: {"action": "accept", "content": {"store": "redis", "limit": "5"}}}
+        refused = [
+            await send(call, "tasks/get", taskId=task_id),
+            await send(call, "tasks/update", taskId=task_id, inputResponses=answers),
+        ]
+    assert [answer["error"] for answer in refused] == ["the token is wrong"] * 2
+    assert kept == []

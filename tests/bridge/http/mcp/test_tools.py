@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -32,6 +33,7 @@ QUESTIONS = (
     QuestionRecord(id="store", prompt="which?", choices=("redis", "memory"), job_id=ROOT),
     QuestionRecord(id="limit", prompt="how many?", job_id=ROOT),
 )
+MEGABYTE = 1024 * 1024
 ERAS = ("legacy", "2026-07-28")
 COMMANDS = {
     "start": ["agent ask", "agent implement", "agent review", "orchestrate verifier"],
@@ -293,3 +295,43 @@ async def test_no_path_of_this_machine_is_shown(service: Service, listening: Cal
         _, text, structured = await outcome(client, "waiting")
     assert "Why is [path] locked?" in text
     assert "/srv/" not in text + json.dumps(structured)
+
+
+@pytest.mark.ruling("N8", "S8")
+async def test_a_body_of_a_hundred_megabytes_is_refused_and_never_held(service: Service) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            yield bytes(MEGABYTE)
+
+    async with caller(service) as client:
+        tracemalloc.start()
+        try:
+            answer = await client.post("/mcp", content=body())
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+    assert most < 10 * MEGABYTE
+
+
+@pytest.mark.ruling("N5", "S1")
+async def test_a_page_of_another_origin_calls_no_tool(service: Service) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    async with caller(service, origin="http://elsewhere.example") as client:
+        answer = await client.post("/mcp", json=body)
+    assert answer.status_code == 403, answer.text
+    assert "result" not in answer.json()
+
+
+@pytest.mark.ruling("S8")
+async def test_a_client_of_an_unknown_era_is_told_in_a_sentence(service: Service, call: Any) -> None:
+    era = "1999-01-01"
+    names = {"protocolVersion": era, "clientCapabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
+    meta = {f"io.modelcontextprotocol/{name}": value for name, value in names.items()}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": era, "mcp-method": "tools/list"}
+    answer = await call.post("/mcp", json=body, headers=headers)
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert error["message"] == "Unsupported protocol version"
+    assert error["data"]["requested"] == era
