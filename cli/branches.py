@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bridge.operations.orders.revising import DiffComment, ReviseAnswer
     from bridge.operations.service import Service
 
-JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a task names the task.")]
 
 _ON = re.compile(r"(?P<path>.+?):(?P<side>old:|new:)?(?P<line>[0-9]{1,9})=(?P<text>.*)", re.DOTALL)
 MERGE = "TO MERGE IT"
@@ -45,7 +45,7 @@ def merge(
         typer.Argument(metavar="JOB...", help="Job ids of implement legs, in merge order; a root stands for all."),
     ],
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Merge even what the leg itself or its checker decided against.")
+        bool, typer.Option("--anyway", help="Merge even what the part itself or its checker decided against.")
     ] = False,
     into_mine: Annotated[
         bool,
@@ -249,7 +249,7 @@ def branches(job_id: JobId, json: Json = False) -> None:
     offer = merge_offer.offer(service, jobs.tree(service, listing.root_job_id), listing)
     fresh = {leg.job_id for leg in offer.fresh}
     rows = (_row(leg, leg.merge if leg.job_id in fresh else "") for leg in listing.legs)
-    cut = say_table(HEADINGS, rows, "no job of this tree may write: there are no branches")
+    cut = say_table(HEADINGS, rows, "no job of this task may write: there are no branches")
     for published in publish.of_tree(service, listing.root_job_id):
         say(f"published {published.branch}: {published.url or published.says}")
     ready = [leg for leg in offer.fresh if leg not in offer.objected]
@@ -270,7 +270,7 @@ def _row(leg: "LegBranch", merge: str) -> tuple[str, ...]:
 
 
 def drop(
-    leg: Annotated[str, typer.Argument(metavar="JOB", help="The job id of an implement leg; a root stands for all.")],
+    leg: Annotated[str, typer.Argument(metavar="JOB", help="The job id of a part that writes; a root stands for all.")],
     force: Annotated[bool, typer.Option("--force", help="Also delete unmerged work.")] = False,
     json: Json = False,
 ) -> None:
@@ -297,7 +297,7 @@ def diff(
     ] = False,
     name_only: Annotated[bool, typer.Option("--name-only", help="Print only the names of the files.")] = False,
     tree: Annotated[
-        bool, typer.Option("--tree", help="All work of the job's tree, as far as it merges, against the tree's base.")
+        bool, typer.Option("--tree", help="All work of the job's tree, as far as it merges, against the task's base.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -320,11 +320,11 @@ def diff(
         with contextlib.suppress(BrokenPipeError):
             hand_over(changes.pieces(binary=True))
     if not json and not changes.files:
-        tell(f"{'the tree of ' if tree else ''}{job_id} changed nothing")
+        tell(f"{'the task of ' if tree else ''}{job_id} changed nothing")
 
 
 def publish(
-    job_id: Annotated[str, typer.Argument(metavar="JOB", help="The root of a tree, or an implement leg.")],
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="The first job of a task, or a part that writes.")],
     base: Annotated[
         str | None,
         typer.Option(metavar="BRANCH", help="The base branch; by default the pull request's, else the default branch."),

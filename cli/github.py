@@ -67,7 +67,7 @@ def sync(
 
 @app.command("comment-preview")
 def comment_preview(
-    job: Annotated[str, typer.Argument(help="A job of the tree.")],
+    job: Annotated[str, typer.Argument(help="A job of the task.")],
     fact: Annotated[str, typer.Option(help="Only this fact.")] = "",
     json: Json = False,
 ) -> None:
@@ -131,7 +131,7 @@ def _webhook(status: "AccountStatus") -> str:
 def _say_threads(status: "AccountStatus") -> None:
     rows = [(f"{row.github}#{row.number}", row.root_job_id, one_line(row.title, LONGEST)) for row in status.threads]
     say()
-    say_table(THREADS, rows, "no tree that goes on belongs to a pull request or issue")
+    say_table(THREADS, rows, "no task that goes on belongs to a pull request or issue")
     if status.commands:
         say()
         orders = [
@@ -168,4 +168,4 @@ def _sync_lines(done: "Synced", *, drop: bool) -> list[str]:
         lines.append(f"{done.tried} that had failed: {'dropped' if drop else 'tried again'}")
     if done.problem:
         lines.append(f"GitHub is not asked now: {done.problem}")
-    return lines or ["nothing is read now: no tree waits or runs for a pull request or issue"]
+    return lines or ["nothing is read now: no task waits or runs for a pull request or issue"]

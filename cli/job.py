@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bridge.operations.service import Service
 
 app = typer.Typer(help="Look at jobs and trees.", no_args_is_help=True, rich_markup_mode=None)
-JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a tree names the tree.")]
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a task names the task.")]
 ReviewId = Annotated[str, typer.Argument(metavar="REVIEW", help="The id that `job open` printed.")]
 
 
@@ -178,7 +178,7 @@ def show(job_id: JobId, json: Json = False, web: Web = False) -> None:
 def prompt(
     job_id: JobId,
     attempt: Annotated[int | None, typer.Option(min=1, help="Number of the attempt; the last one by default.")] = None,
-    task: Annotated[bool, typer.Option("--task", help="Only the task of its tree, as it was ordered.")] = False,
+    task: Annotated[bool, typer.Option("--task", help="Only the task, as it was ordered.")] = False,
     json: Json = False,
 ) -> None:
     """Print the prompt that a job's program got, with secrets redacted. For people only."""
@@ -229,7 +229,7 @@ def tree(
 @app.command()
 def events(
     job_id: JobId,
-    follow: Annotated[bool, typer.Option("--follow", help="Show new events until the tree has ended.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Show new events until the task has ended.")] = False,
     json: Json = False,
 ) -> None:
     """Show the events of a job; for a root job, of its whole task."""
@@ -305,7 +305,7 @@ def retry(job_id: JobId, json: Json = False) -> None:
     if json:
         say_json({"job_id": retried.job_id, "reopened": retried.reopened})
         return
-    opened = "; its tree is open again" if retried.reopened else ""
+    opened = "; its task is open again" if retried.reopened else ""
     say(f"{job_id} runs again{opened}")
     say_next(*follow_commands(job_id))
 

@@ -109,12 +109,12 @@ def remove(name: Annotated[str, typer.Argument(help="OWNER/NAME")], json: Json =
 @app.command()
 def sweep(
     name: Annotated[str | None, typer.Argument(help="OWNER/NAME; by default all of this host.")] = None,
-    unmerged: Annotated[bool, typer.Option("--unmerged", help="All unmerged branches of trees that are over.")] = False,
+    unmerged: Annotated[bool, typer.Option("--unmerged", help="All unmerged branches of tasks that are over.")] = False,
     tree: Annotated[
-        list[str] | None, typer.Option(metavar="JOB", help="Unmerged branches of this tree; may be repeated.")
+        list[str] | None, typer.Option(metavar="JOB", help="Unmerged branches of this task; may be repeated.")
     ] = None,
     older_than: Annotated[
-        str | None, typer.Option(help="Unmerged branches of trees that ended longer ago, such as 30d.")
+        str | None, typer.Option(help="Unmerged branches of tasks that ended longer ago, such as 30d.")
     ] = None,
     state: Annotated[
         str | None, typer.Option(help="Unmerged branches of trees in this state: done, failed or cancelled.")
@@ -173,7 +173,7 @@ def _sweep_unmerged(choice: "Choice", *, yes: bool | None, json: bool) -> None:
         works = drops.find_unmerged(service, choice, step)
     if not json:
         rows = [_work_row(work) for work in works]
-        say_table(UNMERGED, rows, "no unmerged branches of trees that are over")
+        say_table(UNMERGED, rows, "no unmerged branches of tasks that are over")
     if works and yes is None and not json and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
         say(work_in_sum(works))
         yes = ask_yes_or_no("Drop all of them? Their commits are on no branch of yours.")

@@ -14,7 +14,7 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command()
 def resume(
-    job_id: Annotated[str, typer.Argument(metavar="JOB", help="The job that waits, or any job of its tree.")],
+    job_id: Annotated[str, typer.Argument(metavar="JOB", help="The job that waits, or any job of its task.")],
     verb: Annotated[str, typer.Argument(help="answer, retry, continue, abort or extend.")] = "",
     text: Annotated[list[str] | None, typer.Argument(help='"<id>: <text>" for each question, or instructions.')] = None,
     file: Annotated[Path | None, typer.Option(help="Read the text from a file; `-` is standard input.")] = None,

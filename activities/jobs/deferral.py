@@ -88,7 +88,7 @@ def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Defer
     attempt_rows.defer(context.store, deferral)
     reach("run put off", run.job_id)
     # Ruling B3: show the reason for the wait, its end, and the command that ends it.
-    goes_on = f"it goes on by itself; to end the tree: service job kill {run.root_job_id} --now"
+    goes_on = f"it goes on by itself; to end the task: service job kill {run.root_job_id} --now"
     context.reports.held_up(run, _words(deferral), goes_on)
     return deferral
 

@@ -158,7 +158,7 @@ def _begin_merge(run: JobRun, worktree: Worktree, line: TaskLine, *, fill: bool)
     if unknown := [leg for leg in run.merges if leg not in line.legs]:
         there = ", ".join(line.legs) or "none"
         raise RefusedError(
-            f"leg {unknown[0]} left no work that could be merged here; there is: {there}",
+            f"part {unknown[0]} left no work that could be merged here; there is: {there}",
             f"service job branches {run.root_job_id}",
         )
     merging = tuple(part for part in line.left_out if part.leg in run.merges and part.files)
@@ -440,7 +440,7 @@ def _tell_left_out(context: Context, run: JobRun, line: TaskLine) -> None:
     for part in line.left_out:
         others = " and ".join(part.against) or "what was there before"
         why = f"it conflicts with {others} in {', '.join(part.files)}" if part.files else "its commits are gone"
-        who = f"leg {part.leg}" if part.leg else "the coordinator's own work"
+        who = f"part {part.leg}" if part.leg else "the lead's own work"
         event = BranchEvent(
             actor=context.host,
             branch=part.branch,

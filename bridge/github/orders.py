@@ -260,7 +260,7 @@ async def _only_tree(session: GithubSession, source: CommandSource) -> str:
         return going_on[0]
     if not going_on:
         raise RefusedError("nothing that is discussed here goes on: there is nothing to end")
-    raise RefusedError(f"several trees go on here: name one of {', '.join(going_on)}")
+    raise RefusedError(f"several tasks go on here: name one of {', '.join(going_on)}")
 
 
 def _threads(session: GithubSession, row: CommentRow) -> list[Thread]:

@@ -157,7 +157,7 @@ def _answer(session: GithubSession, fact: FactRow) -> str:
 def _tree(session: GithubSession, root: str) -> BoundTree:
     tree = bound_tree(session.service, root)
     if tree is None:
-        raise Never(f"the tree {root} is gone")
+        raise Never(f"the task {root} is gone")
     return tree
 
 

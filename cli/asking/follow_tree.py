@@ -65,7 +65,7 @@ def silently(service: "Service", job_id: str) -> "Tree":
         for tree, _ in _watch(service, job_id):
             if tree.over or tree.task.state == "awaiting_human":
                 return tree
-    raise AssertionError("a tree is watched until it is over")
+    raise AssertionError("a task is watched until it is over")
 
 
 def follow_events(service: "Service", job_id: str, *, json: bool) -> None:

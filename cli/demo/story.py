@@ -88,7 +88,7 @@ def a_team(stage: DemoStage, result: DemoResult) -> None:
 
 def a_tree(stage: DemoStage, result: DemoResult) -> None:
     """The lead delegates two parts and a check. The check fails, the lead plans again, and the second round passes."""
-    result.job_id = stage.read("agent", "ask", "lead", GOAL, "--repo", REPO, waits_for="the tree to start")["job_id"]
+    result.job_id = stage.read("agent", "ask", "lead", GOAL, "--repo", REPO, waits_for="the task to start")["job_id"]
     stage.watch("job", "tree", result.job_id, "--watch")
     shown: dict[str, Any] = stage.read("job", "tree", result.job_id, waits_for="its end")
     if shown["task"]["state"] != "done":

@@ -30,7 +30,7 @@ class Tone(StrEnum):
 END = "\x1b[0m"
 _STATES = {
     **dict.fromkeys(
-        ("succeeded", "done", "approved", "implemented", "answered", "confirmed", "ok", "yes", "works", "merged"),
+        ("succeeded", "done", "approved", "changes made", "answered", "confirmed", "ok", "yes", "works", "merged"),
         Tone.GOOD,
     ),
     **dict.fromkeys(
@@ -39,7 +39,7 @@ _STATES = {
     **dict.fromkeys(("queued", "pending", "skipped", "cancelled", "retired", "closed", "stopped", "-"), Tone.QUIET),
     **dict.fromkeys(("not made yet", "no commits", "dropped", "gone"), Tone.QUIET),
     **dict.fromkeys(
-        ("failed", "error", "wrong", "no", "rejected", "changes_requested", "unseen", "lost", "cut short"), Tone.BAD
+        ("failed", "error", "wrong", "no", "rejected", "changes requested", "unseen", "lost", "cut short"), Tone.BAD
     ),
     **dict.fromkeys(("awaiting_human", "needs you", "asks you", "warning", "warn", "held"), Tone.ASKS),
     "blocked": Tone.STUCK,

@@ -106,7 +106,8 @@ def _job(job: "JobRecord", label: str, host: str) -> str:
     from workflows.tree.details import MARKS
 
     number = job.job_id.removeprefix(job.root_job_id) or job.job_id
-    name = job.name if job.delegation_id or job.continuation == "none" else f"({job.name})"
+    what = f"{job.name} {job.agent} {job.action}" if job.delegation_id else f"{job.agent} {job.action}"
+    what = what if job.delegation_id or job.continuation == "none" else f"{job.agent} {job.name}"
     decision = f" {word}" if (word := decision_label(job.state, job.decision)) else ""
     parts = [
         f"{label}{decision}",
@@ -117,7 +118,7 @@ def _job(job: "JobRecord", label: str, host: str) -> str:
     ]
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f" [{job.usage.total:,} tokens, {cost}]" if job.usage.total else ""
-    head = f"{_MARKS.get(label, MARKS[job.state])} {number} {name} {job.agent} {job.action}: {', '.join(parts)}"
+    head = f"{_MARKS.get(label, MARKS[job.state])} {number} {what}: {', '.join(parts)}"
     return f"{head}{spent}  {one_line(job.summary or job.reason, WIDTH)}".rstrip()
 
 

@@ -34,7 +34,7 @@ Budget = Annotated[
     float | None,
     typer.Option(
         metavar="DOLLARS",
-        help="Limit of what the whole tree may cost; no higher than orchestrate.max_delegation_cost_usd.",
+        help="Limit of what the whole task may cost; no higher than orchestrate.max_delegation_cost_usd.",
     ),
 ]
 RepoHere = Annotated[

@@ -81,7 +81,7 @@ _MEANT_OF_A_JOB = {typed: path for path, ways in _OF_A_JOB.items() for typed in 
 _ADVICE = {
     "login": ("the service has no login: each agent's program keeps its own", ("service runtime check",)),
     "pause": (
-        "a tree can't be paused by hand, only ended",
+        "a task can't be paused by hand, only ended",
         ("service attention", "service job kill JOB"),
     ),
     "undo": (

@@ -85,7 +85,7 @@ def _waits(kind: int, root: str, at: float, add: Any) -> None:
         more = {"opened_at": at, "expires_at": at + 1e7, "digest": "d" * 64}
         add("rounds", seeds.round_(root, questions=(asked,), **more).model_dump(mode="json"))
     else:
-        over: dict[str, Any] = {"closed_at": at, "closed": "answered by ann (cli)", "end": "answered"}
+        over: dict[str, Any] = {"closed_at": at, "closed": "answered by ann, in the terminal", "end": "answered"}
         add("rounds", seeds.round_(root, **over).model_dump(mode="json"))
     for number in range(6):
         kinds = ("tree_started", "job_queued", "job_begun", "job_ended", "retry_requested", "tree_ended")

@@ -101,7 +101,7 @@ def started(service: Service, where: Path, **task: Any) -> Grown:
     made = Grown(service, repo, run_git(repo, "rev-parse", "HEAD"), {})
     over: dict[str, Any] = {
         "state": TaskState.DONE,
-        "reason": "the coordinator decided approved",
+        "reason": "the lead approves the result",
         "ended_at": 2.0,
         "title": "the app",
     }

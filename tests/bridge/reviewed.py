@@ -86,7 +86,7 @@ def reviewed(service: Service, where: Path, **fields: Any) -> Reviewed:
         heads[name] = commit_file(repo, f"{name}.txt", name)
     run_git(repo, "checkout", "-q", "main")
     made = Reviewed(service, repo, base, heads)
-    over: dict[str, Any] = {"state": TaskState.DONE, "reason": "the coordinator decided approved", "ended_at": 2.0}
+    over: dict[str, Any] = {"state": TaskState.DONE, "reason": "the lead approves the result", "ended_at": 2.0}
     root = seeds.job(state=JobState.SUCCEEDED, decision="approved")
     seeds.write(service, seeds.task(**(over | fields.pop("task", {}))), root)
     made.write(**fields)

@@ -61,7 +61,7 @@ def test_who_does_not_wait_is_told_how_far_it_is(tree: Scene, capsys: pytest.Cap
     assert main(["job", "publish", ROOT, "--no-wait", "--json"]) == 0
     view = json.loads(capsys.readouterr().out)
     assert (view["state"], view["over"], view["branch"], view["github"]) == ("push", False, TASK_BRANCH, SHOP)
-    assert publish.publication(tree.fact).actor.endswith("(cli)")
+    assert publish.publication(tree.fact).actor.endswith(", in the terminal")
 
 
 @pytest.mark.ruling("L9")

@@ -48,7 +48,7 @@ def test_a_choice_is_listed_and_dropped_with_yes(tree: Grown, capsys: pytest.Cap
     assert (document["unmerged"][0]["root_job_id"], document["problems"]) == (ROOT, [])
     assert branches(tree) == []
     assert main(["repo", "sweep", "--unmerged"]) == 0
-    assert capsys.readouterr().out == "no unmerged branches of trees that are over\n"
+    assert capsys.readouterr().out == "no unmerged branches of tasks that are over\n"
 
 
 @pytest.mark.parametrize("answer", ["n", "y"])

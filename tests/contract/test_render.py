@@ -184,7 +184,7 @@ class TestInert:
     )
     def test_our_frame_cannot_be_forged(self, text: str) -> None:
         comment = render_comment(result_of(summary=text, findings=[text, {"title": text, "a": text}], needs=[text]))
-        assert headings(comment) == ["Result: changes_requested", "Findings", "Needs"]
+        assert headings(comment) == ["Result: changes requested", "Findings", "Needs"]
         assert not any(token.type in ("hr", "html_block") for token in MarkdownIt("commonmark").parse(comment))
 
 
@@ -252,7 +252,7 @@ def test_the_whole_comment() -> None:
     )
     assert comment == "\n".join(
         [
-            "### Result: changes_requested", "", "> Two", ">", "> lines", "",
+            "### Result: changes requested", "", "> Two", ">", "> lines", "",
             "#### Changes made", "", "- **faster**", "  - path: a.py", "- b.py: new", "",
             "#### Tests run", "", "- **Test 1**", "  - command: make", "  - exit_code: 0", "",
             "#### Delegations", "", "- `build`: implement by alice",
@@ -282,4 +282,4 @@ def test_no_markdown_reaches_what_follows_it(parts: list[str]) -> None:
     text = "".join(parts)
     entry = {"title": f"x{text}", "a": text}
     comment = render_comment(result_of(summary=f"x{text}", findings=[text, entry], needs=["n"]))
-    assert headings(comment) == ["Result: changes_requested", "Findings", "Needs"]
+    assert headings(comment) == ["Result: changes requested", "Findings", "Needs"]

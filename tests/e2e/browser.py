@@ -152,7 +152,7 @@ def until_absent(tab: Page, words: str) -> None:
 
 
 def until_standing(tab: Page, words: str) -> None:
-    """Wait until the page shows this of the whole tree."""
+    """Wait until the page shows this of the whole task."""
     place = tab.locator(".title, [aria-label='Where it stands']")
     wait_for(lambda: words in " ".join(place.all_inner_texts()), lambda: tab.inner_text("main")[:3000])
 

@@ -111,7 +111,7 @@ def test_what_an_agent_merges_of_the_operators_work_is_named_and_not_merged(scri
     script.until_over(job)
     for verb in ("merge", "gate"):
         refused = service("job", verb, job, code=3)
-        assert "holds a commit that is not of this tree: " in refused.stdout + refused.stderr
+        assert "holds a commit that is not of this task: " in refused.stdout + refused.stderr
         assert "never to be published" in refused.stdout + refused.stderr
     hint = service("job", "merge", job, code=3).stderr.partition("try: ")[2]
     run_git(repo, *hint.partition("#")[0].split()[3:])

@@ -209,7 +209,7 @@ def test_what_a_line_leaves_out_is_resolved_by_an_agent(script: Script) -> None:
     assert git(repo, "show", f"{task}:same.txt") == "both\n"
     assert "nothing of" in service("job", "resolve", job, code=3).stderr
     service("job", "drop", new)
-    assert git(repo, "rev-parse", task), "it is of the tree whose conflicts were resolved"
+    assert git(repo, "rev-parse", task), "it is of the task whose conflicts were resolved"
     service("job", "drop", job, "--force")
     assert git(repo, "branch", "--list", f"service/{job}*", f"service/{new}*", task) == ""
 
@@ -287,7 +287,7 @@ def test_what_cannot_be_merged_is_refused_in_a_sentence(script: Script) -> None:
     service = script.service
     assert "changed nothing" in service("job", "merge", f"{job}.1", code=3).stderr
     assert f"try: service job show {job}.2" in service("job", "merge", f"{job}.2", code=3).stderr
-    assert "nothing of the tree" in service("job", "retry", f"{job}.2", code=3).stderr, "it is not offered"
+    assert "nothing of the task" in service("job", "retry", f"{job}.2", code=3).stderr, "it is not offered"
     typed(script, [f"service job show {job}.2"])
     assert "is a ask job" not in (refused := service("job", "merge", f"{job}.3", code=3).stderr)
     assert "has no branch" in refused
@@ -345,7 +345,7 @@ def test_what_a_reviewer_is_against_is_merged_only_by_somebody_who_insists(scrip
     service(*no.strip().splitlines()[-1].split()[1:])
     [event] = [row for row in service.json("job", "events", job) if row["kind"] == "branch_merged"]
     assert "although review leg check" in event["message"]
-    assert event["data"]["actor"].endswith("(cli)")
+    assert event["data"]["actor"].endswith(", in the terminal")
     assert event["message"].startswith(event["data"]["actor"])
 
 

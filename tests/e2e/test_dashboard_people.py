@@ -13,7 +13,7 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.long, pytest.mark.ruling("M1", "M2", "M8"), needs_browser]
 
 QUESTION: dict[str, Any] = {"id": "color", "prompt": "Which color?", "choices": ["red", "blue"]}
-BY_ANN = f"by {ANN} (dashboard)"
+BY_ANN = f"by {ANN}, on the page"
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_a_question_is_answered_while_another_tree_pauses(script: Script, ann: P
     assert "blue" in script.prompt(f"{first}.1")
     script.service("resume", second, "answer", "red")
     card(tab, second).wait_for(state="detached")
-    assert "(cli)" in lately(tab, second).first.inner_text()
+    assert ", in the terminal" in lately(tab, second).first.inner_text()
 
 
 def test_a_page_out_of_date_says_what_is_so_now_and_keeps_what_was_typed(script: Script, ann: Person) -> None:
@@ -185,7 +185,7 @@ def test_a_blocked_task_goes_on_and_another_is_dismissed(script: Script, ann: Pe
     tab = ann.enter(script.service.seen)
     pictures(tab, "blocked")
     card(tab, again).get_by_role("button", name=f"Retry {again}.1").click()
-    until_shown(tab, f"{again}.1 runs again; its tree is open again")
+    until_shown(tab, f"{again}.1 runs again; its task is open again")
     wait_for(lambda: script.tree(again)["task"]["state"] == "done")
     card(tab, again).wait_for(state="detached")
     card(tab, old).locator("summary", has_text="Dismiss").click()

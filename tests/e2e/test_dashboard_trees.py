@@ -171,7 +171,7 @@ def test_a_tree_is_ended_on_its_page_and_who_did_it_is_told(script: Script, ann:
     until_standing(tab, "It is being ended")
     until_state(tab, f"{job}.1", "running")
     go(script, "go")
-    until_standing(tab, "killed by ann@desk (dashboard)")
+    until_standing(tab, "killed by ann@desk, on the page")
     until_standing(tab, "cancelled")
     assert states(script.until_over(job))["slow"] == "succeeded"
     assert never_loaded_again(tab)
@@ -185,12 +185,12 @@ def test_a_tree_is_ended_now_on_its_page_and_its_agents_stop(script: Script, ann
     until_state(tab, f"{job}.1", "running")
     tab.locator("#actions > summary").click()
     tab.get_by_role("button", name="End the task now").click()
-    until_standing(tab, "killed by ann@desk (dashboard)")
+    until_standing(tab, "killed by ann@desk, on the page")
     until_state(tab, f"{job}.1", "cancelled")
     script.until_over(job)
     until_standing(tab, "cancelled")
     tab.get_by_role("link", name="Log").click()
-    until_shown(tab, "the tree was killed by ann@desk (dashboard)")
+    until_shown(tab, "the task was killed by ann@desk, on the page")
 
 
 def test_a_conflict_is_told_and_ends_when_one_leg_is_dropped_on_the_page(script: Script, ann: Person) -> None:
@@ -219,7 +219,7 @@ def test_a_conflict_is_told_and_ends_when_one_leg_is_dropped_on_the_page(script:
     until_standing(tab, "done")
     assert states(script.tree(job))["see"] == "succeeded"
     tab.get_by_role("link", name="Log").click()
-    until_shown(tab, "ann@desk (dashboard) merged service/")
+    until_shown(tab, "ann@desk, on the page merged service/")
 
 
 def test_the_commands_that_a_page_prints_end_a_conflict(script: Script, ann: Person) -> None:

@@ -69,7 +69,7 @@ def test_an_old_tree_goes_and_those_that_go_on_go_on(installed: Installed) -> No
     assert not run_of(installed, over)
     assert installed.json("job", "show", over)["summary"] == "said"
     refused = installed("job", "retry", over, code=3).stderr
-    assert "nothing of the tree" in refused
+    assert "nothing of the task" in refused
 
     installed("resume", paused, "answer", "q1: 8080")
     (installed.tmp / "proof").touch()

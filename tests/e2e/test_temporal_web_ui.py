@@ -122,7 +122,7 @@ def test_a_person_opens_it_from_the_page_of_a_tree_and_answers_by_hand(
     tab.get_by_role("link", name="Open in Temporal").click()
     until_shown(tab, "root waits for a person")
     until_shown(tab, SECRET)
-    picture(tab, "temporal: the tree")
+    picture(tab, "temporal: the task")
     tab.get_by_text("User Metadata").click()
     rendered = tab.frame_locator("iframe >> nth=1").locator("body")
     wait_for(lambda: "service job tree" in rendered.inner_text(), lambda: rendered.inner_text())

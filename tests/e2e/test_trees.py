@@ -220,7 +220,7 @@ def test_a_question_pauses_the_tree_until_somebody_answers(script: Script) -> No
     lines = script.service("resume", job, "answer", "store: redis: the big one", "--other").stdout.splitlines()
     assert lines[:2] == ["answer is accepted", "  store: redis: the big one"]
     assert lines[2].startswith(f"round 1 of {job} is over: answered by ")
-    assert lines[3] == "the tree goes on"
+    assert lines[3] == "the task goes on"
     tree = script.until_over(job)
     assert tree["task"]["state"] == "done"
     assert states(tree) == {"none": "succeeded", "answered": "succeeded"}
@@ -228,7 +228,7 @@ def test_a_question_pauses_the_tree_until_somebody_answers(script: Script) -> No
     assert "redis: the big one" in prompt
     assert '"later"' in prompt
     late = script.service("resume", job, "answer", "store: memory", code=3).stderr
-    assert f"the tree {job} has ended (done); round 1 of {job} is over: answered by " in late
+    assert f"the task {job} has ended (done); round 1 of {job} is over: answered by " in late
     assert f"round 1 of {job} is over: answered by " in script.service("resume", job, code=4).stderr
     script.service.wait_for(lambda: notifications(script.service, job) == ["round_opened"])
     assert not [row for row in script.service.json("attention")["waiting"] if row["root_job_id"] == job]

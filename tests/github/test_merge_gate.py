@@ -55,7 +55,7 @@ def then(number: int, after: int, flavour: Continuation = Continuation.NORMAL, *
 LEAD = job(0, None, "approved", action=Action.ASK)
 A, V, END = job(1, "a"), reader(2, "v"), then(3, 0)
 DONE = GateInputs(
-    task=rows.task(state=TaskState.DONE, reason="the coordinator decided approved"),
+    task=rows.task(state=TaskState.DONE, reason="the lead approves the result"),
     jobs=(LEAD, A, V, END),
     head=Head("service/task-1", HEAD),
     facts={A.job_id: MERGED, V.job_id: HERE},
@@ -160,14 +160,14 @@ CASES = (
         "the coordinator is not content",
         of(A, V, then(3, 0, decision="changes_requested"), a=MERGED, v=HERE),
         FAILING,
-        (f"the coordinator's job {ROOT}.3 decided changes_requested",),
+        (f"the lead ({ROOT}.3) asks for changes",),
     ),
     # reviews
     Case(
         "a reviewer asks for changes",
         of(A, reader(2, "v", "changes_requested"), END, a=MERGED, v=HERE),
         FAILING,
-        (f"review leg v ({ROOT}.2) decided changes_requested; next: service job show {ROOT}.2",),
+        (f"part v ({ROOT}.2) asks for changes; next: service job show {ROOT}.2",),
     ),
     Case(
         "a reviewer failed, though its policy is continue",
@@ -187,7 +187,7 @@ CASES = (
         "the head moved since",
         of(A, V, END, a=MERGED, v=ELSEWHERE),
         PENDING,
-        (f"review leg v ({ROOT}.2) looked at abc1234, the head is def5678; next: look again",),
+        (f"part v ({ROOT}.2) looked at abc1234, the head is def5678; next: look again",),
     ),
     Case(
         "nobody knows what it looked at",
@@ -199,14 +199,14 @@ CASES = (
         "a verify leg that implements is a reader too",
         of(A, job(2, "v", "changes_requested"), END, a=MERGED, plans={2: VERIFY}),
         FAILING,
-        ("implement leg v",),
+        ("part v",),
     ),
     Case("a root that reviews alone", replace(of(), jobs=(reader(0, ""),), facts={ROOT: HERE}), PASSING),
     Case(
         "a root that reviews alone, and is against it",
         replace(of(), jobs=(rows.job(action=Action.REVIEW, state=JobState.SUCCEEDED, decision="changes_requested"),)),
         FAILING,
-        ("decided changes_requested",),
+        ("asks for changes",),
     ),
     Case(
         "a root that reviewed another head",
@@ -219,13 +219,13 @@ CASES = (
         ("looked at abc1234",),
     ),
     # several reviewers
-    Case("a panel of which one is against it", of(*PANEL, **OF_PANEL), FAILING, ("review leg r3",)),
+    Case("a panel of which one is against it", of(*PANEL, **OF_PANEL), FAILING, ("part r3",)),
     Case("a quorum was asked for, and is met", of(*PANEL, plans=ALL_QUORUM, **OF_PANEL), PASSING),
     Case(
         "a quorum that is not met on this head",
         of(*PANEL, plans=ALL_QUORUM, **(OF_PANEL | {"r2": ELSEWHERE})),
         FAILING,
-        ("r3", "review leg r2"),
+        ("r3", "part r2"),
     ),
     Case(
         "a quorum does not outvote a verify leg",
@@ -267,13 +267,13 @@ CASES = (
         "a person let an earlier failure of it pass",
         replace(of(A, V, job(4, "b", "failed", attempt=2), END, a=MERGED, v=HERE), rounds=(continued(f"{ROOT}.4"),)),
         FAILING,
-        ("leg b",),
+        ("part b",),
     ),
     Case(
         "a leg that wrote is not content with it",
         of(job(1, "a", "changes_requested"), V, END, a=MERGED, v=HERE, plans={1: CONTINUE}),
         FAILING,
-        ("implement leg a",),
+        ("part a",),
     ),
     Case("it failed, and its second attempt succeeded", of(job(1, "a", attempt=2), END, a=MERGED), PASSING),
     # generations
@@ -286,13 +286,13 @@ CASES = (
         "a replan that nobody looked at",
         of(*REJECTED, then(3, 0, REPLAN), FIXED[0], then(6, 3), a=UNMERGED, fix=MERGED, v=ELSEWHERE),
         FAILING,
-        ("review leg v",),
+        ("part v",),
     ),
     Case(
         "a replan that gave up",
         of(*REJECTED, then(3, 0, REPLAN), a=MERGED, v=HERE),
         FAILING,
-        ("review leg v",),
+        ("part v",),
     ),
     Case(
         "the coordinator went on after a failure",
@@ -303,30 +303,30 @@ CASES = (
         "what an earlier generation made is wanted",
         of(A, then(3, 0), *FIXED, then(6, 3), a=UNMERGED, again=HERE, fix=MERGED),
         PENDING,
-        ("the work of implement leg a",),
+        ("part a",),
     ),
-    Case("a delegated leg failed below", nested("failed"), FAILING, ("leg x",)),
+    Case("a delegated leg failed below", nested("failed"), FAILING, ("part x",)),
     Case("it failed below a leg whose failure may pass", nested("failed", failure_policy="continue"), PASSING),
     Case("what an earlier attempt delegated counts no more", rerun(20.0), PASSING),
-    Case("what the last attempt delegated counts", rerun(60.0), FAILING, ("leg x",)),
+    Case("what the last attempt delegated counts", rerun(60.0), FAILING, ("part x",)),
     # work
     Case(
         "a leg is not merged",
         of(A, V, END, a=JobFacts(WorkState.UNMERGED, merge="service job merge it"), v=HERE),
         PENDING,
-        (f"the work of implement leg a ({ROOT}.1) is not in service/task-1; next: service job merge it",),
+        (f"part a ({ROOT}.1) is not in service/task-1; next: service job merge it",),
     ),
     Case("an operator dropped it", of(A, V, END, a=DROPPED, v=HERE), PASSING),
     Case("its branch is gone", of(A, V, END, a=JobFacts(WorkState.GONE), v=HERE), FAILING, ("its branch is gone",)),
     Case("it wrote nothing", of(A, V, END, v=HERE), PASSING),
-    Case("the coordinator's own work", of(V, END, v=HERE), PASSING),
+    Case("the lead's own work", of(V, END, v=HERE), PASSING),
     Case(
-        "the coordinator's own work is not merged",
+        "the lead's own work is not merged",
         replace(of(V, END, v=HERE), facts={V.job_id: HERE, ROOT: UNMERGED}),
         PENDING,
-        (f"the work of the coordinator's job {ROOT}",),
+        (f"the lead ({ROOT})",),
     ),
-    Case("a tree that has nothing to do with this head", of(A, END), PENDING, ("nothing of the tree",)),
+    Case("a tree that has nothing to do with this head", of(A, END), PENDING, ("nothing of the task",)),
     # the head
     Case(
         "there is no head",
@@ -344,7 +344,7 @@ CASES = (
         "the head cannot be seen, and a leg is against it",
         replace(of(A, reader(2, "v", "changes_requested"), END), head=Head("", None, "hidden", "look", hidden=True)),
         FAILING,
-        ("review leg v", "hidden; next: look"),
+        ("part v", "hidden; next: look"),
     ),
     Case(
         "there is no head, and a reviewer is against it",
@@ -352,13 +352,13 @@ CASES = (
             of(A, reader(2, "v", "changes_requested"), END), head=Head("service/task-1", None, "no repository", "look")
         ),
         FAILING,
-        ("review leg v", "no repository; next: look"),
+        ("part v", "no repository; next: look"),
     ),
     Case(
         "what fails is told before what is still to come",
         of(A, V, job(4, "b", "failed"), END, a=UNMERGED, v=ELSEWHERE),
         FAILING,
-        ("leg b", "review leg v", "leg a"),
+        ("part b", "part v", "part a"),
     ),
 )
 

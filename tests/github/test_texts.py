@@ -24,7 +24,7 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.rows import FailingRecord, QuestionRecord
 from workflows.model.states import JobState, TaskState
 
-UNTIL = "Without an answer until **2027-01-16 08:01:00 UTC** the tree is summed up and ends."
+UNTIL = "Without an answer until **2027-01-16 08:01:00 UTC** the task is summed up and ends."
 PAGE = f"https://service.example/ui/trees/{ROOT}"
 
 
@@ -42,12 +42,12 @@ def test_the_status() -> None:
     of = tree(TaskState.AWAITING_HUMAN, rounds=(ask(), failure(2)), dashboard="https://service.example")
     assert lines(texts(of)[FactKind.STATUS]) == [
         "### Task: Make the login faster", "",
-        "**⏸ waits for a person**", "",
+        "**⏸ needs you**", "",
         f"- until 2027-01-16 08:01:00 UTC: `{ROOT}` asks a person about `color`, `build.size`",
         f"- until 2027-01-16 08:01:00 UTC: `{ROOT}` asks a person about `build` failed", "",
-        "| Leg | Agent | State | Decision |",
+        "| Part | Agent | State | Result |",
         "|---|---|---|---|",
-        "| root | scout, ask | ✔ succeeded | approved |",
+        "| first job | scout, ask | ✔ succeeded | approved |",
         "| `leg-1` | scout, implement | ▶ running |  |", "",
         "Used: jobs 1 of 64, time 1m of 2h, tokens 2,400, cost $0.50.", "",
         f"The whole of it: `service job tree {ROOT}`, or on [the dashboard](<{PAGE}>). As of 2027-01-15 08:01:00 UTC.",
@@ -85,7 +85,7 @@ def test_a_pause_that_asks() -> None:
 def test_a_pause_about_failures() -> None:
     of = tree(TaskState.AWAITING_HUMAN, rounds=(failure(),), handle="@acme/ops")
     text = texts(of)[FactKind.PAUSE]
-    assert f"@acme/ops `{ROOT}` has failing legs, and a person decides how it goes on." in text
+    assert f"@acme/ops `{ROOT}` has failed parts, and a person decides how it goes on." in text
     assert f"- `build` (`{ROOT}.1`) failed: no compiler" in text
     verbs = [line.rpartition(f"{ROOT} ")[2] for line in lines(text) if line.startswith("/service resume")]
     assert verbs == ["retry", "continue", "abort", "extend 12h"]
@@ -93,12 +93,12 @@ def test_a_pause_about_failures() -> None:
 
 @pytest.mark.ruling("L3", "F6")
 def test_a_pause_that_is_over_says_what_was_recorded() -> None:
-    over = ask(end="answered", closed="answered by jo (comment) at noon", verbs=(), commands=())
+    over = ask(end="answered", closed="answered by jo, on GitHub at noon", verbs=(), commands=())
     recorded = ["color: red", "build.size stays unanswered"]
     answer = event(5, EventKind.RESUME_ACCEPTED, round=1, verb="answer", recorded=recorded)
     text = texts(tree(rounds=(over,), events=(answer,)))[FactKind.PAUSE]
     assert lines(text)[:3] == [
-        "### A person was asked: Make the login faster", "", "This is over: answered by jo (comment) at noon."
+        "### A person was asked: Make the login faster", "", "This is over: answered by jo, on GitHub at noon."
     ]  # fmt: skip
     assert "Recorded:\n\n- color: red\n- build.size stays unanswered\n" in text
     assert "@" not in text
@@ -124,7 +124,7 @@ def test_the_end() -> None:
     result = ServiceResult.model_validate({"decision": "approved", "summary": "Faster.", "findings": [finding]})
     of = tree(
         TaskState.DONE,
-        task=task(TaskState.DONE, reason="killed by jo (cli)", ended_at=NOON + 90),
+        task=task(TaskState.DONE, reason="killed by jo, in the terminal", ended_at=NOON + 90),
         jobs=(job(), job(1, branch="service/a"), job(2, branch="service/b")),
         result=result,
         merged=frozenset({"service/b"}),
@@ -134,7 +134,7 @@ def test_the_end() -> None:
     assert "Read it with this in mind: not independent" in lines(texts(of)[FactKind.STATUS])
     assert lines(texts(of)[FactKind.END]) == [
         "### Done: Make the login faster", "",
-        "Why: killed by jo (cli)", "",
+        "Why: killed by jo, in the terminal", "",
         "Read it with this in mind: not independent", "",
         "### Result: approved", "",
         "> Faster.", "",
@@ -190,7 +190,7 @@ def test_a_report_tells_all_trees_of_a_thread() -> None:
     text = report("comment-7-report", [tree(), tree(TaskState.DONE)])
     assert text.count("### Task: Make the login faster") == 2
     assert fact_in(text) == "comment-7-report"
-    assert "No tree belongs to this thread." in report("comment-7-report", [])
+    assert "No task belongs to this thread." in report("comment-7-report", [])
 
 
 @pytest.mark.ruling("L3", "F6")

@@ -296,7 +296,7 @@ def test_a_tree_that_a_person_aborted_ends_its_stage_whatever_its_retry(decision
         jobs=1,
         usage=Usage(),
         cost_usd=0,
-        aborted="round 1 of job-1 was aborted by ann (cli)",
+        aborted="round 1 of job-1 was aborted by ann, in the terminal",
     )
     player = Player(agent("a", retry=2), shell("deploy", "a"))
     ended = outcome_of(closed, SUCCESS)

@@ -52,7 +52,7 @@ def test_a_leg_that_does_not_review_needs_it_not() -> None:
     tree.coordinator("approved", delegation("a"), delegation("b", "reader", "review"))
     legs = {run.delegation_id: belonging_of(run) for run in tree.flying.values()}
     assert (legs["a"], bool(legs["b"])) == ("", True)
-    assert belonging_of(tree.runs[0]), "who starts the tree is told"
+    assert belonging_of(tree.runs[0]), "who starts the task is told"
     assert all(run.assignment.about == PULL_REQUEST["about"] for run in tree.runs)
 
 

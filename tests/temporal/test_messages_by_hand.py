@@ -76,7 +76,7 @@ async def test_whatever_is_sent_becomes_an_event_and_a_sentence(client: Client, 
         for number, (what, why) in enumerate(GARBAGE.values(), 1):
             await tree.signal("resume", args=what)
             await shows(tree, why.replace("`", "'"))
-            assert "Refused: somebody (temporal), " in await details(tree)
+            assert "Refused: somebody, in Temporal, " in await details(tree)
             await until(partial(heard, host, number))
             refusals = refused(host)
             assert why in refusals[-1].message
@@ -169,7 +169,7 @@ async def test_an_update_is_whole_or_refused_and_a_signal_is_read_as_far_as_it_g
     assert (heard.data["unanswered"], heard.data["unmatched"]) == (["q-root"], ["q-rot"])
     assert "q-root stays unanswered; limit: 5" in heard.message
     assert "no question has the id q-rot" in heard.message
-    assert "guidance to the coordinator: q-rot: red" in heard.message
+    assert "guidance to the lead: q-rot: red" in heard.message
 
 
 @pytest.mark.ruling("G2")
@@ -182,7 +182,7 @@ async def test_a_kill_needs_no_words(client: Client, queue: str, what: list[Any]
         await tree.signal("kill", args=what)
         _, books = await over(tree, host)
         assert await failed_tasks(tree) == 0
-    assert books.task.reason == "killed by somebody (temporal)"
+    assert books.task.reason == "killed by somebody, in Temporal"
 
 
 @pytest.mark.ruling("G2")

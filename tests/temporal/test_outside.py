@@ -278,7 +278,7 @@ async def test_the_tree_of_a_stage_is_taken_up_by_a_reset_pipeline_run(host: Pip
         shown = await host.until_over(run_id)
         await until(lambda: is_over(run))
     last = await host.client.get_workflow_handle(root).describe()
-    assert last.run_id == first.run_id, "the tree was started once"
+    assert last.run_id == first.run_id, "the task was started once"
     ended = "cancelled" if cancelled else "succeeded"
     assert (shown.state, host.states(run_id)) == (ended, {"think": ended, "after": ended})
     assert {job.attempt for job in job_rows.tree(host.service.store, root)} == {1}

@@ -100,7 +100,7 @@ async def test_who_comes_late_is_told_who_answered_and_how(client: Client, queue
         await say(tree, order(tree.id, "answer", "x"))
         kind, why = await refusal(tree, order(tree.id, "answer", "y", actor="bob"))
         assert kind == "round_over"
-        assert f"round 1 of {tree.id} is over: answered by ann (cli) at " in why
+        assert f"round 1 of {tree.id} is over: answered by ann, in the terminal at " in why
         host.release("answered")
         await over(tree, host)
 
@@ -117,7 +117,7 @@ async def test_of_two_at_the_same_instant_one_is_taken_and_the_other_told(client
     assert len([each for each in heard if isinstance(each, str)]) == 1
     [refused] = [each for each in heard if isinstance(each, Exception)]
     winner = both[1 - heard.index(refused)].actor
-    assert f"answered by {winner} (cli)" in str(refused.__cause__)
+    assert f"answered by {winner}, in the terminal" in str(refused.__cause__)
     assert books.kinds().count("resume_accepted") == 1
 
 
@@ -230,7 +230,7 @@ async def test_abort_finalizes(client: Client, queue: str) -> None:
         closed, books = await over(tree, host)
     assert host.names[-1] == "finalize"
     assert [each.end for each in books.rounds.values()] == [RoundEnd.ABORTED]
-    assert "was aborted by ann (cli)" in closed.reason
+    assert "was aborted by ann, in the terminal" in closed.reason
 
 
 @pytest.mark.ruling("F9")

@@ -526,7 +526,7 @@ async def test_a_cancel_sent_by_hand_needs_no_words(host: PipelineHost, client: 
         shown = await host.until_over(run_id)
         assert await failed_tasks(workflow) == 0
     who = "bob" if what and what[0] else "somebody"
-    assert (shown.state, shown.reason) == ("cancelled", f"cancelled by {who} (temporal)")
+    assert (shown.state, shown.reason) == ("cancelled", f"cancelled by {who}, in Temporal")
 
 
 @pytest.mark.ruling("N1")
@@ -556,7 +556,7 @@ async def test_a_cancel_that_cannot_be_read_ends_nothing_and_says_so(
         for what, why in UNREADABLE:
             for name in ("cancel", "attention", "outcome"):
                 await workflow.signal(name, args=what)
-            assert "Refused: somebody (temporal), " in await shows(workflow, why)
+            assert "Refused: somebody, in Temporal, " in await shows(workflow, why)
         assert await failed_tasks(workflow) == 0
         assert host.show(run_id).state == "running"
         host.touch("go")
@@ -588,7 +588,7 @@ async def test_a_retry_inside_a_blocked_tree_moves_its_stage_and_the_run_on(host
         job = host.show(run_id).stages[0].job_id
         assert job is not None
         host.touch("better")
-        await trees.retry(host.service, job, actor="ann (cli)")
+        await trees.retry(host.service, job, actor="ann, in the terminal")
         await host.until(lambda: host.states(run_id)["deploy"] == "succeeded")
         host.touch("go")
         await host.until(lambda: host.show(run_id).state == "succeeded")
@@ -612,11 +612,11 @@ async def test_while_a_later_run_is_active_a_retry_waits_for_its_end(host: Pipel
         job = host.show(first).stages[0].job_id
         assert job is not None
         with pytest.raises(RefusedError, match=f"already has an active run, {second}"):
-            await trees.retry(host.service, job, actor="ann (cli)")
+            await trees.retry(host.service, job, actor="ann, in the terminal")
         host.touch("go")
         await host.until_over(second)
         host.touch("better")
-        await trees.retry(host.service, job, actor="ann (cli)")
+        await trees.retry(host.service, job, actor="ann, in the terminal")
         await host.until(lambda: host.show(first).state == "succeeded")
 
 

@@ -119,7 +119,7 @@ async def test_what_is_typed_by_hand_is_heard_and_can_claim_nothing(client: Clie
     assert heard.data["channel"] == "temporal"
     [answered] = books.rounds.values()
     assert answered.questions[0].answer == "blue"
-    assert "boss (temporal)" in heard.message
+    assert "boss, in Temporal" in heard.message
 
 
 async def test_what_the_service_sends_keeps_its_channel(client: Client, queue: str) -> None:

@@ -59,7 +59,7 @@ async def test_a_delegation_is_what_its_job_is(client: Client, queue: str) -> No
     assert await status(client, tree.id) is COMPLETED
     assert {leg: await status(client, host.run(leg).job_id) for leg in lines} == wanted
     decisions = {leg: Books(host.written).named(leg).decision or None for leg in lines}
-    assert decisions == lines, "the tree has read the whole outcome"
+    assert decisions == lines, "the task has read the whole outcome"
 
 
 @pytest.mark.ruling("engine:ui.status")

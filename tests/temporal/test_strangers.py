@@ -258,7 +258,7 @@ async def test_an_activity_that_no_workflow_ordered_is_not_run(client: Client, q
 
 
 async def test_what_a_worker_without_the_key_answers_is_not_believed(client: Client, queue: str) -> None:
-    """A stranger's worker plays the whole tree: queries to it fail with that reason."""
+    """A stranger's worker plays the whole task: queries to it fail with that reason."""
     host = Host(asking({}, "root"))
     stranger = speaking(client)
     async with serving(stranger, queue, host):

@@ -118,7 +118,7 @@ def grow(data: bytes, limit: int = 400) -> World:
         _step(choices, world, places)
         if choices.rare(25):
             world.state = TreeMemory.model_validate_json(world.state.model_dump_json())
-    raise AssertionError("the tree does not end")
+    raise AssertionError("the task does not end")
 
 
 def _host(choices: Choices, world: World, places: int) -> bool:

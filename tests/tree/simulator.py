@@ -254,7 +254,7 @@ class World:
         return self.feed(JobEnded(now=at, outcome=outcome(run, decision, *legs, **fields)))
 
     def leg(self, leg_id: str, decision: str | None = "approved", *legs: Delegation, **fields: object) -> list[Command]:
-        """End the running leg with this delegation id."""
+        """End the running part with this delegation id."""
         job_id = next(run.job_id for run in self.flying.values() if run.delegation_id == leg_id)
         return self.end(job_id, decision, *legs, **fields)
 

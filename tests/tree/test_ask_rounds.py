@@ -304,7 +304,7 @@ def test_a_leg_that_runs_again_does_not_begin_its_rounds_anew() -> None:
     [again] = tree.open()
     assert (again.coordinator_id, again.number, again.kind) == (f"{ROOT}.1", 2, RoundKind.ASK)
     tree.resume("answer", "yes", round=1)
-    assert "over: answered by ann (cli) at 1970-01-01" in tree.said[-1].message
+    assert "over: answered by ann, in the terminal at 1970-01-01" in tree.said[-1].message
 
 
 @pytest.mark.ruling("F2", "engine:small")

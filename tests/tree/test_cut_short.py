@@ -39,7 +39,7 @@ def test_sixty_legs_at_a_width_of_sixteen_are_cut_short() -> None:
     assert "**cut short**: the lead asked for 60 parts" in details(tree.state)
     [notified] = [event for event in tree.events if event.kind in TELLS_PEOPLE]
     assert (notified.kind, notified.message) == ("tree_cut_short", task.reason)
-    assert tree.events[-1].message == f"the tree was {task.reason}"
+    assert tree.events[-1].message == f"the task was {task.reason}"
     assert tree.close is not None
     assert tree.close.cut_short
 
@@ -103,7 +103,7 @@ CUTS: list[tuple[Callable[[], World], str, str]] = [
     (too_deep, "the lead asked for parts at depth 2, the limit is 1", "max_delegation_depth = 2"),
     (lambda: out_of(max_delegation_wall_clock_seconds=60), "it ran longer than 1m", 'wall_clock = "2m"'),
     (lambda: out_of(max_delegation_token_budget=10), "it used 10 tokens, the limit is 10", "token_budget = 20"),
-    (lambda: out_of(max_delegation_cost_usd=0.00001), "the tree has cost", "max_delegation_cost_usd = 2e-05"),
+    (lambda: out_of(max_delegation_cost_usd=0.00001), "the task has cost", "max_delegation_cost_usd = 2e-05"),
     (not_verified, "no replan is left (limit 0)", "max_verify_replan_attempts = 1"),
 ]
 

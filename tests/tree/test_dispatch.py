@@ -283,7 +283,7 @@ def test_what_a_result_must_be_read_with_is_an_event_a_note_to_who_sums_up_and_p
     assert tree.last.brief.notes == (f"{caveat}: say so in your summary",)
     play(tree, lambda run: outcome(run, "implemented"))
     assert done(tree)
-    assert tree.state.task.reason == f"the coordinator decided implemented; {caveat}"
+    assert tree.state.task.reason == f"the lead reports the work as implemented; {caveat}"
 
 
 @pytest.mark.ruling("B2", "B3")

@@ -187,7 +187,7 @@ def test_abort_goes_to_the_finalize_which_is_told_why() -> None:
     assert tree.last.continuation is Continuation.FINALIZE
     assert tree.last.brief is not None
     assert tree.last.brief.guidance == "not worth it"
-    assert "aborted by ann (cli)" in tree.last.brief.notes[-1]
+    assert "aborted by ann, in the terminal" in tree.last.brief.notes[-1]
     assert tree.rounds[f"{ROOT}-r1"].end is RoundEnd.ABORTED
     tree.coordinator("blocked")
     assert tree.state.closed

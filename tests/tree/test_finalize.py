@@ -31,7 +31,7 @@ def test_kill_cancels_what_waits_lets_run_what_runs_then_finalizes() -> None:
     tree.coordinator("approved")
     assert tree.task_state() is TaskState.CANCELLED
     assert tree.close is not None
-    assert tree.close.decision == "approved", "its decision is the tree's outcome"
+    assert tree.close.decision == "approved", "its decision is the task's outcome"
 
 
 @pytest.mark.ruling("G2")

@@ -156,7 +156,7 @@ def test_the_end_of_a_tree_says_that_a_person_aborted_it() -> None:
     tree.resume("abort")
     tree.coordinator("approved")
     assert tree.close is not None
-    assert tree.close.aborted == f"round 1 of {ROOT} was aborted by ann (cli)"
+    assert tree.close.aborted == f"round 1 of {ROOT} was aborted by ann, in the terminal"
 
 
 def test_an_abort_is_taken_of_an_ask_round_only_where_an_answer_is_not() -> None:

@@ -266,4 +266,4 @@ def test_the_log_of_a_tree_reads_as_its_story() -> None:
     settled = next(event for event in world.events if event.kind == "batch_settled")
     assert (settled.data["verdict"], settled.data["legs"]) == ("proceed", ["a: succeeded"])
     [ended] = [event.message for event in world.events if (event.kind, event.job_id) == ("job_ended", f"{ROOT}.1")]
-    assert ended == "leg a (coder implement) ended succeeded, implemented"
+    assert ended == "part a (coder implement) ended succeeded, changes made"

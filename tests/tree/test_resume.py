@@ -86,7 +86,7 @@ def test_the_first_accepted_wins_and_a_later_one_is_told_who_how_and_when() -> N
     assert accepted.data == payload | {"recorded": ["store: memory"], "unanswered": [], "unmatched": []}
     kind, message = why(tree, "answer", "redis")
     assert kind is ResumeFault.ROUND_OVER
-    assert message == f"round 1 of {ROOT} is over: answered by ann (cli) at 1970-01-01 00:16:42 UTC"
+    assert message == f"round 1 of {ROOT} is over: answered by ann, in the terminal at 1970-01-01 00:16:42 UTC"
     tree.coordinator("implemented")
     kind, message = why(tree, "answer", "redis")
     assert kind is ResumeFault.TREE_OVER

@@ -99,7 +99,7 @@ def test_a_budget_that_trips_on_a_guess_says_so() -> None:
     assert "cost_usd: ~3 of 3.5 used" in [event.message for event in world.events]
     world.leg("a", "approved", delegation("x"), usage=MILLION)
     (tripped,) = [event for event in world.events if event.kind == "delegation_cost_usd_exceeded"]
-    assert tripped.message == "the tree has cost ~$6.00 of its $3.50"
+    assert tripped.message == "the task has cost ~$6.00 of its $3.50"
     assert tripped.data == {"cost_usd": 6.0, "budget": 3.5, "price_assumed": True}
 
 

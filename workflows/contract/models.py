@@ -25,6 +25,12 @@ class Decision(StrEnum):
     FAILED = "failed"
     SKIPPED = "skipped"
 
+    @property
+    def words(self) -> str:
+        """Return the decision as a label."""
+        words = {Decision.IMPLEMENTED: "changes made", Decision.CHANGES_REQUESTED: "changes requested"}
+        return words.get(self, self.value)
+
 
 class Action(StrEnum):
     """What a job is asked to do."""

@@ -59,7 +59,7 @@ def _findings(result: ServiceResult, writer: "_Writer") -> Iterator[str]:
 
 
 def _comment(result: ServiceResult, writer: "_Writer") -> Iterator[str]:
-    yield f"### Result: {result.decision}"
+    yield f"### Result: {result.decision.words}"
     yield ""
     yield from (f"> {line}".rstrip() for line in writer.text(redact(result.summary)))
     sections: tuple[tuple[str, Iterator[Lines]], ...] = (

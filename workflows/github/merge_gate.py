@@ -14,6 +14,7 @@ from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord
 from workflows.model.states import FAILING, Continuation, JobState, TaskState
 from workflows.policy.batch_verdict import APPROVING
+from workflows.policy.decisions import report
 from workflows.policy.failure_policies import allows_merge
 
 AGAINST = frozenset({Decision.CHANGES_REQUESTED, Decision.BLOCKED, Decision.FAILED})
@@ -97,11 +98,11 @@ def _of_task(seen: GateInputs) -> Iterator[_Reason]:
             if not any(each.end is None for each in seen.rounds):
                 why = f": {task.why}" if task.why else ""
                 yield _Reason(
-                    f"the tree {root} is not done{why}", f"service job tree {root} --watch", GateState.PENDING
+                    f"the task {root} is not done{why}", f"service job tree {root} --watch", GateState.PENDING
                 )
         case TaskState.BLOCKED | TaskState.CANCELLED:
             what_next = task.next or f"service job tree {root}"
-            yield _Reason(f"the tree {root} is {task.state}: {task.reason}", what_next)
+            yield _Reason(f"the task {root} is {task.state}: {task.reason}", what_next)
         case TaskState.DONE:
             for job in seen.jobs:
                 if not job.state.has_ended:
@@ -109,7 +110,7 @@ def _of_task(seen: GateInputs) -> Iterator[_Reason]:
     last = next((job for job in seen.jobs if job.continuation is Continuation.FINALIZE), None)
     if task.state is TaskState.DONE and (last or seen.finalized):
         why = seen.finalized or (last.reason if last else "") or "its plan was not carried out"
-        yield _Reason(f"the tree {root} was ended early: {why}", f"service job show {last.job_id if last else root}")
+        yield _Reason(f"the task {root} was ended early: {why}", f"service job show {last.job_id if last else root}")
 
 
 def _of_rounds(seen: GateInputs) -> Iterator[_Reason]:
@@ -139,7 +140,7 @@ def _of_outcome(last: JobRecord, *, alone: bool) -> Iterator[_Reason]:
     reviewer.
     """
     if not alone and last.decision in AGAINST:
-        yield _Reason(f"{_job_name(last)} decided {last.decision}", _show(last))
+        yield _Reason(f"{_job_name(last)} {report(last.decision)}", _show(last))
 
 
 def _of_head(seen: GateInputs) -> Iterator[_Reason]:
@@ -163,7 +164,7 @@ def _failed_legs(seen: GateInputs, chain: Chain, readers: frozenset[str]) -> Ite
             if leg.job.job_id in readers:  # its own verdict is judged with those of the other readers
                 yield from below
             elif leg.outcome.state is JobState.SUCCEEDED and leg.outcome.decision in AGAINST:
-                yield _Reason(f"{_job_name(leg.job)} decided {leg.outcome.decision}", _show(leg.outcome))
+                yield _Reason(f"{_job_name(leg.job)} {report(leg.outcome.decision)}", _show(leg.outcome))
             elif not _let_pass(seen, leg):
                 yield from below
                 if leg.outcome.state in FAILING:
@@ -261,10 +262,11 @@ def _unmerged_work(seen: GateInputs, job: JobRecord) -> Iterator[_Reason]:
     facts = _facts(seen, job)
     if facts.work is WorkState.UNMERGED:
         command = facts.merge or f"service job merge {job.job_id}"
-        yield _Reason(f"the work of {_job_name(job)} is not in {seen.head.name}", command, GateState.PENDING)
+        says = facts.conflict or f"{_job_name(job)} is not in {seen.head.name}"
+        yield _Reason(says, command, GateState.PENDING)
     elif facts.work is WorkState.GONE:
         command = f"service job branches {seen.task.root_job_id}"
-        yield _Reason(f"the work of {_job_name(job)} is not in {seen.head.name}, and its branch is gone", command)
+        yield _Reason(f"{_job_name(job)} is not in {seen.head.name}, and its branch is gone", command)
 
 
 def _of_another(seen: GateInputs) -> Iterator[_Reason]:
@@ -272,7 +274,7 @@ def _of_another(seen: GateInputs) -> Iterator[_Reason]:
     any pull request.
     """
     if not any(each.work is WorkState.MERGED or each.look is Look.HERE for each in seen.facts.values()):
-        says = f"nothing of the tree {seen.task.root_job_id} is in {seen.head.name}, and none of its legs looked at it"
+        says = f"nothing of the task {seen.task.root_job_id} is in {seen.head.name}, and none of its parts looked at it"
         yield _Reason(says, f"service job branches {seen.task.root_job_id}", GateState.PENDING)
 
 
@@ -294,15 +296,15 @@ def _abstains(job: JobRecord) -> bool:
 
 def _end_words(job: JobRecord) -> str:
     if job.state is JobState.SUCCEEDED:
-        return f"decided {job.decision}"
+        return report(job.decision)
     how = "never ran" if job.state is JobState.SKIPPED else f"ended {job.state}"
     return f"{how}: {job.reason}" if job.reason else how
 
 
 def _job_name(job: JobRecord) -> str:
     if job.delegation_id:
-        return f"{job.action} leg {job.delegation_id} ({job.job_id})"
-    return f"the coordinator's job {job.job_id}"
+        return f"part {job.delegation_id} ({job.job_id})"
+    return f"the lead ({job.job_id})"
 
 
 def _show(job: JobRecord) -> str:

@@ -36,6 +36,8 @@ class JobFacts:
     work: WorkState = WorkState.NONE
     merge: str = ""
     """The command that merges the job's work into the head."""
+    conflict: str = ""
+    """Why the head lacks the job's work: the part and the files that it conflicts with, in words."""
     look: Look = Look.UNKNOWN
     looked_at: str = ""
     """The commits that the job was given, in words."""

@@ -10,9 +10,19 @@ BY_HAND = "temporal"
 SOMEBODY = "somebody"
 
 
+_PLACES = {
+    "cli": "in the terminal",
+    "dashboard": "on the page",
+    "comment": "on GitHub",
+    "bridge": "over HTTP",
+    "mcp": "over MCP",
+    BY_HAND: "in Temporal",
+}
+
+
 def signature(actor: str, channel: str) -> str:
-    """Return the actor and the channel as records show them (ruling M2)."""
-    return f"{actor} ({channel})"
+    """Return the actor and the channel as records show them: `ann, in the terminal` (ruling M2)."""
+    return f"{actor}, {_PLACES[channel]}" if channel in _PLACES else f"{actor} ({channel})"
 
 
 class StopReason(StrEnum):

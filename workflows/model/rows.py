@@ -28,12 +28,12 @@ BATCH_BLOCKED = "its batch is blocked: "
 
 
 _NAMES = {
-    Continuation.NONE: "root",
-    Continuation.NORMAL: "continuation",
-    Continuation.CORRECTIVE: "correction",
-    Continuation.REPLAN: "new plan",
-    Continuation.ANSWERED: "after the answer",
-    Continuation.FINALIZE: "summing up",
+    Continuation.NONE: "first job",
+    Continuation.NORMAL: "brings the parts together",
+    Continuation.CORRECTIVE: "corrects its plan",
+    Continuation.REPLAN: "plans again",
+    Continuation.ANSWERED: "goes on after the answer",
+    Continuation.FINALIZE: "sums up",
 }
 
 
@@ -84,7 +84,7 @@ class JobRecord(Wire):
 
     @property
     def name(self) -> str:
-        """The name of the job's leg; for a coordinator's own job, why it runs."""
+        """The name of the job's leg; for a coordinator's own job, what it does."""
         return self.delegation_id or _NAMES[self.continuation]
 
     @property

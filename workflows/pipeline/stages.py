@@ -8,6 +8,7 @@ from workflows.model.states import TaskState
 from workflows.model.wire import Wire
 from workflows.pipeline.plan import StageOutcome, StageState
 from workflows.pipeline.rows import StageRecord
+from workflows.policy.decisions import report
 from workflows.text.quoted_data import Fences, inline, write_fenced
 from workflows.tree.commands import CloseTree
 
@@ -89,8 +90,8 @@ def outcome_of(tree: CloseTree, success: tuple[Decision, ...]) -> StageOutcome:
         case TaskState.DONE if tree.decision in success:
             return ended
         case TaskState.DONE:
-            takes = ", ".join(success)
-            reason = f"it decided {tree.decision or 'nothing'}; a success is {takes}"
+            takes = ", ".join(decision.words for decision in success)
+            reason = f"it {report(tree.decision)}; a success is {takes}"
             return ended.model_copy(update={"state": StageState.FAILED, "reason": reason})
         case TaskState.CANCELLED:
             return ended.model_copy(update={"state": StageState.CANCELLED, "reason": tree.reason})

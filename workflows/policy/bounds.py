@@ -63,15 +63,15 @@ def exhausted_budget(bounds: Bounds, ledger: Ledger) -> Refusal | None:
         bounds.max_delegation_cost_usd,
     )
     if ledger.elapsed_seconds > clock:
-        message = f"the tree has run {ledger.elapsed_seconds:.0f} s of its {clock:.0f} s"
+        message = f"the task has run {ledger.elapsed_seconds:.0f} s of its {clock:.0f} s"
         return Refusal(
             EventKind.DELEGATION_WALLTIME_EXCEEDED, message, {"elapsed": ledger.elapsed_seconds, "budget": clock}
         )
     if tokens and ledger.tokens >= tokens:
-        message = f"the tree has used {ledger.tokens} of its {tokens} tokens"
+        message = f"the task has used {ledger.tokens} of its {tokens} tokens"
         return Refusal(EventKind.DELEGATION_COST_EXCEEDED, message, {"tokens": ledger.tokens, "budget": tokens})
     if budget and ledger.cost_usd >= budget:
-        message = f"the tree has cost {dollars(ledger.cost_usd, assumed=ledger.price_assumed)} of its ${budget:.2f}"
+        message = f"the task has cost {dollars(ledger.cost_usd, assumed=ledger.price_assumed)} of its ${budget:.2f}"
         data: Data = {"cost_usd": ledger.cost_usd, "budget": budget, "price_assumed": ledger.price_assumed}
         return Refusal(EventKind.DELEGATION_COST_USD_EXCEEDED, message, data)
     return None

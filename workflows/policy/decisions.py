@@ -9,10 +9,24 @@ from workflows.model.rounds import RoundEnd
 from workflows.model.rows import JobRecord, RoundRecord
 from workflows.model.states import JobState
 
+_REPORTS = {
+    Decision.IMPLEMENTED: "reports the work as implemented",
+    Decision.APPROVED: "approves the result",
+    Decision.CHANGES_REQUESTED: "asks for changes",
+    Decision.SKIPPED: "reports that there was nothing to do",
+    Decision.BLOCKED: "reports that it is blocked",
+    Decision.FAILED: "reports that it failed",
+}
+
 
 def decision_label(state: StrEnum, decision: Decision | None) -> str:
-    """Return the decision, or "" if the state beside it has the same word (blocked, failed)."""
-    return decision.value if decision is not None and decision.value != state.value else ""
+    """Return the decision in words, or "" if the state beside it has the same word (blocked, failed)."""
+    return decision.words if decision is not None and decision.value != state.value else ""
+
+
+def report(decision: Decision | None) -> str:
+    """Return what an agent with this decision does, to follow the agent's name."""
+    return _REPORTS[decision] if decision else "reports nothing more to do"
 
 
 def state_label(job: JobRecord, rounds: Iterable[RoundRecord]) -> str:

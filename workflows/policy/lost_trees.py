@@ -81,7 +81,7 @@ def given_up(
 ) -> Records:
     """Cancel stored rows that a reset tree does not have: they belong to the history before the reset."""
     known = {job.job_id for job in whole.jobs} | {each.round_id for each in whole.rounds}
-    why = "given up: the tree was reset to a moment before it"
+    why = "given up: the task was reset to a moment before it"
     left = {"reason": why, "ended_at": now, "revision": revision, "state": JobState.CANCELLED} | _NO_WAY_ON
     gone = [job for job in jobs if job.job_id not in known and not job.state.has_ended]
     lost = [each for each in rounds if each.round_id not in known and each.end is None]

@@ -76,7 +76,7 @@ def end_without_run(step: Step, batch: Batch | None = None) -> tuple[JobState, s
     finalize = step.state.finalize
     if finalize is not None:
         become = JobState.CANCELLED if step.state.killed_by else JobState.SKIPPED
-        return become, f"the tree is being finalized: {finalize.reason}"
+        return become, f"the task is being finalized: {finalize.reason}"
     if batch is not None and batch.stopped:
         return JobState.SKIPPED, f"the batch is blocked: {batch.stopped}"
     return JobState.SKIPPED, f"the task is blocked: {step.state.task.reason}"

@@ -56,7 +56,7 @@ def proceed(step: Step, chain: Coordinator, cause: Cause) -> bool:
 
 def enqueue_finalize(step: Step, pending: Finalize) -> None:
     """Enqueue the tree's last job, to which no bound applies (ruling C2)."""
-    notes = (f"the tree is being finalized: {pending.reason}",)
+    notes = (f"the task is being finalized: {pending.reason}",)
     cause = Cause(Continuation.FINALIZE, notes, refused=tuple(pending.refused))
     pending.job_id = _enqueue(step, step.state.root, cause)
     message = f"finalize continuation {pending.job_id} enqueued: {pending.reason}"
@@ -258,7 +258,7 @@ def _own_pull_request(step: Step, job: JobRecord) -> int | None:
 def _skipped_legs(batch: Batch | None) -> tuple[str, ...]:
     unrun = {JobState.SKIPPED, JobState.CANCELLED}
     legs = batch.legs.values() if batch else ()
-    return tuple(f"leg {leg.id} was {leg.state}: {leg.reason}" for leg in legs if leg.state in unrun)
+    return tuple(f"part {leg.id} was {leg.state}: {leg.reason}" for leg in legs if leg.state in unrun)
 
 
 def _job(step: Step, job: JobRecord, leg: Leg | None) -> BriefLeg:

@@ -56,7 +56,7 @@ def has_room(step: Step, outcome: JobOutcome) -> bool:
     if state_limits.fits(outcome, step.state.kept_sets()):
         return True
     ids = [each.id for each in outcome.delegations]
-    message = f"{quantity(len(ids), 'delegation')} not kept: with those that wait, they exceed what a tree can hold"
+    message = f"{quantity(len(ids), 'delegation')} not kept: with those that wait, they exceed what a task can hold"
     step.event(EventKind.DELEGATION_DROPPED, outcome.job_id, message, {"delegations": ids})
     return False
 

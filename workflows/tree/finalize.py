@@ -7,6 +7,7 @@ from workflows.model.rounds import RoundEnd
 from workflows.model.rows import DISMISS, KILL
 from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy.cut_short import CUT_SHORT, Cut, cut_by
+from workflows.policy.decisions import report
 from workflows.text.plurals import quantity
 from workflows.tree import blocking, job_offers, pause_rounds
 from workflows.tree.chains import Coordinator, Phase
@@ -84,10 +85,10 @@ def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) 
         if step.state.killed_by is not None:
             dismiss(step, finalize.reason)
     elif job_state is JobState.SUCCEEDED:
-        decided = f"the coordinator decided {last.decision or 'nothing more to do'}"
-        step.task(TaskState.DONE, _read_with(step, decided))
+        who = "the lead" if any(job.delegation_id for job in step.state.jobs.values()) else last.agent
+        step.task(TaskState.DONE, _read_with(step, f"{who} {report(last.decision)}"))
     else:
-        blocking.block_task(step, f"the coordinator's job {chain.job_id} ended {job_state}: {reason}", chain.job_id)
+        blocking.block_task(step, f"the lead's job {chain.job_id} ended {job_state}: {reason}", chain.job_id)
 
 
 def _read_with(step: Step, reason: str) -> str:
@@ -125,7 +126,7 @@ def end_finalize(step: Step, job_state: JobState, reason: str) -> None:
         step.task(TaskState.DONE, _read_with(step, f"finalized: {finalize.reason}"))
     else:
         text = f"finalized ({finalize.reason}); the finalize job ended {job_state}: {reason}"
-        way_out = f"a finalized tree takes no retry; to start it anew: {step.state.input.anew}; "
+        way_out = f"a finalized task takes no retry; to start it anew: {step.state.input.anew}; "
         way_out += f"to be reminded of it no more: {DISMISS} {step.state.root_id}"
         step.task(TaskState.BLOCKED, text, way_out, WaitsFor.DISMISS)
         step.event(EventKind.TASK_BLOCKED, finalize.job_id or step.state.root_id, text, {"retry": ""})
@@ -137,7 +138,7 @@ def close(step: Step) -> None:
     finalize = state.finalize
     last = state.jobs[finalize.job_id if finalize and finalize.job_id else state.root.job_id]
     state.closed, state.closed_at = True, state.now
-    message = f"the tree {'was' if state.task.cut_short else f'is {state.task.state}:'} {state.task.reason}"
+    message = f"the task {'was' if state.task.cut_short else f'is {state.task.state}:'} {state.task.reason}"
     data: Data = {
         "state": state.task.state.value,
         "jobs": len(state.jobs),

@@ -244,7 +244,7 @@ def leg_over(step: Step, chain: Coordinator, leg: Leg, ended: JobState, reason: 
 
 def _retry(step: Step, leg: Leg, ended: JobState, reason: str) -> bool:
     """Schedule a retry after a backoff, if the job budget has room. Return whether it did (rulings D3, C3)."""
-    refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, f"a retry of leg {leg.id}")
+    refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, f"a retry of part {leg.id}")
     if refusal is not None:
         step.record_refusal(refusal, leg.job_id)
         return False
@@ -272,7 +272,7 @@ def retry_due(step: Step, key: str) -> None:
 def _meet_policy(step: Step, chain: Coordinator, leg: Leg) -> None:
     match leg.policy:
         case FailurePolicy.BLOCK_PARENT:
-            _stop(step, chain, leg, leg.state, f"leg {leg.id} ended {leg.state}: {leg.reason}")
+            _stop(step, chain, leg, leg.state, f"part {leg.id} ended {leg.state}: {leg.reason}")
         case FailurePolicy.CONTINUE | FailurePolicy.ESCALATE:
             pass  # the batch decides on an escalation when it is settled
         case FailurePolicy.ESCALATE_HUMAN:

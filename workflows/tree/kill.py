@@ -14,7 +14,7 @@ def kill(step: Step, actor: str, *, immediate: bool) -> None:
     if state.killed_by is None:
         state.killed_by = actor
         reason = f"killed by {actor}"
-        step.event(EventKind.DELEGATION_KILLED, state.root_id, f"the tree was {reason}", _facts(step, actor, immediate))
+        step.event(EventKind.DELEGATION_KILLED, state.root_id, f"the task was {reason}", _facts(step, actor, immediate))
         if not state.started:
             state.started = True
             finalize.never_began(step, state.root, JobState.CANCELLED, reason)

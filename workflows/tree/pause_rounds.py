@@ -48,7 +48,7 @@ def ask(step: Step, chain: Coordinator, job_id: str, questions: tuple[HumanQuest
     state = step.state
     data: Data = {"questions": [each.id for each in questions]}
     if state.finalize is not None:
-        step.event(EventKind.HUMAN_QUESTIONS_IGNORED, job_id, "the tree is ending: its questions are ignored", data)
+        step.event(EventKind.HUMAN_QUESTIONS_IGNORED, job_id, "the task is ending: its questions are ignored", data)
         return
     answered = {each.id for each in (chain.reply.answers if chain.reply else ())}
     for question in questions:
@@ -186,7 +186,7 @@ def close_all(step: Step, end: RoundEnd, why: str) -> None:
     """Close all rounds of an ending tree, and record their questions as unanswered (rulings F9, G1)."""
     for chain in step.state.coordinators.values():
         if step.state.open_round(chain.coordinator_id) is not None:
-            close(step, chain, end, f"by the end of the tree: {why}")
+            close(step, chain, end, f"by the end of the task: {why}")
             _record_end(step, chain, why)
         if chain.asking:
             chain.reply = chain.reply or Reply()

@@ -140,7 +140,7 @@ def _start(step: Step) -> None:
         "agent": state.input.assignment.worker.name,
         "action": state.input.assignment.action.value,
     }
-    step.event(EventKind.TREE_STARTED, state.root_id, f"the tree starts: {state.input.title}", data)
+    step.event(EventKind.TREE_STARTED, state.root_id, f"the task starts: {state.input.title}", data)
     if state.input.caveat:
         step.event(EventKind.TREE_CAVEAT, state.root_id, state.input.caveat, {"caveat": state.input.caveat})
     if state.input.legs:

@@ -26,7 +26,7 @@ def refuse_retry(state: TreeMemory, job_id: str) -> str | None:
     """Return why this job cannot be retried, or None. Operations check this before they change the tree."""
     job = state.jobs.get(job_id)
     if job is None:
-        return f"there is no job {job_id} in tree {state.root_id}"
+        return f"there is no job {job_id} in task {state.root_id}"
     if state.finalize is not None:
         return f"tree {state.root_id} is finalized ({state.finalize.reason}): start a new one"
     if state.task.state.has_ended:
@@ -43,9 +43,9 @@ def refuse_retry(state: TreeMemory, job_id: str) -> str | None:
         return None if _is_ended_root(state, job_id) else f"job {job_id} is {job.state}; its batch is over"
     chain, leg = pair
     if chain.batch is None or not _again(chain.batch, leg):
-        return f"leg {leg.id} is {leg.state}: only a leg that failed, or ran in a blocked batch, is run again"
+        return f"part {leg.id} is {leg.state}: only a part that failed, or ran in a blocked batch, is run again"
     if not _open(state, chain):
-        return f"the batch of leg {leg.id} is over: its coordinator has gone on"
+        return f"the batch of part {leg.id} is over: its lead has gone on"
     return _held_back(state, chain.batch, leg)
 
 
@@ -95,7 +95,7 @@ def _again(batch: Batch, leg: Leg) -> bool:
 def _held_back(state: TreeMemory, batch: Batch, leg: Leg) -> str | None:
     """Return why the run order forbids the retry, or None (rulings C7, I3)."""
     if leg.worktree in state.busy_worktrees:
-        return f"worktree {leg.worktree} of leg {leg.id} is in use"
+        return f"worktree {leg.worktree} of part {leg.id} is in use"
     lost = [dep for dep in batch.acting_deps(leg) if dep.state is not JobState.SUCCEEDED]
     return f"its dependency {lost[0].id} is {lost[0].state}: service job retry {lost[0].job_id} first" if lost else None
 

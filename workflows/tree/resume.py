@@ -57,7 +57,7 @@ def judge(state: TreeMemory, request: ResumeRequested) -> tuple[Coordinator, Rou
         return Refusal(ResumeFault.UNREADABLE, request.fault)
     if request.order.job_id and request.order.job_id not in state.jobs:
         return Refusal(
-            ResumeFault.UNKNOWN_JOB, f"there is no job {request.order.job_id[:80]!r} in tree {state.root_id}"
+            ResumeFault.UNKNOWN_JOB, f"there is no job {request.order.job_id[:80]!r} in task {state.root_id}"
         )
     if _accepted_before(state, request.order.request_id):
         return Refusal(ResumeFault.DUPLICATE, f"request {request.order.request_id[:80]!r} has been carried out already")
@@ -90,7 +90,7 @@ def _addressed_round(state: TreeMemory, request: ResumeRequested) -> tuple[Coord
     waiting = [each for each in asked or state.rounds if state.open_round(each)]
     if len(waiting) > 1:
         names = ", ".join(waiting)
-        return Refusal(ResumeFault.AMBIGUOUS, f"several coordinators wait for a person, name one of them: {names}")
+        return Refusal(ResumeFault.AMBIGUOUS, f"several jobs wait for a person, name one of them: {names}")
     chain = state.coordinators.get(waiting[0]) if waiting else None
     current = state.open_round(waiting[0]) if waiting else None
     return (chain, current) if chain and current else _nothing_open(state, request, asked)
@@ -223,7 +223,7 @@ def _recorded_lines(chain: Coordinator, verb: Verb, words: Answers) -> list[str]
     lines = {
         Verb.RETRY: f"run again: {legs}",
         Verb.CONTINUE: f"goes on without: {legs}",
-        Verb.ABORT: "the tree is summed up and ends",
+        Verb.ABORT: "the task is summed up and ends",
         Verb.EXTEND: f"longer by {short_line(text)}",
     }
     instructions = f"instructions: {short_line(text, TEXT_SHOWN)}"
@@ -237,7 +237,7 @@ def _answers(chain: Coordinator, words: Answers) -> Iterator[str]:
     for name in words.unmatched:
         yield f"no question has the id {name}: what stands beside it is taken as it is"
     if words.guidance:
-        yield f"guidance to the coordinator: {short_line(words.guidance, TEXT_SHOWN)}"
+        yield f"guidance to the lead: {short_line(words.guidance, TEXT_SHOWN)}"
 
 
 def carry_out(step: Step, chain: Coordinator, current: Round, verb: Verb, by: str, words: Answers) -> None:
@@ -292,7 +292,7 @@ def _retry(step: Step, chain: Coordinator, number: int, by: str) -> None:
     """Run all failed legs of the round again, as many as the job budget allows (rulings F3, C3)."""
     for leg in chain.escalated_legs:
         leg.escalated = False
-        what = f"running leg {leg.id} again"
+        what = f"running part {leg.id} again"
         refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, what)
         if refusal is None:
             step.leg_again(leg, f"runs again {by}; attempt {leg.attempt} ended {leg.state}: {leg.reason}")
@@ -350,4 +350,4 @@ def _stands(state: TreeMemory, verdict: AcceptedResume) -> Iterator[str]:
     waiting = [each for each in pause_rounds.open_rounds(state) if each.coordinator_id != verdict.coordinator_id]
     yield from (f"still waiting: {each.commands[0]}" for each in waiting)
     if not meant.open and not waiting:
-        yield "the tree is summed up" if state.finalize else "the tree goes on"
+        yield "the task is summed up" if state.finalize else "the task goes on"

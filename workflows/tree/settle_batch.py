@@ -46,7 +46,7 @@ def _offer_again(step: Step, chain: Coordinator, run: JobRun) -> bool:
         return False
     finalize.never_began(step, chain, *blocking.end_without_run(step))
     if chain.phase is not Phase.OVER:
-        _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
+        _end(step, chain, JobState.CANCELLED, "the task is being finalized")
     return True
 
 
@@ -70,7 +70,7 @@ def _release(step: Step, chain: Coordinator, held: JobOutcome) -> bool:
             dispatch.delegate(step, chain, held)
         elif left_out and step.state.finalize is not None:
             step.state.finalize.refused.append(state_limits.left_out(held.job_id, left_out))
-        _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
+        _end(step, chain, JobState.CANCELLED, "the task is being finalized")
         return True
     ended = step.state.jobs[held.job_id].state
     if not asked and (held.delegation_count or not (left_out and ended is JobState.SUCCEEDED)):
@@ -107,8 +107,8 @@ def _start_ready(step: Step, chain: Coordinator, batch: Batch) -> None:
 def _settle(step: Step, chain: Coordinator, batch: Batch) -> None:
     """Settle a batch in exactly one way: an end, a block or a continuation (ruling D1)."""
     if finalize.ending(step):
-        _record_settling(step, chain, batch, "ending", "the tree is being finalized")
-        _end(step, chain, JobState.CANCELLED, "the tree is being finalized")
+        _record_settling(step, chain, batch, "ending", "the task is being finalized")
+        _end(step, chain, JobState.CANCELLED, "the task is being finalized")
     elif batch.stopped:
         _record_settling(step, chain, batch, "stopped", batch.stopped)
         _block(step, chain, batch)

@@ -240,6 +240,6 @@ def _of_job(job: JobRecord) -> tuple[EventKind, str, str, Data]:
 def _name(job: JobRecord) -> str:
     """Return the job's name in log lines: its leg, or what the coordinator does in it."""
     kind = "root job" if job.continuation is Continuation.NONE else f"{job.continuation} continuation"
-    what = f"leg {job.delegation_id}" if job.delegation_id else kind
+    what = f"part {job.delegation_id}" if job.delegation_id else kind
     attempt = f", attempt {job.attempt}" if job.attempt > 1 else ""
     return f"{what} ({job.agent} {job.action}{attempt})"

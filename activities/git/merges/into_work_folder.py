@@ -37,7 +37,7 @@ class MergeConflict(RefusedError):  # noqa: N818
     def in_legs(self) -> str:
         """Return the conflict with the names of legs (spec: legs not file-disjoint)."""
         others = " and ".join(map(_leg, self.against)) or "what is on the task's branch already"
-        return f"leg {_leg(self.branch)} conflicts with {others} in {', '.join(self.files)}"
+        return f"part {_leg(self.branch)} conflicts with {others} in {', '.join(self.files)}"
 
     @property
     def facts(self) -> dict[str, JsonValue]:

@@ -35,7 +35,7 @@ class Contribution:
 
     @property
     def message(self) -> str:
-        what = "the line" if self.forwards else f"leg {self.leg}"
+        what = "the line" if self.forwards else f"part {self.leg}"
         subject = f"Merge {what}: {self.summary}" if self.summary else f"Merge {what} ({self.branch})"
         who = trailers_of(self.job_id, agent=self.agent, model=self.model, task_id=self.task_id, branch=self.branch)
         return message(subject, who)
@@ -60,7 +60,7 @@ class TaskBranchConflict(RefusedError):  # noqa: N818
         self.before = before
         """Contributions that merged before the conflict in this call; they are discarded, too."""
         self.files = files
-        super().__init__(f"leg {clashing.leg} ({clashing.branch}) conflicts with {branch} in {', '.join(files)}")
+        super().__init__(f"part {clashing.leg} ({clashing.branch}) conflicts with {branch} in {', '.join(files)}")
 
 
 def merge_all(

@@ -18,6 +18,7 @@ from bridge.http.dashboard import web_ui
 from bridge.http.dashboard.frame import live, render
 from bridge.http.dashboard.frame.live import Live, digest_of
 from bridge.http.dashboard.frame.page import (
+    CHANNEL,
     ActionNote,
     Done,
     FormAction,
@@ -44,6 +45,7 @@ from bridge.http.wire.thread_pools import act, read
 from bridge.machine.web_ui import PATH
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError
+from workflows.model.orders import signature
 
 PER_MINUTE = 600
 """The rate limit of one session; programs that call the bridge have a limit of their own."""
@@ -275,7 +277,7 @@ class _Dashboard:
         session = self._sessions.of(request.scope)
         call = call_of(request.scope)
         call.caller = f"session {session.key}" if session else ""
-        call.by = f"{session.actor} (dashboard)" if session else ""
+        call.by = signature(session.actor, CHANNEL) if session else ""
         if session is not None and not request.url.path.startswith("/ui/live/"):
             (rate or self._rate).count(session.key)
         return session

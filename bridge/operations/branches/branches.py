@@ -266,7 +266,7 @@ def ways_out(service: Service, roots: Collection[str]) -> Iterator[WayOut]:
         legs = [next((leg for leg in tree.legs if leg.branch == name), None) for name in names]
         left = [leg for leg in legs if leg and leg.state in {BranchState.UNMERGED, BranchState.UNKNOWN}]
         others = " and ".join(map(_namer(tree.legs), conflict.against)) or f"what is on {tree.task_branch}"
-        what = f"leg {_namer(tree.legs)(conflict.branch)} conflicts with {others}"
+        what = f"part {_namer(tree.legs)(conflict.branch)} conflicts with {others}"
         job = jobs.get(service, conflict.job_id)
         commands = (
             *(leg.insisting(f"service job merge {leg.job_id}") for leg in left[:-1]),

@@ -275,7 +275,7 @@ def _over(service: Service, job_id: str) -> str:
 def _state(name: str | None) -> TreeState | None:
     if name is None or name in DROPPABLE:
         return TreeState(name) if name else None
-    error = UsageError(f"branches of trees that are {name!r} are not dropped; only of {', '.join(DROPPABLE)}")
+    error = UsageError(f"branches of tasks that are {name!r} are not dropped; only of {', '.join(DROPPABLE)}")
     raise with_nearest(error, name, DROPPABLE)
 
 

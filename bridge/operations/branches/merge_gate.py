@@ -114,7 +114,7 @@ def _head(tree: Branches, bound: int | None) -> Head:
     if tree.head:
         return Head(tree.task_branch, tree.head)
     if tree.line:
-        return Head(f"the line of {root}", tree.line)
+        return Head("the task's work", tree.line)
     left = [leg for leg in tree.legs if leg.state is BranchState.UNMERGED and leg.job_state is JobState.SUCCEEDED]
     if len(left) == 1:
         return Head(left[0].branch, left[0].head_sha)
@@ -124,7 +124,7 @@ def _head(tree: Branches, bound: int | None) -> Head:
         return Head(tree.task_branch, None, f"nothing is merged into {tree.task_branch} yet", command)
     if any(leg.state is BranchState.MERGED for leg in tree.legs):
         return Head(tree.task_branch, None, f"the branch {tree.task_branch} is gone", f"service job branches {root}")
-    wrote = "there is nothing to merge: no job of the tree left a branch"
+    wrote = "there is nothing to merge: no job of the task left a branch"
     asks = "" if bound else "; for a pull request it looked at, say which"
     return Head(tree.task_branch, None, f"{wrote}{asks}", f"service job gate {root} --pr {bound or 'N'}")
 
@@ -198,7 +198,9 @@ def _work(tree: Branches, leg: LegBranch, head: Head) -> JobFacts:
         case BranchState.GONE:
             return JobFacts(WorkState.GONE)
         case _:
-            return JobFacts(WorkState.UNMERGED, _merging(tree, leg))
+            out = (part for part in merge_offer.left_out(tree, head.sha or "") if part.job_id == leg.job_id)
+            conflict = next((part.says for part in out if part.files), "")
+            return JobFacts(WorkState.UNMERGED, _merging(tree, leg), conflict=conflict)
 
 
 def _merging(tree: Branches, leg: LegBranch) -> str:

@@ -52,7 +52,7 @@ class OmittedLeg:
     @property
     def says(self) -> str:
         """Return a sentence for people."""
-        why = f"conflicts with {self.against} in {', '.join(self.files)}" if self.files else "is not on the tree's line"
+        why = f"conflicts with {self.against} in {', '.join(self.files)}" if self.files else "is not in its task's work"
         why = f"is not approved: {self.objection}" if self.objection else why
         return f"part {self.leg} is missing: it {why}"
 
@@ -209,7 +209,7 @@ def refuse_foreign(service: Service, tree: Branches, leg: LegBranch, but: str) -
     named = ", ".join(f"{each[:SHORT]} {printable(subject[:LONGEST_SUBJECT])}" for each, subject in subjects)
     more = f" and {len(commits) - MOST_NAMED} more" if len(commits) > MOST_NAMED else ""
     holds = "a commit that is" if len(commits) == 1 else f"{len(commits)} commits that are"
-    message = f"{leg.branch} of leg {leg.leg} ({leg.job_id}) holds {holds} not of this tree: {named}{more}{but}"
+    message = f"{leg.branch} of part {leg.leg} ({leg.job_id}) holds {holds} not of this task: {named}{more}{but}"
     raise ForeignCommitsError(message, Commands(*_without(service, tree, leg), *_with(tree, leg)))
 
 

@@ -109,7 +109,7 @@ def _into_task_branch(
         for job in wanted:
             by_tree.setdefault(job.root_job_id, []).append(job.job_id)
         ways = (f"service job merge {' '.join(legs)}{' --anyway' if anyway else ''}" for legs in by_tree.values())
-        raise UsageError(f"{wanted[0].job_id} and the others are of several trees", Commands(*ways))
+        raise UsageError(f"{wanted[0].job_id} and the others are of several tasks", Commands(*ways))
     tree = branches.of_tree(service, wanted[0].job_id, typed=order, fresh=True)
     legs = [_mergeable(tree, job) for job in wanted]
     pending = [leg for leg in legs if leg.state is BranchState.UNMERGED]
@@ -197,14 +197,14 @@ def _ready(service: Service, job_id: str, anyway: bool) -> list[str]:
     ready = left if anyway else [leg for leg in left if not leg.objection]
     chosen = ready or [leg for leg in legs if leg.state is BranchState.MERGED] or left
     if not chosen:
-        raise RefusedError(f"no leg of {job_id} can be merged", f"service job branches {job_id}")
+        raise RefusedError(f"no part of {job_id} can be merged", f"service job branches {job_id}")
     return [leg.job_id for leg in chosen]
 
 
 def _refuse_objected(against: Sequence[LegBranch], task: TaskRecord, job_ids: Sequence[str]) -> None:
     if not against:
         return
-    objections = "; ".join(f"leg {leg.leg} ({leg.job_id}) is not approved: {leg.objection}" for leg in against)
+    objections = "; ".join(f"part {leg.leg} ({leg.job_id}) is not approved: {leg.objection}" for leg in against)
     ways = [
         *(f"service job show {each}" for each in dict.fromkeys(leg.objector for leg in against)),
         *([task.next] if task.waits_for is WaitsFor.RETRY else []),
@@ -240,9 +240,9 @@ def _explain(path: Path, tree: Branches, legs: Sequence[LegBranch], conflict: Ta
     before = [each.job_id for each in conflict.before]
     there = [leg for leg in tree.legs if leg.state is BranchState.MERGED or leg.job_id in before]
     touching = [leg for leg in there if branches.touched_files(path, leg) & set(conflict.files)]
-    others = " and ".join(f"leg {leg.leg} ({leg.job_id})" for leg in touching) or f"what is on {tree.task_branch}"
+    others = " and ".join(f"part {leg.leg} ({leg.job_id})" for leg in touching) or f"what is on {tree.task_branch}"
     conflict.message = (
-        f"leg {clashing.leg} ({clashing.job_id}) conflicts with {others} in {', '.join(conflict.files)};"
+        f"part {clashing.leg} ({clashing.job_id}) conflicts with {others} in {', '.join(conflict.files)};"
         " nothing was changed"
     )
     insists = " --anyway" if any(leg.objection for leg in legs if leg.job_id in before) else ""

@@ -17,6 +17,7 @@ from workflows.github.merge_gate_inputs import Plan
 from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
 from workflows.policy.batch_verdict import APPROVING
+from workflows.policy.decisions import report
 
 
 def plans_of(service: Service, jobs: Sequence[JobRecord], given: Mapping[str, Given]) -> dict[str, Plan]:
@@ -72,12 +73,12 @@ class Objections:
         """
         last = chain_of(self._jobs, job).jobs[-1]
         if last.decision is not None and last.decision not in APPROVING:
-            return f"{last.job_id} decided {last.decision}", last.job_id
+            return f"{last.job_id} {report(last.decision)}", last.job_id
         for reader, given in self._readers:
             if head in given and _against(reader):
-                how = f"decided {reader.decision}" if reader.decision else f"ended {reader.state}"
+                how = report(reader.decision) if reader.decision else f"ended {reader.state}"
                 name = reader.delegation_id or reader.job_id
-                return f"{reader.action} leg {name} ({reader.job_id}), which looked at it, {how}", reader.job_id
+                return f"part {name} ({reader.job_id}), which looked at it, {how}", reader.job_id
         return "", ""
 
 

@@ -8,18 +8,11 @@ from activities.git import git_branches
 from activities.git.registered_repository import git_directory
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.jobs.jobs import Tree
-from workflows.contract.models import Decision
 from workflows.model.states import JobState
+from workflows.policy.decisions import report
 from workflows.policy.tree_states import TreeState
 
 SHORT = 7
-
-_REPORTS = {
-    Decision.IMPLEMENTED: "reports the work as implemented",
-    Decision.APPROVED: "approves the result",
-    Decision.CHANGES_REQUESTED: "asks for changes",
-    Decision.SKIPPED: "reports that there was nothing to do",
-}
 
 
 @dataclass(frozen=True)
@@ -89,10 +82,9 @@ def _done(tree: Tree, merged: MergedWork | None) -> str:
     if merged:
         return merged.says + ("" if merged.is_mine else ", and not yet into your branch") + f"{failed}."
     last = next((job for job in reversed(tree.jobs) if not job.delegation_id), tree.jobs[-1])
-    reports = _REPORTS.get(last.decision) if last.decision else None
     who = "the lead" if any(job.delegation_id for job in tree.jobs) else last.agent
     nothing = "" if any(job.work and job.head_sha for job in tree.jobs) else " Nothing was changed."
-    return (f"Done: {who} {reports}{failed}." if reports else f"Done{failed}.") + nothing
+    return (f"Done: {who} {report(last.decision)}{failed}." if last.decision else f"Done{failed}.") + nothing
 
 
 def _failed(tree: Tree) -> str:

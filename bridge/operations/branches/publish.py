@@ -47,7 +47,7 @@ ACCOUNT_SECONDS = 2 * 3600.0
 _BRANCH = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|\.lock$|[/.]$))[!-~]{1,200}")
 _NEVER = re.compile(r"[\s~^:?*\[\\]")
 _STATES = {
-    "draft": "a draft until the tree is done",
+    "draft": "a draft until the task is done",
     "closed": "it was closed with exactly this work: nothing was done",
     "merged": "it is merged already, with exactly this work: nothing was done",
 }

@@ -206,7 +206,7 @@ def sync(
     ]
     if github and not wanted and not tried:
         raise RefusedError(
-            f"nothing of {github} is read now: no tree of it waits or runs for a pull request or issue",
+            f"nothing of {github} is read now: no task of it waits or runs for a pull request or issue",
             STATUS,
         )
     account.ask_anew(service.store)

@@ -315,7 +315,7 @@ def _ways_to_replace(service: Service) -> str:
 
 KEY_OPEN = (
     "other accounts could have read it, so they could speak as the service: it is replaced when the daemon starts and "
-    "no tree or run is under way or blocked"
+    "no task or run is under way or blocked"
 )
 
 

@@ -155,7 +155,7 @@ def _seconds(older_than: str) -> float:
 def _still_open(count: int) -> str:
     if not count:
         return ""
-    they = "a tree that is not over: it" if count == 1 else f"{count} trees that are not over: they"
+    they = "a task that is not over: it" if count == 1 else f"{count} trees that are not over: they"
     return f"all of {they} may go on (running, waiting for people, or blocked)"
 
 

@@ -156,7 +156,7 @@ def tree(service: Service, job_id: str) -> Tree:
     root = get(service, job_id).root_job_id
     task, kept = job_rows.task_of(service.store, root), tree_rows.get(service.store, root)
     if task is None:
-        raise NotFoundError(f"no tree {root}", "service job list")
+        raise NotFoundError(f"no task {root}", "service job list")
     bounds = kept.start.settings.bounds if kept else service.settings.snapshot().bounds
     jobs = tuple(hosts.with_reasons(service, job_rows.tree(service.store, root)))
     belongs_to = binding_view.belonging(service, jobs[0]) if jobs else NOTHING

@@ -143,7 +143,7 @@ def task(service: Service, job_id: str) -> str:
     """Return the task of a job's tree as it was ordered. Its placeholders for secrets are valid in a new order."""
     root = jobs.get(service, job_id).root_job_id
     if (tree := tree_rows.get(service.store, root)) is None:
-        raise NotFoundError(f"the input of the tree {root} is not kept any more", f"service job tree {root}")
+        raise NotFoundError(f"the input of the task {root} is not kept any more", f"service job tree {root}")
     return service.artifacts.read(tree.start.assignment.prompt)
 
 

@@ -32,7 +32,7 @@ def report(reading: Accepted | Rejected) -> dict[str, Any]:
 def too_wide(reading: Accepted) -> str:
     """Return a sentence on the delegations that are cut because a result has too many (ruling C1)."""
     most = COUNTS["delegations"]
-    return f"{reading.not_kept:,} delegations are more than the {most} a result may have: a tree dispatches none"
+    return f"{reading.not_kept:,} delegations are more than the {most} a result may have: a task dispatches none"
 
 
 def result_schema() -> dict[str, Any]:

@@ -26,10 +26,10 @@ def get_open(service: Service, job_id: str) -> RoundRecord:
         return mine[0]
     if not mine:
         over = end_in_words(service, root, job_id)
-        nothing = f"nothing in the tree {root} waits for a person"
+        nothing = f"nothing in the task {root} waits for a person"
         raise NotFoundError(f"{nothing}; {over}" if over else nothing, f"service job tree {root}")
     names = ", ".join(each.coordinator_id for each in mine)
-    raise NotFoundError(f"several coordinators of the tree {root} wait: {names}", "service attention")
+    raise NotFoundError(f"several jobs of the task {root} wait: {names}", "service attention")
 
 
 def meant_by(job_id: str, rounds: list[RoundRecord]) -> list[RoundRecord]:

@@ -102,7 +102,7 @@ def state_by_name(name: str | None) -> TreeState | TreeGroup | None:
     if name in STATES:
         return TreeState(name) if name in list(TreeState) else TreeGroup(name)
     way = f"service job list --jobs --state {name}" if name in list(JobState) else ""
-    error = UsageError(f"{name!r} is not a state of a tree; they are {', '.join(STATES)}", way)
+    error = UsageError(f"{name!r} is not a state of a task; they are {', '.join(STATES)}", way)
     raise error if way else with_nearest(error, name, STATES)
 
 

@@ -102,7 +102,7 @@ def _refuse_by_rows(order: ResumeOrder, waiting: list[RoundRecord]) -> None:
     mine = rounds.meant_by(order.job_id, waiting)
     if len(mine) != 1:
         names = ", ".join(row.coordinator_id for row in mine)
-        many, none = "several coordinators wait for a person, name one of them", "does not wait for a person"
+        many, none = "several jobs wait for a person, name one of them", "does not wait for a person"
         raise RefusedError(f"{many}: {names}" if mine else f"{order.job_id} {none}", "service attention")
     meant = mine[0]
     name = f"round {meant.number} of {meant.coordinator_id}"
@@ -165,7 +165,7 @@ async def _send(
 def _too_late(service: Service, root: str, order: ResumeOrder) -> RefusedError:
     """Return the error for an order that came after the tree's end: who ended the round, how and when (ruling F4)."""
     task = job_rows.task_of(service.store, root)
-    ended = f"the tree {root} has ended ({task.state})" if task else f"the tree {root} has ended"
+    ended = f"the task {root} has ended ({task.state})" if task else f"the task {root} has ended"
     over = rounds.end_in_words(service, root, order.job_id, order.round)
     way_on = task.next if task and task.next else f"service job tree {root}"
     return RefusedError(f"{ended}; {over or 'nothing in it waits'}", way_on)

@@ -77,10 +77,10 @@ class ReviseAnswer(BaseModel, frozen=True):
     """
 
     job_id: str
-    root_job_id: str = Field(description="The tree whose work was commented on.")
+    root_job_id: str = Field(description="The task whose work was commented on.")
     agent: str
     task_branch: str
-    again: bool = Field(description="True if the leg itself runs again; false if the job is a new one.")
+    again: bool = Field(description="True if the part itself runs again; false if the job is a new one.")
 
 
 async def revise(

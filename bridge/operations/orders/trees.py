@@ -49,7 +49,7 @@ class RetryAnswer(BaseModel):
     """A job that runs again."""
 
     job_id: str
-    reopened: bool = Field(description="True if its tree had ended, and was re-opened.")
+    reopened: bool = Field(description="True if its task had ended, and was re-opened.")
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ async def dismiss(service: Service, job_id: str, *, actor: str) -> Killed:
     if task is not None and not task.state.is_closed:
         client = await client_of(service)
         if await settle(service, client, root) is None:
-            raise RefusedError(f"the tree {root} is not blocked: {task.state}", f"service job kill {root}")
+            raise RefusedError(f"the task {root} is not blocked: {task.state}", f"service job kill {root}")
         return await _end_closed(service, client, root, actor)
     return await kill(service, root, actor=actor, immediate=True)
 
@@ -118,7 +118,7 @@ async def _end_closed(service: Service, client: Client, root: str, actor: str) -
     _refuse_over(service, root)
     task = job_rows.task_of(service.store, root)
     if task is None or task.state is not TaskState.BLOCKED:
-        raise RefusedError(f"the tree {root} is ending right now", f"service job tree {root}")
+        raise RefusedError(f"the task {root} is ending right now", f"service job tree {root}")
     job_rows.dismiss(service.store, task, actor)
     legs = branches.of_tree(service, root).legs
     return Killed(root, over=True, unmerged=tuple(leg for leg in legs if leg.state is BranchState.UNMERGED))
@@ -128,7 +128,7 @@ def _refuse_over(service: Service, root: str) -> None:
     """Raise if the tree has ended."""
     task = job_rows.task_of(service.store, root)
     if task is not None and task.state.has_ended:
-        over = f"there is nothing to end: the tree {root} is {task.state}: {task.reason}"
+        over = f"there is nothing to end: the task {root} is {task.state}: {task.reason}"
         raise RefusedError(over, f"service job tree {root}")
 
 
@@ -160,7 +160,7 @@ async def _reopen(service: Service, client: Client, root: str, order: RetryReque
     if task is None or task.state is not TaskState.BLOCKED or tree is None or tree.state is None:
         state = f"{task.state}: {task.reason}" if task else "over"
         what_next = task.next if task and task.next else f"service job tree {root}"
-        raise RefusedError(f"nothing of the tree {root} waits to be run again; it is {state}", what_next)
+        raise RefusedError(f"nothing of the task {root} waits to be run again; it is {state}", what_next)
     if why_not := refuse_retry(tree.state, order.job_id):
         raise RefusedError(why_not, f"service job tree {root}")
     again = TreeStart(input=tree.start, host=tree.host, placed=service.settings.is_fleet, state=tree.state, retry=order)
@@ -181,7 +181,7 @@ async def _take_up(service: Service, client: Client, root: str, actor: str) -> R
     """Restart the tree's workflow from the state in the store."""
     tree, task = tree_rows.get(service.store, root), job_rows.task_of(service.store, root)
     if tree is None or tree.state is None or task is None:
-        raise RefusedError(f"the tree {root} cannot go on: its state is not kept", f"service job tree {root}")
+        raise RefusedError(f"the task {root} cannot go on: its state is not kept", f"service job tree {root}")
     if why_not := refuse_taking_up(tree.state):
         raise RefusedError(why_not, tree.start.anew)
     now = time.time()
@@ -198,7 +198,7 @@ async def _open_again(service: Service, client: Client, again: TreeStart) -> Non
     try:
         await _start_workflow(service, client, again)
     except AlreadyStartedError:
-        raise RefusedError(f"the tree {root} was opened again by somebody else", f"service job tree {root}") from None
+        raise RefusedError(f"the task {root} was opened again by somebody else", f"service job tree {root}") from None
 
 
 async def _start_workflow(

@@ -79,7 +79,7 @@ def test_the_page_where_it_can_be_done_stands_beside_the_line(store: Engine) -> 
 
 @pytest.mark.ruling("M6")
 def test_where_there_is_nothing_to_do_no_page_is_named(store: Engine) -> None:
-    asked(store, end=RoundEnd.ANSWERED, closed_at=5.0, closed="answered by ann (cli)", commands=(), verbs=())
+    asked(store, end=RoundEnd.ANSWERED, closed_at=5.0, closed="answered by ann, in the terminal", commands=(), verbs=())
     message = complete(store, TOLD, "http://127.0.0.1:8791")
     assert (message.page, "page" in message.text) == ("", False)
 
@@ -93,9 +93,9 @@ def test_failures_are_told_with_their_reasons(store: Engine) -> None:
 
 
 def test_what_is_over_by_the_time_it_is_told_says_so(store: Engine) -> None:
-    asked(store, end=RoundEnd.ANSWERED, closed_at=5.0, closed="answered by ann (cli)", commands=(), verbs=())
+    asked(store, end=RoundEnd.ANSWERED, closed_at=5.0, closed="answered by ann, in the terminal", commands=(), verbs=())
     message = complete(store, TOLD)
-    assert "  this is over: answered by ann (cli)" in message.text
+    assert "  this is over: answered by ann, in the terminal" in message.text
     assert (message.commands, message.expires_at) == ((), None)
     assert "until" not in message.text
 

@@ -202,13 +202,13 @@ class Stage:
             possible = self.steps() | people()
             if self.timers and not possible:
                 possible = {"timer": self._fire}
-            assert possible, "the tree waits for nothing"
+            assert possible, "the task waits for nothing"
             taken = choose(list(possible))
             self.log.append(taken)
             if not taken.startswith(OF_A_WORKFLOW):  # a workflow writes nothing
                 self._read.clear()
             possible[taken]()
-        raise AssertionError("the tree does not end")
+        raise AssertionError("the task does not end")
 
     def _check_end(self) -> None:
         """Check that nothing is left, that nothing begins later, and that the rows have what each agent did."""

@@ -74,7 +74,7 @@ async def live(tree: Scene, desks: Desks, number: int) -> None:
     tree.task(TaskState.OPEN, revision=1)
     tree.run(**running)
     seeds.write(service, seeds.event(1, kind="tree_started"))
-    publish.publish(service, ROOT, actor="ann (cli)")
+    publish.publish(service, ROOT, actor="ann, in the terminal")
     await desks.until_quiet()
     waits = seeds.round_(opened_at=time.time(), expires_at=time.time() + 60)
     tree.task(TaskState.AWAITING_HUMAN, revision=2)

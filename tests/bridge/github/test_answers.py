@@ -193,7 +193,7 @@ class TestRetry:
         comment = office.hub.comment(as_="ann", number=number, body=f"/service retry {ROOT}.1")
         office.hub.comment(as_="bob", number=number, body=f"/service retry {ROOT}.1")
         await heard(office)
-        assert retried == [(f"{ROOT}.1", "ann (comment)", f"comment-{comment}-0")]
+        assert retried == [(f"{ROOT}.1", "ann, on GitHub", f"comment-{comment}-0")]
         assert office.hub.reactions(comment) == [("helper", "eyes"), ("helper", "+1")]
 
     @pytest.mark.ruling("L4", "L5")

@@ -57,7 +57,7 @@ async def push(tree: Scene, fact_id: str = FACT) -> None:
 
 async def test_the_commit_is_pushed_and_pinned(tree: Scene) -> None:
     commit = tree.run()
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     await push(tree)
     assert tree.there()[TASK_BRANCH] == commit
     assert (tree.fact.state, tree.fact.attempts, tree.fact.error) == ("open", 0, "")
@@ -68,7 +68,7 @@ async def test_the_commit_is_pushed_and_pinned(tree: Scene) -> None:
 
 async def test_nothing_is_written_of_it_before_it_is_pushed(tree: Scene) -> None:
     tree.run()
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     store, later = tree.service.store, time.time() + 1
     assert facts.next_due(store, later) is None
     assert facts.waiting_until(store) == 0.0
@@ -84,7 +84,7 @@ async def test_nothing_is_written_of_it_before_it_is_pushed(tree: Scene) -> None
 
 async def test_what_was_pushed_is_not_pushed_again(tree: Scene) -> None:
     commit = tree.run()
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     await push(tree)
     run_git(tree.repo, "branch", TASK_BRANCH, commit)
     run_git(tree.repo, "checkout", "-q", TASK_BRANCH)
@@ -98,7 +98,7 @@ async def test_who_pushed_there_first_keeps_it(tree: Scene) -> None:
     run_git(tree.repo, "checkout", "-q", "-b", "theirs", "main")
     theirs = commit_file(tree.repo, "theirs.txt", "theirs\n")
     run_git(tree.repo, "push", "-q", "origin", f"theirs:{TASK_BRANCH}")
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     await push(tree)
     assert tree.there()[TASK_BRANCH] == theirs
     assert tree.fact.state == "failed"
@@ -113,7 +113,7 @@ async def test_a_default_or_protected_branch_is_never_pushed(tree: Scene, how: s
         tree.hub.repository().default_branch = TASK_BRANCH
     else:
         tree.hub.protect(TASK_BRANCH)
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     await push(tree)
     assert TASK_BRANCH not in tree.there()
     assert tree.fact.state == "failed"
@@ -123,7 +123,7 @@ async def test_a_default_or_protected_branch_is_never_pushed(tree: Scene, how: s
 async def test_what_may_pass_is_tried_again_later_and_given_up_in_the_end(tree: Scene) -> None:
     tree.run()
     tree.bare.rename(tree.bare.with_name("away"))
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     now, waits = time.time(), []
     while tree.fact.state == "push":
         before, now = now, max(now, tree.fact.next_at)
@@ -135,14 +135,14 @@ async def test_what_may_pass_is_tried_again_later_and_given_up_in_the_end(tree: 
     assert tree.fact.state == "failed"
     assert "does not appear to be a git repository" in tree.fact.error
     tree.bare.with_name("away").rename(tree.bare)
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     await push(tree)
     assert tree.fact.state == "open"
 
 
 async def test_a_github_that_is_away_or_wants_to_be_left_alone_is_waited_for(tree: Scene) -> None:
     tree.run()
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     tree.hub.secondary_limit("GET /repos/acme/shop", retry_after=900)
     await push(tree)
     assert tree.fact.next_at == pytest.approx(time.time() + 900, abs=60)
@@ -162,7 +162,7 @@ async def test_a_remote_with_a_password_in_its_address_is_never_shown(
     secret = "hunter2hunter2"
     run_git(tree.repo, "remote", "set-url", "origin", url.format(secret))
     tree.run()
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     await push(tree)
     assert tree.fact.error
     assert secret not in f"{tree.fact} {publish.current(tree.service, ROOT)} {caplog.text}"
@@ -171,7 +171,7 @@ async def test_a_remote_with_a_password_in_its_address_is_never_shown(
 
 async def test_a_checkout_on_another_host_is_pushed_there(tree: Scene) -> None:
     tree.run()
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     repo_rows.put(tree.service.store, SHOP, "/srv/shop", "far", SHOP)
     await push(tree)
     assert (tree.fact.state, tree.fact.host, tree.fact.next_at) == ("push", "far", 0.0)
@@ -186,9 +186,9 @@ async def test_with_a_remote_the_host_with_the_account_pushes_for_all(tree: Scen
     other = Service(Home(tmp_path / "web-2").ensure())
     other.home.config.write_text(f'[worker]\nhost = "web-2"\n[store]\nurl = "sqlite:///{tree.service.home.store}"\n')
     with pytest.raises(RefusedError, match="GitHub is not set up"):
-        publish.publish(other, ROOT, actor="ann (cli)")
+        publish.publish(other, ROOT, actor="ann, in the terminal")
     account.note(store, login="acme", seen_at=time.time())
-    assert publish.publish(other, ROOT, actor="ann (cli)").says == "it is being pushed"
+    assert publish.publish(other, ROOT, actor="ann, in the terminal").says == "it is being pushed"
     other.store.dispose()
     with tree.session() as session:
         assert publishing.pusher(session, tree.fact) == tree.fact.host == tree.service.settings.host
@@ -198,7 +198,7 @@ async def test_with_a_remote_the_host_with_the_account_pushes_for_all(tree: Scen
 
 async def test_a_branch_that_is_gone_since_stays_as_it_was_pushed(tree: Scene) -> None:
     commit = tree.run()
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     await push(tree)
     run_git(tree.repo, "branch", "-q", "-D", f"service/{ROOT}")
     facts.again(tree.service.store, FACT, state=facts.PUSH)

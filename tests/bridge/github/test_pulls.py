@@ -40,7 +40,7 @@ async def pushed(tree: Scene, job_id: str = ROOT, state: TaskState = TaskState.D
     tree.task(state)
     running = {"state": JobState.RUNNING, "ended_at": None, "head_sha": None} if state is TaskState.OPEN else {}
     commit = tree.run(job_id, **running)
-    publish.publish(tree.service, job_id, actor="ann (cli)", **asked)
+    publish.publish(tree.service, job_id, actor="ann, in the terminal", **asked)
     await push(tree, f"{job_id}-publish")
     return commit
 
@@ -105,7 +105,7 @@ async def test_it_names_the_thread_it_was_asked_for_on_and_is_named_there(tree: 
     facts.declare(tree.service.store, [status, end])
     threads.bind_new(tree.service.store)
     threads.advance(tree.service.store, ROOT, 5, over=False)
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     await push(tree)
     with tree.session() as session:
         assert await writing.write_one(session) == [f"wrote publish on {SHOP}#7"]
@@ -187,7 +187,7 @@ async def test_while_the_tree_runs_it_is_a_draft_and_ready_at_the_end(tree: Scen
     assert "still at work" in said(tree)["body"]
     shown = publish.current(tree.service, ROOT)
     assert shown is not None
-    assert shown.says == "a draft until the tree is done"
+    assert shown.says == "a draft until the task is done"
     assert not publishing.is_news(tree.service, time.time())
     await ended(tree)
     with pytest.raises(Later):  # one write a turn
@@ -308,7 +308,7 @@ async def test_the_base_of_one_that_is_open_is_peoples(tree: Scene) -> None:
     await pushed(tree)
     await write(tree)
     tree.hub.push("stable")
-    publish.publish(tree.service, ROOT, actor="ann (cli)", base="stable")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal", base="stable")
     await push(tree)
     await write(tree)
     assert said(tree)["base"]["ref"] == "main"
@@ -337,7 +337,7 @@ async def test_a_tree_of_a_pull_request_goes_into_its_branch(tree: Scene) -> Non
     number = tree.hub.pull("topic")
     tree.task()
     tree.run(pull_request=number)
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     await push(tree)
     await write(tree)
     assert [each["base"]["ref"] for each in tree.hub.pulls()] == ["topic", "main"]
@@ -348,7 +348,7 @@ async def test_of_one_that_is_over_into_the_default_branch(tree: Scene) -> None:
     tree.hub.close(number)
     tree.task()
     tree.run(pull_request=number)
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     await push(tree)
     await write(tree)
     assert tree.hub.pulls()[0]["base"]["ref"] == "main"
@@ -358,7 +358,7 @@ async def test_a_leg_says_which_it_is(tree: Scene) -> None:
     tree.job(action=Action.ASK)
     tree.task()
     tree.run(LEGS["a"], delegation_id="fix", summary="done")
-    publish.publish(tree.service, LEGS["a"], actor="ann (cli)")
+    publish.publish(tree.service, LEGS["a"], actor="ann, in the terminal")
     await push(tree, f"{LEGS['a']}-publish")
     await write(tree, f"{LEGS['a']}-publish")
     assert (said(tree)["title"], said(tree)["head"]["ref"]) == ("Make it work: fix", f"service/{LEGS['a']}")

@@ -56,7 +56,7 @@ async def test_it_is_recorded_under_the_token_s_name(tree: Reviewed) -> None:
     from activities.store import event_rows
 
     (event,) = [each for each in event_rows.of_tree(tree.service.store, seeds.ROOT) if each.kind == "branch_merged"]
-    assert event.message.startswith("ann (bridge) merged ")
+    assert event.message.startswith("ann, over HTTP merged ")
 
 
 async def test_what_was_decided_against_is_merged_only_anyway(tree: Reviewed) -> None:

@@ -63,11 +63,11 @@ async def test_what_is_meant_goes_on_to_the_tree(
 async def test_who_comes_after_the_end_is_told_whose_answer_it_was_whatever_temporal_still_knows(
     service: Service, call: httpx.AsyncClient, state: TaskState
 ) -> None:
-    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": 9.0, "closed": "answered by ann (cli) at noon"}
+    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": 9.0, "closed": "answered by ann at noon"}
     seeds.write(service, seeds.task(state=state), seeds.job(), seeds.round_(**over, verbs=(), commands=()))
     answer = await call.post(f"/v1/jobs/{ROOT}/resume", json={"verb": "answer", "text": "x"})
     assert answer.status_code == 409
-    sentence = f"the tree {ROOT} has ended ({state}); round 1 of {ROOT} is over: answered by ann (cli) at noon"
+    sentence = f"the task {ROOT} has ended ({state}); round 1 of {ROOT} is over: answered by ann at noon"
     assert answer.json()["error"].startswith(sentence)
 
 

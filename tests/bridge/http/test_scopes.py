@@ -153,7 +153,7 @@ async def test_a_slow_reader_gets_no_more_of_a_page_of_events_than_was_on_its_wa
     assert rest < 8_000_000, "what the buffers between them held, and not all 15 MB"
 
 
-@pytest.mark.parametrize(("shown", "who"), [("ann", "ann (bridge)"), (None, "bridge")])
+@pytest.mark.parametrize(("shown", "who"), [("ann", "ann, over HTTP"), (None, "bridge")])
 async def test_an_order_is_recorded_under_the_token_s_name(
     service: Service, monkeypatch: pytest.MonkeyPatch, shown: str | None, who: str
 ) -> None:

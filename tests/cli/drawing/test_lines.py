@@ -27,7 +27,9 @@ def test_a_shape_and_its_state_have_one_colour(mark: str, state: str) -> None:
     assert of_state(OF_MARKS[mark]) is of_state(state)
 
 
-@pytest.mark.parametrize("state", sorted({*JobState, *TaskState, *RunState, *StageState, *Decision}))
+@pytest.mark.parametrize(
+    "state", sorted({*JobState, *TaskState, *RunState, *StageState, *(decision.words for decision in Decision)})
+)
 def test_every_state_has_a_look(state: str) -> None:
     assert of_state(state) is not Tone.PLAIN
 

@@ -44,9 +44,9 @@ def test_a_tree_that_asked_and_is_done_reads_so_from_top_to_bottom() -> None:
     assert view[3].startswith("  jobs 3 of 64, time 1m of ")
     assert view[4:] == [
         "",
-        f"✔ {ROOT} root scout ask: answered, waited 2s, took 8s  Which store?",
-        "├─ ✔ .1 build scout ask: succeeded implemented, attempt 2, waited 10s, took 10s",
-        "└─ ✔ .2 (after the answer) scout ask: succeeded, took 20s [1,001 tokens, $0.25]  All in.",
+        f"✔ {ROOT} scout ask: answered, waited 2s, took 8s  Which store?",
+        "├─ ✔ .1 build scout ask: succeeded changes made, attempt 2, waited 10s, took 10s",
+        "└─ ✔ .2 scout goes on after the answer: succeeded, took 20s [1,001 tokens, $0.25]  All in.",
     ]
 
 
@@ -60,7 +60,7 @@ def test_a_tree_that_waits_says_what_is_asked_and_since_when_each_job_runs_or_wa
     assert view[1].endswith(", for 1m20s, and waited 20s for people")
     assert view[3] == "  asks you: which?"
     assert view[-3:] == [
-        f"⏸ {ROOT} root scout ask: asks you, waited 2s, took 8s",
+        f"⏸ {ROOT} scout ask: asks you, waited 2s, took 8s",
         "├─ ▶ .1 build scout ask: running, waited 10s, for 50s",
         "└─ · .2 check scout ask: queued, waits 1m  waits for a free slot",
     ]

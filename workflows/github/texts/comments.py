@@ -12,7 +12,7 @@ from workflows.github.texts.parts import Part, cell, code, comment, item, line, 
 from workflows.model.event_kinds import EventKind
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import EventRecord, JobRecord, QuestionRecord, RoundRecord
-from workflows.model.states import Continuation, TaskState
+from workflows.model.states import TaskState
 from workflows.policy.answers import Verb
 from workflows.policy.bounds import ledger_of
 from workflows.policy.cut_short import task_words
@@ -44,7 +44,7 @@ QUOTED = 159
 
 STATES = {
     TaskState.OPEN: "▶ running",
-    TaskState.AWAITING_HUMAN: "⏸ waits for a person",
+    TaskState.AWAITING_HUMAN: "⏸ needs you",
     TaskState.BLOCKED: "■ blocked",
     TaskState.DONE: "✔ done",
     TaskState.CANCELLED: "○ cancelled",
@@ -56,8 +56,8 @@ _WRITE = "Whoever may write to this repository ends it with a comment that begin
 _WHAT = {
     Verb.ANSWER: "To answer; an answer may run over several lines:",
     Verb.RETRY: "To run again what failed; lines below the command are instructions for that:",
-    Verb.CONTINUE: "To go on in spite of the failures; lines below the command go to the coordinator:",
-    Verb.ABORT: "To have the tree summed up and ended:",
+    Verb.CONTINUE: "To go on in spite of the failures; lines below the command go to the lead:",
+    Verb.ABORT: "To sum the task up and end it:",
     Verb.EXTEND: "To have more time:",
 }
 
@@ -86,7 +86,7 @@ def report(fact_id: str, trees: Sequence[BoundTree]) -> str:
     """Render the status of all trees of a thread: the answer to `/service status`."""
     share = TABLE_BYTES // max(1, len(trees))
     parts = [part for tree in trees for part in _status(tree, share)]
-    return comment(fact_id, parts or [Part(["No tree belongs to this thread."])])
+    return comment(fact_id, parts or [Part(["No task belongs to this thread."])])
 
 
 def refusal(
@@ -150,13 +150,11 @@ def _legs(tree: BoundTree) -> Lines:
         for job in tree.jobs
     )
     rows = [f"| {' | '.join(row)} |" for row in cells]
-    return ["| Leg | Agent | State | Decision |", "|---|---|---|---|", *rows] if rows else []
+    return ["| Part | Agent | State | Result |", "|---|---|---|---|", *rows] if rows else []
 
 
 def _name(job: JobRecord) -> str:
-    if job.delegation_id:
-        return code(job.delegation_id)
-    return "root" if job.continuation is Continuation.NONE else f"({job.continuation})"
+    return code(job.delegation_id) if job.delegation_id else job.name
 
 
 def _worker(job: JobRecord) -> str:
@@ -167,9 +165,9 @@ def _worker(job: JobRecord) -> str:
 def _open_pause(tree: BoundTree, waiting: RoundRecord) -> Iterator[Part]:
     """Yield whom the pause asks, the questions or failures, the commands and the deadline (rulings F1, B3)."""
     asks = waiting.kind is RoundKind.ASK
-    what = "asks what only a person can decide" if asks else "has failing legs, and a person decides how it goes on"
+    what = "asks what only a person can decide" if asks else "has failed parts, and a person decides how it goes on"
     yield Part([_heading(tree, "A person is needed")])
-    until = f"Without an answer until **{clock(waiting.expires_at)}** the tree is summed up and ends."
+    until = f"Without an answer until **{clock(waiting.expires_at)}** the task is summed up and ends."
     yield Part([f"{_to(tree)}{code(waiting.coordinator_id)} {what}. {until}"])
     yield Part(list(_questions(waiting)), ASKED_BYTES, _everything(tree))
     yield Part([_WRITE, "", *_ways(waiting)], COPY_BYTES, _everything(tree))

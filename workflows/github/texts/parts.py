@@ -83,7 +83,7 @@ def result_lines(result: ServiceResult | None, job: JobRecord | None, limit: int
         return render_comment(result, limit).split("\n")
     if job is None or not (job.decision or job.summary or job.reason):
         return []
-    return [f"### Result: {job.decision or job.state}", "", *quote(job.summary or job.reason)]
+    return [f"### Result: {job.decision.words if job.decision else job.state}", "", *quote(job.summary or job.reason)]
 
 
 def comment(fact_id: str, parts: Iterable[Part]) -> str:

@@ -34,7 +34,7 @@ async def _drop(service: Service, form: SubmittedForm) -> Done:
     """Drop every branch of the chosen trees."""
     chosen = form.all("tree")
     if not chosen:
-        raise UsageError("no tree is chosen; nothing was dropped")
+        raise UsageError("no task is chosen; nothing was dropped")
     if form.text("sure", "") != "yes":
         raise UsageError("nothing was dropped: confirm that these commits are merged nowhere")
     outcome = await asyncio.to_thread(_drop_trees, service, chosen, form.actor_in_words)

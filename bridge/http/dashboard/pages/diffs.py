@@ -30,9 +30,9 @@ def _look(service: Service, asked: PageRequest, job: JobRecord, tree: Tree, diff
     whole = asked.path.startswith("/ui/trees/")
     takes = bool(diff.head) and bool(diff.files) and not revising.refusal(job, tree, whole=whole)
     return {
-        "title": f"Diff of {'the whole tree' if whole else job.name} ({job.job_id})",
+        "title": f"Diff of {'the whole task' if whole else job.name} ({job.job_id})",
         "live": diff.source == "worktree",
-        "name": "the whole tree" if whole else job.name,
+        "name": "the whole task" if whole else job.name,
         "path": asked.path,
         "job": job,
         "task": tree.task,

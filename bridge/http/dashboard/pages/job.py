@@ -106,7 +106,7 @@ def _raw(service: Service, asked: PageRequest) -> Iterator[bytes]:
 
 async def _retry(service: Service, form: SubmittedForm) -> Done:
     retried = await trees.retry(service, form.asked.params["job_id"], actor=form.actor_in_words)
-    return success(f"{retried.job_id} runs again{'; its tree is open again' if retried.reopened else ''}.")
+    return success(f"{retried.job_id} runs again{'; its task is open again' if retried.reopened else ''}.")
 
 
 async def _merge(service: Service, form: SubmittedForm) -> Done:

@@ -18,14 +18,6 @@ LARGE = 20
 """Trees with more jobs than this fold their finished batches."""
 
 _WORDS = {JobState.SUCCEEDED: "done"}
-_RUNS_AGAIN = {
-    Continuation.NORMAL: "brings the parts together",
-    Continuation.CORRECTIVE: "corrects its plan",
-    Continuation.REPLAN: "plans again",
-    Continuation.ANSWERED: "goes on after the answer",
-    Continuation.FINALIZE: "sums up",
-}
-"""What a coordinator's further jobs do."""
 
 
 @dataclass(frozen=True)
@@ -235,8 +227,8 @@ class _Making:
         return Chain(tuple(parts))
 
     def _name(self, job: JobRecord, first: JobRecord) -> str:
-        if again := _RUNS_AGAIN.get(job.continuation):
-            return f"{first.delegation_id or 'lead'}: {again}"
+        if job.continuation is not Continuation.NONE:
+            return f"{first.delegation_id or 'lead'}: {job.name}"
         return job.delegation_id or ("lead (plans)" if job.job_id in self.below else job.agent)
 
     def _children(self, job: JobRecord) -> tuple[list[list[JobRecord]], list[JobRecord]]:

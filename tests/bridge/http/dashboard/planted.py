@@ -164,7 +164,11 @@ def played(service: Service, jobs: int, seconds: float, *, live: bool = False, r
                 id="store", prompt="Which store should the limiter use?", job_id=root, answer="redis"
             )
             closed = at + seconds * 0.7
-            over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": closed, "closed": "answered by ann (cli)"}
+            over: dict[str, Any] = {
+                "end": RoundEnd.ANSWERED,
+                "closed_at": closed,
+                "closed": "answered by ann, in the terminal",
+            }
             course.rows.append(seeds.round_(root, job_id=coordinator, questions=(store,), opened_at=at, **over))
             at = closed
         if live and last:

@@ -322,13 +322,13 @@ async def test_where_nothing_ever_ran_it_says_how_to_begin(service: Service, ann
 @pytest.mark.ruling("M2")
 async def test_what_was_done_lately_says_by_whom_how_and_when(service: Service, ann: Surfer) -> None:
     over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": NOW - DAYS, "verbs": (), "commands": ()}
-    ended = seeds.round_(root(1), closed="answered by bob (cli) at noon", said="color: red", **over)
+    ended = seeds.round_(root(1), closed="answered by bob, in the terminal at noon", said="color: red", **over)
     event = seeds.event(3, root(2), kind=EventKind.TASK_DISMISSED, at=NOW - 30, message="dismissed by eve")
     seeds.write(service, seeds.task(root(1), title="Paint it", state=TaskState.DONE), ended)
     seeds.write(service, seeds.task(root(2), title="Old one", state=TaskState.CANCELLED), event)
     words = (await ann.open("/ui/")).words
     lately = words.split("Recently done")[1]
-    assert "Paint it : answered by bob (cli) at noon color: red 3 d" in lately
+    assert "Paint it : answered by bob, in the terminal at noon color: red 3 d" in lately
     assert lately.index("Old one : dismissed by eve") < lately.index("Paint it")
 
 

@@ -159,7 +159,7 @@ async def test_comments_are_gathered_in_every_view_and_sent_at_once(ann: Surfer,
     assert "Comments it got" in words
     assert f"{FILE}:1: Say <b>more</b>." in words
     shown = await ann.open(CODE_PAGE)
-    assert f"ann@desk (dashboard) sent 2 comments on its diff; {new} works on that" in shown.words
+    assert f"ann@desk, on the page sent 2 comments on its diff; {new} works on that" in shown.words
     assert f"/ui/jobs/{new}" in shown.read.links
 
 

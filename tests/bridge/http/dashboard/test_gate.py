@@ -36,7 +36,7 @@ async def test_a_done_tree_says_whether_it_is_ready(service: Service, ann: Surfe
     tree.write(2, v={"decision": "changes_requested", "attempt": 2})
     fields = {"attempt": 2, "base_sha": tree.base, "given": list(tree.heads.values())}
     seeds.payload(service, V, {}, **fields)
-    assert f"Not to be merged , at {head[:7]} : review leg v" in (await ann.open(TREE)).words
+    assert f"Not to be merged , at {head[:7]} : part v" in (await ann.open(TREE)).words
 
 
 async def test_what_a_review_has_not_seen_is_said_and_asked_for(
@@ -93,12 +93,12 @@ async def test_a_merge_that_is_decided_against_needs_a_tick(service: Service, an
     form = shown.form(f"{TREE}/branches")
     refused = await ann.send(form, "Merge the chosen", leg=[A, B])
     assert refused.status == 409
-    assert f"leg a ({A}) is not approved: review leg v ({V}), which looked at it" in refused.words
+    assert f"part a ({A}) is not approved: part v ({V}), which looked at it" in refused.words
     assert f"service job merge {A} {B} --anyway" in refused.words
     shown = await ann.send(refused.form(f"{TREE}/branches"), "Merge the chosen", leg=[A, B], anyway="yes")
     assert f"{A} : is merged into {TASK_BRANCH}" in shown.words
     messages = [event.message for event in jobs.events(service, ROOT) if event.kind == "branch_merged"]
-    assert "ann@desk (dashboard) merged" in messages[0]
+    assert "ann@desk, on the page merged" in messages[0]
     assert ["although" in each for each in messages] == [True, False]
 
 
@@ -106,7 +106,7 @@ async def test_the_same_on_the_leg_s_own_page(service: Service, ann: Surfer, tmp
     reviewed(service, tmp_path, a={"decision": "changes_requested"})
     page = f"/ui/jobs/{A}"
     shown = await ann.open(page)
-    assert f"anyway: {A} decided changes_requested" in shown.words
+    assert f"anyway: {A} asks for changes" in shown.words
     refused = await ann.send(shown.form(f"{page}/merge"))
     assert (refused.status, "is not approved" in refused.words) == (409, True)
     shown = await ann.send(refused.form(f"{page}/merge"), anyway="yes")

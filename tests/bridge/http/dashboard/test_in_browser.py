@@ -277,8 +277,8 @@ def test_a_hidden_tab_says_how_much_waits(tab: Tab, stage: Stage, service: Servi
 
 def test_a_page_that_cannot_be_made_any_more_says_why_and_goes_on(tab: Tab, stage: Stage) -> None:
     tab.fill("#text-one", "half")
-    stage.fails = RefusedError("the tree is gone")
-    until_shown(tab, "the tree is gone")
+    stage.fails = RefusedError("the task is gone")
+    until_shown(tab, "the task is gone")
     stage.fails = ZeroDivisionError("odd")
     until_shown(tab, "internal error")
     stage.fails, stage.number = None, 2

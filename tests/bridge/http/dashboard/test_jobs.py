@@ -60,7 +60,7 @@ async def test_a_continuation_and_a_failed_preflight_are_told(service: Service, 
     why = {"preflight_failed": "no agent mason"}
     seeds.write(service, seeds.task(), seeds.job(**why))
     seeds.write(service, seeds.job(f"{ROOT}.1", delegation_id=None, continuation="corrective"))
-    assert "scout: correction of look" in (await ann.open("/ui/jobs")).words
+    assert "scout: corrects its plan of look" in (await ann.open("/ui/jobs")).words
     shown = await seek(ann, preflight_failed="1")
     assert (links(shown), "No agent for a part: no agent mason" in shown.words) == ([f"/ui/trees/{ROOT}"], True)
 

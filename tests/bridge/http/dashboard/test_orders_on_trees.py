@@ -95,7 +95,7 @@ async def test_a_graceful_kill_lets_what_runs_finish(real: Service, client: Clie
         page_words = (await ann.open(f"/ui/trees/{root}")).words
     assert "a" in host.ended
     assert host.cancelled == []
-    assert "ann@desk (dashboard)" in page_words, "who ended it"
+    assert "ann@desk, on the page" in page_words, "who ended it"
 
 
 @pytest.mark.ruling("G2")
@@ -138,7 +138,7 @@ async def test_a_blocked_tree_is_given_up(real: Service, client: Client) -> None
         shown = await send(ann, f"/ui/trees/{root}", dismiss)
         assert "The task is given up" in shown.words
     assert state_of(real, root) is TaskState.CANCELLED
-    assert "dismissed by ann@desk (dashboard)" in shown.words
+    assert "dismissed by ann@desk, on the page" in shown.words
 
 
 @pytest.mark.ruling("M1", "C6")
@@ -170,7 +170,7 @@ async def test_legs_of_a_conflict_are_merged_and_dropped_on_the_first_page(
     assert run_git(repo, "show", f"{TASK}:limiter.py") == "limit = 2"
     assert not [form for form in shown.read.forms if f"/{FIRST}/" in form.action], "nothing is left to do with it"
     refused = await ann.send(shown.form(f"/ui/jobs/{SECOND}/merge"))
-    assert (refused.status, "conflicts with leg a" in refused.words) == (409, True)
+    assert (refused.status, "conflicts with part a" in refused.words) == (409, True)
     refused = await ann.send(shown.form(f"/ui/jobs/{SECOND}/drop"))
     assert (refused.status, "dropping it loses them" in refused.words) == (409, True)
     shown = await ann.send(shown.form(f"/ui/jobs/{SECOND}/drop"), force="yes")

@@ -42,7 +42,7 @@ async def test_who_presses_publish_sees_the_pull_request_once_it_is_there(tree: 
     shown = await ann.send(shown.form(f"{TREE}/publish"), "Publish")
     assert f"It will be published at {SHOP}" in shown.words
     assert f"{TASK_BRANCH} is being published" in shown.words
-    assert publish.publication(tree.fact).actor.endswith("(dashboard)")
+    assert publish.publication(tree.fact).actor.endswith(", on the page")
     facts.mark_written(tree.service.store, FACT, github_id="4", url=URL)
     shown = await ann.open(CHANGES)
     assert URL in shown.read.links
@@ -51,7 +51,7 @@ async def test_who_presses_publish_sees_the_pull_request_once_it_is_there(tree: 
 
 async def test_why_it_failed_stands_there(tree: Scene, ann: Surfer) -> None:
     tree.run()
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     facts.give_up(tree.service.store, FACT, "<b>somebody else pushed</b>")
     shown = await ann.open(CHANGES)
     assert f"{TASK_BRANCH} is not published: <b>somebody else pushed</b>" in shown.words

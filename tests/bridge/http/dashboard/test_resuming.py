@@ -50,13 +50,13 @@ async def test_a_page_that_is_out_of_date_gets_409_and_the_text_stands_in_the_ro
 ) -> None:
     seeds.paused(service, questions=(STORE, LIMIT))
     form = (await ann.open("/ui/")).form(SAY)
-    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": 9.0, "closed": "answered by bob (cli) at noon"}
+    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": 9.0, "closed": "answered by bob at noon"}
     seeds.write(service, seeds.round_(questions=(STORE, LIMIT), revision=2, **over))
     again = seeds.round_(round_id=f"{ROOT}-r2", number=2, digest="e", questions=(LIMIT,), revision=3)
     seeds.write(service, again)
     shown = await ann.send(form, "Answer", **{"text.store": f"etcd {HOSTILE}", "text.limit": f"five\n{HOSTILE}"})
     assert shown.status == 409
-    assert "round 1 of job-0123456789ab is over: answered by bob (cli) at noon; round 2 waits now" in shown.words
+    assert "round 1 of job-0123456789ab is over: answered by bob at noon; round 2 waits now" in shown.words
     assert shown.form(SAY).fields["text.limit"] == [f"five\n{HOSTILE}"], "in the field of the question asked now"
     assert [each.replace("&lt;", "<").replace("&gt;", ">") for each in kept(shown)] == [f"etcd {HOSTILE}"]
     assert "<script>alert" not in shown.html
@@ -65,12 +65,12 @@ async def test_a_page_that_is_out_of_date_gets_409_and_the_text_stands_in_the_ro
 async def test_what_was_typed_for_a_round_that_is_gone_can_be_copied(service: Service, ann: Surfer) -> None:
     seeds.paused(service, questions=(STORE,))
     form = (await ann.open("/ui/")).form(SAY)
-    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": 9.0, "closed": "answered by bob (cli) at noon"}
+    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": 9.0, "closed": "answered by bob at noon"}
     seeds.write(service, seeds.round_(revision=2, **over), seeds.task(state=TaskState.DONE, revision=2))
     shown = await ann.send(form, "Answer", **{"text.store": "a long thought"})
     assert (shown.status, kept(shown)) == (409, ["a long thought"])
     assert "kept here, so that you can copy it" in shown.words
-    assert "answered by bob (cli) at noon" in shown.words
+    assert "answered by bob at noon" in shown.words
 
 
 @pytest.mark.ruling("M3")
@@ -79,7 +79,7 @@ async def test_what_was_typed_on_a_tree_s_page_stays_there_in_the_round_that_is_
 ) -> None:
     seeds.paused(service, questions=(STORE, LIMIT))
     form = (await ann.open(f"/ui/trees/{ROOT}")).form(SAY)
-    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": 9.0, "closed": "answered by bob (cli) at noon"}
+    over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": 9.0, "closed": "answered by bob at noon"}
     seeds.write(service, seeds.round_(questions=(STORE, LIMIT), revision=2, **over))
     seeds.write(service, seeds.round_(round_id=f"{ROOT}-r2", number=2, digest="e", questions=(LIMIT,), revision=3))
     shown = await ann.send(form, "Answer", **{"text.store": "etcd", "text.limit": "five"})
@@ -237,10 +237,10 @@ async def test_an_answer_is_recorded_with_name_and_channel(working: Working, bea
         shown = await bea.send(form, "Answer", **{"choice.q-root": "1", "text.q-root": "but light:\nNote: not navy"})
         assert (shown.status, "answer is accepted" in shown.words) == (200, True)
         closed = await waiting_for(working, tree)
-    assert closed.closed.startswith(f"answered by {ANN} (dashboard) at ")
+    assert closed.closed.startswith(f"answered by {ANN}, on the page at ")
     assert closed.questions[0].answer == "blue\n but light:\n Note: not navy"
     words = (await bea.open("/ui/")).words.split("Recently done")[1]
-    assert f"answered by {ANN} (dashboard)" in words
+    assert f"answered by {ANN}, on the page" in words
 
 
 async def test_a_form_that_is_sent_twice_acts_once_and_says_the_same(working: Working, bea: Surfer) -> None:
@@ -351,7 +351,7 @@ async def test_a_blocked_task_is_dismissed_in_place(working: Working, bea: Surfe
 @pytest.mark.parametrize(
     ("action", "why", "status"),
     [
-        (f"/ui/jobs/{ROOT}/retry", "nothing of the tree", 409),
+        (f"/ui/jobs/{ROOT}/retry", "nothing of the task", 409),
         (f"/ui/jobs/{ROOT}/merge", "the repository acme/shop is not registered", 404),
         (f"/ui/jobs/{ROOT}/drop", "is not registered", 409),
         (f"/ui/trees/{ROOT}/kill", "to end", 409),

@@ -264,13 +264,13 @@ async def test_whoever_was_asked_and_whoever_answered_stays_on_the_page(service:
     over: dict[str, Any] = {
         "end": RoundEnd.ANSWERED,
         "closed_at": time.time(),
-        "closed": "answered by ben (cli) at noon",
+        "closed": "answered by ben, in the terminal at noon",
     }
     one = seeds.round_(questions=(asked,), **over)
     two = seeds.round_(round_id=f"{ROOT}-r2", number=2, opened_at=2.0)
     seeds.write(service, seeds.task(state=TaskState.AWAITING_HUMAN), seeds.job(), one, two)
     shown = await ann.open(TREE)
-    assert "Which store? redis answered by ben (cli) at noon" in shown.words
+    assert "Which store? redis answered by ben, in the terminal at noon" in shown.words
     assert f"#round-{ROOT}-r2" in shown.read.links
     assert f"#round-{ROOT}-r1" not in shown.read.links
     assert shown.form("/ui/attention/say").fields["seen"][0].startswith(f"{ROOT}|2|")
@@ -397,7 +397,7 @@ async def test_all_legs_are_merged_at_once(service: Service, ann: Surfer, tmp_pa
     assert "b.py" in run_git(repo, "ls-tree", "--name-only", f"service/{seeds.TASK}")
     assert "Merge all" not in shown.words
     events = (await ann.open(LOG)).words.split("What happened")[1]
-    assert "ann@desk (dashboard) merged" in events
+    assert "ann@desk, on the page merged" in events
 
 
 async def test_chosen_legs_are_dropped_each_with_its_own_outcome(service: Service, ann: Surfer, tmp_path: Path) -> None:
@@ -422,7 +422,7 @@ async def test_a_conflict_names_legs_files_and_the_way_out_and_changes_nothing(
     shown = await ann.open(CHANGES)
     shown = await ann.send(shown.form(f"{TREE}/branches"), "Merge all 2")
     assert shown.status == 409
-    assert "conflicts with leg a" in shown.words
+    assert "conflicts with part a" in shown.words
     assert "limiter.py; nothing was changed. Try:" in shown.words
     assert f"<pre><code>service job merge {ROOT}.1\ngit -C " in shown.html, "commands to copy, each a line of its own"
     assert "merge --no-ff" in shown.words

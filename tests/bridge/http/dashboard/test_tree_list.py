@@ -128,7 +128,7 @@ async def test_a_filter_of_the_box_counts_before_its_field(service: Service, ann
     [
         ("colour:red", "unknown filter 'colour'. Use one of: state, repo, agent, pr, issue"),
         ("stat:done", 'did you mean "state"?'),
-        ("state:dun", "'dun' is not a state of a tree; they are queued"),
+        ("state:dun", "'dun' is not a state of a task; they are queued"),
         ("pr:seven", "'seven' is not the number of a pull request"),
         ("x" * 201, "a search has at most 200 characters"),
     ],
@@ -187,7 +187,7 @@ async def test_a_blocked_task_is_retried_from_the_list(service: Service, ann: Su
 
 
 async def test_an_unknown_state_and_a_bad_cursor_are_refused_in_a_sentence(ann: Surfer) -> None:
-    for filters, why in (({"state": "dun"}, "'dun' is not a state of a tree"), ({"cursor": "x"}, "invalid cursor")):
+    for filters, why in (({"state": "dun"}, "'dun' is not a state of a task"), ({"cursor": "x"}, "invalid cursor")):
         shown = await seek(ann, **filters)
         assert (shown.status, why in shown.words) == (400, True), shown.words
 

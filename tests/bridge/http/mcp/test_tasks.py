@@ -101,7 +101,7 @@ async def test_a_stale_form_is_refused_with_whose_answer_counted(service: Servic
     async with claude(service) as call:
         task_id = (await follow(call))["taskId"]
         [key] = (await get(call, task_id))["inputRequests"]
-        over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": 9.0, "closed": "answered by ann (dashboard)"}
+        over: dict[str, Any] = {"end": RoundEnd.ANSWERED, "closed_at": 9.0, "closed": "answered by ann, on the page"}
         seeds.write(
             service,
             seeds.task(state=TaskState.OPEN, revision=9),
@@ -111,7 +111,7 @@ async def test_a_stale_form_is_refused_with_whose_answer_counted(service: Servic
         refused = await send(call, "tasks/update", taskId=task_id, inputResponses=answers)
     assert kept == []
     assert "too late; nothing was done" in refused["error"]["message"]
-    assert "answered by ann (dashboard)" in refused["error"]["message"]
+    assert "answered by ann, on the page" in refused["error"]["message"]
 
 
 async def test_a_failure_is_a_form_with_the_decisions(service: Service, kept: list[ResumeOrder]) -> None:

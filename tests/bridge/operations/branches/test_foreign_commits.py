@@ -82,7 +82,7 @@ def test_a_commit_put_on_a_legs_branch_is_named_and_not_merged(tree: Reviewed, a
     foreign = tree.commit(LEG)
     no = refused(tree, B, A, anyway=anyway)
     assert no.message == (
-        f"{LEG} of leg a ({A}) holds a commit that is not of this tree: {foreign[:7]} change; nothing was merged"
+        f"{LEG} of part a ({A}) holds a commit that is not of this task: {foreign[:7]} change; nothing was merged"
     )
     assert run_git(tree.repo, "branch", "--list", TASK_BRANCH) == ""
 
@@ -93,7 +93,7 @@ def test_what_came_in_by_a_merge_of_another_branch_is_named(tree: Reviewed) -> N
     run_git(tree.repo, "checkout", "-q", "main")
     no = refused(tree, A)
     secret = run_git(tree.repo, "rev-parse", "--short=7", "main")
-    assert "holds 2 commits that are not of this tree: " in no.message
+    assert "holds 2 commits that are not of this task: " in no.message
     assert f"{secret} never to be published" in no.message
 
 
@@ -101,7 +101,7 @@ def test_many_are_counted(tree: Reviewed) -> None:
     for number in range(9):
         tree.commit(LEG, f"{number}.txt")
     message = refused(tree, A).message
-    assert "holds 9 commits that are not of this tree: " in message
+    assert "holds 9 commits that are not of this task: " in message
     assert message.count(" change") == 5
     assert "and 4 more; nothing was merged" in message
 
@@ -154,7 +154,7 @@ def test_a_leg_that_saw_it_holds_it_too(tree: Reviewed) -> None:
     tree.ran(B, "b", head, [foreign])
     tree.write(2, b={"head_sha": head})
     no = refused(tree, B)
-    assert f"holds a commit that is not of this tree: {foreign[:7]} change" in no.message
+    assert f"holds a commit that is not of this task: {foreign[:7]} change" in no.message
     assert [words[:2] for words in typed(no.hint)] == [["git", "-C"]]
     type_all(typed(no.hint))
     assert merges.merge(tree.service, [B], actor="ann").already == (B,)
@@ -168,7 +168,7 @@ def test_what_an_agent_merged_in_itself_is_named(tree: Reviewed) -> None:
     tree.ran(A, "a", head, [], joined=[secret, tree.heads["b"]])
     tree.write(2, a={"head_sha": head})
     no = refused(tree, A)
-    assert f"holds a commit that is not of this tree: {secret[:7]} never to be published; nothing" in no.message
+    assert f"holds a commit that is not of this task: {secret[:7]} never to be published; nothing" in no.message
     type_all(typed(no.hint))
     assert merges.merge(tree.service, [A], actor="ann").already == (A,)
 
@@ -204,19 +204,19 @@ def test_the_gate_fails_a_head_with_one(tree: Reviewed) -> None:
     foreign = tree.commit(LEG)
     verdict = merge_gate.of_tree(tree.service, ROOT)
     assert verdict.state is GateState.FAILING
-    [reason] = [each for each in verdict.reasons if "not of this tree" in each]
+    [reason] = [each for each in verdict.reasons if "not of this task" in each]
     assert reason.startswith(
-        f"{LEG} of leg a ({A}) holds a commit that is not of this tree: {foreign[:7]} change; next: "
+        f"{LEG} of part a ({A}) holds a commit that is not of this task: {foreign[:7]} change; next: "
     )
     type_all([shlex.split(reason.partition("; next: ")[2], comments=True)])
-    assert not any("not of this tree" in each for each in merge_gate.of_tree(tree.service, ROOT).reasons)
+    assert not any("not of this task" in each for each in merge_gate.of_tree(tree.service, ROOT).reasons)
 
 
 @pytest.mark.parametrize("job_id", [ROOT, A])
 def test_none_is_published(tree: Reviewed, job_id: str) -> None:
     alone(tree)
     foreign = tree.commit(LEG)
-    with pytest.raises(RefusedError, match="not of this tree") as no:
+    with pytest.raises(RefusedError, match="not of this task") as no:
         work_of(tree.service, jobs.get(tree.service, job_id))
     assert f"{foreign[:7]} change; nothing was published" in no.value.message
     type_all(typed(no.value.hint)[:1])
@@ -271,7 +271,7 @@ def test_what_an_agent_merged_in_is_named_also_below_a_line(home: Home, tmp_path
     tree.went_on(REPLAN, ROOT, ("code", "docs"), Continuation.REPLAN)
     tree.wrote(FIX, "fix", "code, mended\n", parent=REPLAN)
     tree.went_on(LAST, REPLAN, ("code", "docs", "fix"), Continuation.NORMAL)
-    with pytest.raises(RefusedError, match=f"a commit that is not of this tree: {secret[:7]} never to be published;"):
+    with pytest.raises(RefusedError, match=f"a commit that is not of this task: {secret[:7]} never to be published;"):
         merges.merge(tree.service, [job_id], actor="ann")
 
 
@@ -331,7 +331,7 @@ def test_a_commit_put_on_a_branch_is_named_also_once_a_job_went_on_with_it(home:
     run_git(tree.repo, "checkout", "-q", branch)
     put = commit_file(tree.repo, "secret.txt", "x", "put there by hand")
     repaired(tree, branch, goes_on(tree, branch))
-    with pytest.raises(RefusedError, match=f"a commit that is not of this tree: {put[:7]} put there by hand;"):
+    with pytest.raises(RefusedError, match=f"a commit that is not of this task: {put[:7]} put there by hand;"):
         merges.merge(tree.service, [ROOT], actor="ann")
 
 

@@ -37,7 +37,7 @@ from workflows.model.rows import JobRecord
 from workflows.tree.state import TreeInput
 
 pytestmark = pytest.mark.ruling("Q3.work")
-ACTOR = "ann (cli)"
+ACTOR = "ann, in the terminal"
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def test_merged_and_looked_at_it_is_ready(tree: Reviewed) -> None:
     tree.merge("a")
     verdict = judged(tree)
     assert verdict.state is GateState.PENDING
-    assert f"review leg v ({V}) looked at {tree.base[:7]} with " in verdict.reasons[0]
+    assert f"part v ({V}) looked at {tree.base[:7]} with " in verdict.reasons[0]
     assert verdict.reasons[1].endswith(f"is not in {TASK_BRANCH}; next: service job merge {B}")
     head = tree.merge("a", "b")
     assert judged(tree) == GateVerdict(GateState.PASSING, (), head)
@@ -70,7 +70,7 @@ def test_a_head_that_moves_waits_for_a_new_look(tree: Reviewed) -> None:
     reason = only(judged(tree))
     looked = f"{tree.base[:7]} with {tree.heads['a'][:7]} and {tree.heads['b'][:7]}"
     assert reason == (
-        f"review leg v ({V}) looked at {looked}, the head is {head[:7]}: it has not seen 1 commit in later.txt; "
+        f"part v ({V}) looked at {looked}, the head is {head[:7]}: it has not seen 1 commit in later.txt; "
         f"next: service job review {ROOT}"
     )
     assert judged(tree).unseen == (V,)
@@ -79,7 +79,7 @@ def test_a_head_that_moves_waits_for_a_new_look(tree: Reviewed) -> None:
 def test_a_leg_that_a_person_went_on_with_was_not_looked_at(tree: Reviewed) -> None:
     tree.heads["a"] = tree.commit(f"service/{A}-a")
     tree.merge("a", "b")
-    assert "review leg v" in only(judged(tree))
+    assert "part v" in only(judged(tree))
 
 
 def test_without_a_task_branch_the_only_branch_is_the_head(tree: Reviewed) -> None:
@@ -103,7 +103,7 @@ def test_a_task_that_is_not_done_is_not_looked_up_in_git(tree: Reviewed) -> None
     assert f"round 1 of {ROOT} waits for a person" in only(judged(tree))
     seeds.write(tree.service, seeds.round_(revision=2, end=RoundEnd.ANSWERED, closed_at=3.0))
     seeds.write(tree.service, seeds.task(revision=3, state=TaskState.BLOCKED, reason="why", next="service job retry x"))
-    assert only(judged(tree), GateState.FAILING) == f"the tree {ROOT} is blocked: why; next: service job retry x"
+    assert only(judged(tree), GateState.FAILING) == f"the task {ROOT} is blocked: why; next: service job retry x"
 
 
 def test_a_finalize_is_told_with_its_cause(tree: Reviewed) -> None:
@@ -211,7 +211,7 @@ class TestPullRequests:
         verdict = judged(tree, 7)
         assert verdict.state is GateState.FAILING
         assert verdict.reasons[0] == (
-            f"review leg v ({V}) reviewed an older head, before {pushed_over[:7]} was pushed over it: order a review; "
+            f"part v ({V}) reviewed an older head, before {pushed_over[:7]} was pushed over it: order a review; "
             'next: service agent review scout "MESSAGE" --repo acme/shop --pr 7'
         )
         with tree.service.store.begin() as connection:

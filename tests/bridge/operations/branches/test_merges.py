@@ -18,8 +18,10 @@ from tests.bridge import seeds
 from tests.bridge.reviewed import TASK_BRANCH, A, B, Reviewed, V, reviewed
 from tests.bridge.seeds import ROOT
 from tests.bridge.typist import of_hint, type_all
+from workflows.contract.models import Decision
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 from workflows.model.states import JobState, TaskState, WaitsFor
+from workflows.policy.decisions import report
 
 pytestmark = pytest.mark.ruling("L10", "I5")
 
@@ -30,7 +32,7 @@ def tree(home: Home, tmp_path: Path) -> Reviewed:
 
 
 def merge(tree: Reviewed, *job_ids: str, anyway: bool = False) -> tuple[str, ...]:
-    return merges.merge(tree.service, job_ids, actor="ann (cli)", anyway=anyway).merged
+    return merges.merge(tree.service, job_ids, actor="ann, in the terminal", anyway=anyway).merged
 
 
 def refusal(tree: Reviewed, *job_ids: str) -> RefusedError:
@@ -53,14 +55,14 @@ def test_a_root_without_anything_to_merge_says_so(tree: Reviewed) -> None:
         2, a={"decision": "failed", "state": JobState.FAILED}, b={"decision": "failed", "state": JobState.FAILED}
     )
     no = refusal(tree, ROOT)
-    assert (no.message, no.hint) == (f"no leg of {ROOT} can be merged", f"service job branches {ROOT}")
+    assert (no.message, no.hint) == (f"no part of {ROOT} can be merged", f"service job branches {ROOT}")
 
 
 def test_legs_of_two_trees_are_merged_tree_by_tree(tree: Reviewed) -> None:
     other = "job-00000000000f"
     mine = {"parent_job_id": other, "root_job_id": other, "delegation_id": "a", "action": "implement"}
     seeds.write(tree.service, seeds.job(f"{other}.1", state=JobState.SUCCEEDED, **mine))
-    with pytest.raises(UsageError, match="and the others are of several trees") as refused:
+    with pytest.raises(UsageError, match="and the others are of several tasks") as refused:
         merge(tree, A, f"{other}.1")
     assert of_hint(refused.value.hint) == (f"service job merge {A}", f"service job merge {other}.1")
 
@@ -241,23 +243,23 @@ def test_what_is_approved_is_merged(tree: Reviewed, decision: str | None) -> Non
 def test_a_leg_that_decided_otherwise_is_refused(tree: Reviewed, decision: str) -> None:
     tree.write(2, a={"decision": decision})
     no = refusal(tree, B, A)
-    assert no.message == f"leg a ({A}) is not approved: {A} decided {decision}; nothing was merged"
+    assert no.message == f"part a ({A}) is not approved: {A} {report(Decision(decision))}; nothing was merged"
     assert no.hint.split("\n     ") == [f"service job show {A}", f"service job merge {B} {A} --anyway"]
 
 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"decision": "changes_requested"}, "decided changes_requested"),
-        ({"decision": "failed", "state": JobState.FAILED}, "decided failed"),
+        ({"decision": "changes_requested"}, "asks for changes"),
+        ({"decision": "failed", "state": JobState.FAILED}, "reports that it failed"),
         ({"decision": None, "state": JobState.FAILED}, "ended failed"),
-        ({"decision": "blocked", "state": JobState.BLOCKED}, "decided blocked"),
+        ({"decision": "blocked", "state": JobState.BLOCKED}, "reports that it is blocked"),
     ],
 )
 def test_a_leg_that_its_reviewer_is_against_is_refused(tree: Reviewed, fields: dict[str, Any], words: str) -> None:
     tree.write(2, v=fields)
     no = refusal(tree, A)
-    assert f"review leg v ({V}), which looked at it, {words}" in no.message
+    assert f"part v ({V}), which looked at it, {words}" in no.message
     assert f"service job show {V}" in no.hint
 
 
@@ -297,14 +299,14 @@ def test_a_verify_leg_of_another_action_is_a_reviewer_too(tree: Reviewed) -> Non
     with tree.service.store.begin() as connection:
         payload = {"service_result": {"delegations": legs}}
         connection.execute(update(schema.attempts).where(schema.attempts.c.job_id == ROOT).values(payload=payload))
-    with pytest.raises(RefusedError, match="ask leg v"):
+    with pytest.raises(RefusedError, match="part v"):
         merge(tree, B)
 
 
 def test_a_leg_that_delegated_says_what_its_last_job_says(tree: Reviewed) -> None:
     after = {"delegation_id": None, "parent_job_id": A, "continuation": "normal", "state": JobState.SUCCEEDED}
     seeds.write(tree.service, seeds.job(f"{ROOT}.4", **after, decision="changes_requested"))
-    assert f"{ROOT}.4 decided changes_requested" in refusal(tree, A).message
+    assert f"{ROOT}.4 asks for changes" in refusal(tree, A).message
 
 
 def test_whoever_insists_is_recorded(tree: Reviewed) -> None:
@@ -312,12 +314,12 @@ def test_whoever_insists_is_recorded(tree: Reviewed) -> None:
     assert merge(tree, A, anyway=True) == (A,)
     [merged] = [event for event in jobs.events(tree.service, ROOT) if event.kind == "branch_merged"]
     assert merged.message == (
-        f"ann (cli) merged service/{A}-a into {TASK_BRANCH},"
-        f" although review leg v ({V}), which looked at it, decided changes_requested"
+        f"ann, in the terminal merged service/{A}-a into {TASK_BRANCH},"
+        f" although part v ({V}), which looked at it, asks for changes"
     )
     [(_, job_id, event)] = branch_rows.events_of(tree.service.store, ROOT)
-    assert (job_id, event.actor) == (A, "ann (cli)")
-    assert event.anyway.endswith("decided changes_requested")
+    assert (job_id, event.actor) == (A, "ann, in the terminal")
+    assert event.anyway.endswith("asks for changes")
 
 
 def test_insisting_where_nobody_objects_is_not_recorded_as_such(tree: Reviewed) -> None:

@@ -96,7 +96,7 @@ async def test_of_a_job_that_goes_on_with_the_branch_of_an_earlier_one(chain: Ch
     chain.line = (own, await chain.leg("a"), await chain.leg("b"))
     await chain.leg("again", own_branch=own.branch, continuation=Continuation.NORMAL)
     if foreign:
-        with pytest.raises(RefusedError, match=r"a commit that is not of this tree: [0-9a-f]{7} put there by hand;"):
+        with pytest.raises(RefusedError, match=r"a commit that is not of this task: [0-9a-f]{7} put there by hand;"):
             chain.merge()
     else:
         assert chain.merge() == ("1.txt", "2.txt", "3.txt", "4.txt", "limiter.py")

@@ -44,7 +44,7 @@ def work(tree: Scene, job_id: str = ROOT) -> NamedCommit:
 
 def refusal(tree: Scene, job_id: str = ROOT, base: str | None = None) -> ServiceError:
     with pytest.raises(ServiceError) as refused:
-        publish.publish(tree.service, job_id, actor="ann (cli)", base=base)
+        publish.publish(tree.service, job_id, actor="ann, in the terminal", base=base)
     assert facts.get(tree.service.store, f"{job_id}-publish") is None
     assert refused.value.hint
     return refused.value
@@ -52,15 +52,15 @@ def refusal(tree: Scene, job_id: str = ROOT, base: str | None = None) -> Service
 
 def test_the_one_branch_goes_under_the_name_of_the_tasks(tree: Scene) -> None:
     commit = tree.run()
-    answer = publish.publish(tree.service, ROOT, actor="ann (cli)")
+    answer = publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     assert (answer.branch, answer.state, answer.url, answer.github) == (TASK_BRANCH, "push", "", SHOP)
     assert work(tree) == NamedCommit(TASK_BRANCH, commit)
     assert (tree.fact.host, tree.fact.kind, tree.fact.number) == (tree.service.settings.host, "publish", 0)
-    assert publish.publication(tree.fact).actor == "ann (cli)"
+    assert publish.publication(tree.fact).actor == "ann, in the terminal"
 
 
 def test_after_a_merge_it_is_the_tasks_branch(batch: Scene) -> None:
-    done = merges.merge(batch.service, [LEGS["a"]], actor="ann (cli)")
+    done = merges.merge(batch.service, [LEGS["a"]], actor="ann, in the terminal")
     assert work(batch) == NamedCommit(TASK_BRANCH, done.head)
 
 
@@ -73,7 +73,7 @@ def test_a_branch_that_has_the_others_in_it_is_all_work(batch: Scene) -> None:
 
 
 def test_a_leg_is_published_on_its_own_branch(batch: Scene) -> None:
-    answer = publish.publish(batch.service, LEGS["a"], actor="ann (cli)")
+    answer = publish.publish(batch.service, LEGS["a"], actor="ann, in the terminal")
     assert (answer.branch, answer.job_id, answer.root_job_id) == (f"service/{LEGS['a']}", LEGS["a"], ROOT)
     assert [each.job_id for each in publish.of_tree(batch.service, ROOT)] == [LEGS["a"]]
 
@@ -122,7 +122,7 @@ def test_a_leg_that_cannot_be(tree: Scene, fields: dict[str, object], message: s
 
 
 def test_a_leg_whose_branch_is_gone(batch: Scene) -> None:
-    drops.drop(batch.service, LEGS["a"], actor="ann (cli)", force=True)
+    drops.drop(batch.service, LEGS["a"], actor="ann, in the terminal", force=True)
     no = refusal(batch, LEGS["a"])
     assert isinstance(no, NotFoundError)
     assert no.hint.startswith(f"git -C {batch.repo} branch service/{LEGS['a']} ")
@@ -164,31 +164,31 @@ def test_a_base_that_is_none(tree: Scene, base: str) -> None:
 
 def test_asked_again_nothing_changes_and_new_work_goes_too(tree: Scene) -> None:
     commit = tree.run()
-    publish.publish(tree.service, ROOT, actor="ann (cli)", base="stable")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal", base="stable")
     pushed = publish.publication(tree.fact).model_copy(update={"commit": commit}).model_dump_json()
     facts.note(tree.service.store, FACT, text=pushed)
     facts.mark_written(tree.service.store, FACT, github_id="4", url="https://github.com/acme/shop/pull/4")
-    again = publish.publish(tree.service, ROOT, actor="bob (cli)")
+    again = publish.publish(tree.service, ROOT, actor="bob, in the terminal")
     assert (again.state, again.url, again.commit) == ("done", "https://github.com/acme/shop/pull/4", commit)
     run_git(tree.repo, "branch", "-f", f"service/{ROOT}", commit)
     run_git(tree.repo, "branch", TASK_BRANCH, "main")
-    more = publish.publish(tree.service, ROOT, actor="bob (cli)")
+    more = publish.publish(tree.service, ROOT, actor="bob, in the terminal")
     assert (more.state, more.url) == ("push", "https://github.com/acme/shop/pull/4")
     assert publish.publication(tree.fact).base == "stable"
 
 
 def test_what_failed_is_tried_again_when_somebody_asks(tree: Scene) -> None:
     tree.run()
-    publish.publish(tree.service, ROOT, actor="ann (cli)")
+    publish.publish(tree.service, ROOT, actor="ann, in the terminal")
     facts.give_up(tree.service.store, FACT, "no")
     assert publish.current(tree.service, ROOT) is not None
-    assert publish.publish(tree.service, ROOT, actor="ann (cli)").state == "push"
+    assert publish.publish(tree.service, ROOT, actor="ann, in the terminal").state == "push"
     assert (tree.fact.attempts, tree.fact.error) == (0, "")
 
 
 def test_it_is_said_what_it_waits_for(tree: Scene) -> None:
     tree.run()
-    assert "service daemon start" in publish.publish(tree.service, ROOT, actor="ann (cli)").says
+    assert "service daemon start" in publish.publish(tree.service, ROOT, actor="ann, in the terminal").says
     account.note(tree.service.store, blocked_until=4e9, problem="the quota is used up")
     waits = publish.current(tree.service, ROOT)
     assert waits is not None
@@ -199,4 +199,4 @@ def test_it_is_said_what_it_waits_for(tree: Scene) -> None:
 
 def test_an_unknown_job_is_said(tree: Scene) -> None:
     with pytest.raises(NotFoundError):
-        publish.publish(tree.service, "job-ffffffffffff", actor="ann (cli)")
+        publish.publish(tree.service, "job-ffffffffffff", actor="ann, in the terminal")

@@ -74,7 +74,7 @@ def test_the_gate_judges_the_line_before_it_is_merged_and_after(home: Home, tmp_
     verdict = merge_gate.of_tree(tree.service, ROOT)
     assert (verdict.head, verdict.state) == (tree.line, GateState.PENDING)
     [reason] = verdict.reasons
-    assert f"the work of implement leg docs ({DOCS}) is not in the line of {ROOT}" in reason
+    assert "part docs is missing: it conflicts with " in reason
     assert reason.endswith(f"; next: service job resolve {ROOT}")
     drops.drop(tree.service, DOCS, actor="ann", force=True)
     assert merge_gate.of_tree(tree.service, ROOT).state is GateState.PASSING
@@ -110,7 +110,7 @@ def test_a_foreign_commit_on_any_leg_keeps_the_line_out(tree: Grown, leg: str, w
 
 def test_a_check_of_the_last_generation_still_counts(tree: Grown) -> None:
     tree.looked(RECHECK, "changes_requested", "fix", parent=REPLAN, revision=2)
-    with pytest.raises(RefusedError, match="decided changes_requested; nothing was merged") as refused:
+    with pytest.raises(RefusedError, match="asks for changes; nothing was merged") as refused:
         merged(tree)
     assert CHECK not in refused.value.message
     type_all(of_hint(refused.value.hint))
@@ -120,7 +120,7 @@ def test_a_check_of_the_last_generation_still_counts(tree: Grown) -> None:
 def test_a_tree_that_was_given_up_has_all_objections(home: Home, tmp_path: Path) -> None:
     made = grown(Service(home), tmp_path)
     seeds.write(made.service, seeds.task(revision=2, state=TaskState.CANCELLED, ended_at=2.0))
-    with pytest.raises(RefusedError, match="which looked at it, decided changes_requested"):
+    with pytest.raises(RefusedError, match="which looked at it, asks for changes"):
         merged(made)
 
 

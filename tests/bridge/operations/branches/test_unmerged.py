@@ -1,4 +1,4 @@
-"""Unmerged branches of trees that are over: found with their cost, and dropped where a person chooses them."""
+"""Unmerged branches of tasks that are over: found with their cost, and dropped where a person chooses them."""
 
 import time
 from pathlib import Path

@@ -152,7 +152,7 @@ def test_what_may_go_on_or_has_just_ended_keeps_all_it_has(service: Service, fie
     assert counts(reclaimed) == {"runs": 0, "sessions": 0, "artifacts": 0, "worktrees": 0, "logs": 1}
     assert all(path.exists() for path in things.values())
     is_open = fields.get("state") not in (None, TaskState.CANCELLED)
-    assert [why.startswith("all of a tree that is not over") for why in reclaimed.kept] == [True] * is_open
+    assert [why.startswith("all of a task that is not over") for why in reclaimed.kept] == [True] * is_open
 
 
 def test_beside_a_tree_that_goes_on_the_old_one_goes(service: Service) -> None:

@@ -94,7 +94,7 @@ def test_an_unknown_state_is_refused_with_those_there_are() -> None:
     assert tree_list.state_by_name("") is None
     assert tree_list.state_by_name("waiting") is TreeState.WAITING
     assert tree_list.state_by_name("awaiting_human") is TreeState.WAITING
-    with pytest.raises(UsageError, match="'succeeded' is not a state of a tree; they are queued") as refused:
+    with pytest.raises(UsageError, match="'succeeded' is not a state of a task; they are queued") as refused:
         tree_list.state_by_name("succeeded")
     assert refused.value.hint == "service job list --jobs --state succeeded"
     with pytest.raises(UsageError) as refused:

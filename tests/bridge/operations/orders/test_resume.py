@@ -82,9 +82,9 @@ async def test_a_request_that_comes_again_was_taken_also_when_its_tree_is_over(
     """The sender was killed before it stored the answer; a tree can end in a moment."""
     service = Service(home)
     data = {"actor": "ann", "channel": "comment", "verb": "answer", "round": 1, "request": "comment-7-0"}
-    says = "ann (comment): answer on round 1"
+    says = "ann, on GitHub: answer on round 1"
     accepted = seeds.event(1, kind=EventKind.RESUME_ACCEPTED, message=says, data=data)
-    over = seeds.round_(end="answered", closed_at=5.0, closed="answered by ann (comment)")
+    over = seeds.round_(end="answered", closed_at=5.0, closed="answered by ann, on GitHub")
     seeds.write(service, seeds.task(state="done", ended_at=6.0), seeds.job(), over, accepted)
     order = ResumeOrder(
         actor="ann", channel="comment", job_id=seeds.ROOT, verb="answer", text="red", request_id=request_id

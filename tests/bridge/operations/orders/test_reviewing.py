@@ -58,7 +58,7 @@ def tree(service: Service, tmp_path: Path) -> Reviewed:
 
 
 async def ask(tree: Reviewed, agent: str = "") -> follow_ups.ReviewAnswer:
-    return await follow_ups.review(tree.service, A, actor="ann (cli)", agent=agent)
+    return await follow_ups.review(tree.service, A, actor="ann, in the terminal", agent=agent)
 
 
 def ends(tree: Reviewed, review: follow_ups.ReviewAnswer, **fields: object) -> None:
@@ -106,7 +106,7 @@ async def test_a_rejection_fails_the_gate_and_another_commit_asks_anew(tree: Rev
     first = await ask(tree)
     ends(tree, first, decision="changes_requested")
     assert judged(tree).reasons == (
-        f"the later review {first.job_id} decided changes_requested; next: service job show {first.job_id}",
+        f"the later review {first.job_id} asks for changes; next: service job show {first.job_id}",
     )
     assert judged(tree).state is GateState.FAILING
     tree.commit(TASK_BRANCH, "repaired.txt")
@@ -141,7 +141,7 @@ async def test_nobody_who_can_is_said(tree: Reviewed, begun: list[TreeInput]) ->
 async def test_a_repeated_call_starts_one(tree: Reviewed, begun: list[TreeInput]) -> None:
     root = trees.new_root_id()
     for _ in range(2):
-        done = await follow_ups.review(tree.service, ROOT, actor="ann (cli)", root=root)
+        done = await follow_ups.review(tree.service, ROOT, actor="ann, in the terminal", root=root)
         assert (done.job_id, done.agent) == (root, "critic")
     assert len(begun) == 1
 

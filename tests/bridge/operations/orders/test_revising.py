@@ -69,7 +69,7 @@ async def test_who_said_what_is_recorded_and_which_job_works_on_it(tree: Grown, 
     second = await said(tree, CODE, text="And shorter.")
     events = [each for each in jobs.events(tree.service, CODE) if each.kind == "branch_revised"]
     assert [each.data["by"] for each in events] == [first.job_id, second.job_id]
-    assert events[0].message == f"ann (cli) sent 1 comment on its diff; {first.job_id} works on that"
+    assert events[0].message == f"ann, in the terminal sent 1 comment on its diff; {first.job_id} works on that"
     assert events[0].data["comments"] == [f"{FILE}:1: Say what it is.\nIn one word."]
 
 
