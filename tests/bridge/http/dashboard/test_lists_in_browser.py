@@ -56,8 +56,8 @@ def test_the_whole_line_leads_to_its_task_and_the_search_is_a_key_away(
         tab.keyboard.type("state:running")
         tab.keyboard.press("Enter")
         tab.get_by_role("link", name="state: running").wait_for()
-        assert tab.locator(".line").count() == 1
-        tab.locator(".line .when").click(force=True)  # the link covers the line
+        assert tab.locator(".line[data-item]").count() == 1
+        tab.locator(".line[data-item] .when").click(force=True)  # the link covers the line
         tab.wait_for_url("**/ui/trees/job-00000000000b")
         tab.keyboard.press("g")
         tab.keyboard.press("j")
