@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,7 @@ def programs() -> Path:
     program = shutil.which("initdb") or (str(paths[-1]) if paths else None)
     if program is None:
         pytest.skip("PostgreSQL is not installed: the store is proven on SQLite only (apt-get install postgresql)")
-    return Path(program).parent
+    return Path(program).resolve().parent
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Postgres:
     """Further words of its command line."""
     admin: str = "service"
     """The role of its administrator."""
+    disk: int = 0
+    """The size of the disk of its own that its data is on, in MiB."""
 
     @property
     def url(self) -> str:
@@ -90,6 +92,24 @@ class Postgres:
         self._ballast.unlink()
         wait_for(self._answers_or_starts)
 
+    def replica(self) -> "Postgres":
+        """Start a server that follows this one. What this one commits from here on is there too."""
+        folder = Path(tempfile.mkdtemp(prefix="service-postgres-"))
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            made = replace(self, folder=folder, port=free.getsockname()[1])
+        source = f"host=127.0.0.1 port={self.port} user={self.admin}"
+        copy = ("-D", made._data, "-d", source, "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
+        made._run("pg_basebackup", *copy)
+        made.start()
+        self._execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self._execute("SELECT pg_reload_conf()")
+        wait_for(lambda: self._ask("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"))
+        return made
+
+    def promote(self) -> None:
+        """Let a replica be a server of its own."""
+        self._run("pg_ctl", "-D", self._data, "-w", "promote")
+
     @property
     def log(self) -> str:
         return (self.folder / "log").read_text()
@@ -129,9 +149,14 @@ class Postgres:
                 self._execute(statement)
 
     def _execute(self, statement: str) -> None:
+        self._ask(statement)
+
+    def _ask(self, statement: str) -> object:
+        """Return the first value of a statement's rows, None without rows."""
         engine = create_engine(self.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
-            connection.execute(text(statement))
+            answer = connection.execute(text(statement))
+            return answer.scalar() if answer.returns_rows else None
 
     def _run(self, program: str, *words: str) -> None:
         command = [*_unprivileged(self.folder), str(programs() / program), *words]
@@ -149,7 +174,7 @@ def running(connections: int = 30, options: str = "", disk: int = 0, admin: str 
         if disk:
             stack.enter_context(_disk(Path(name, "data"), disk))
         with socket.create_server(("127.0.0.1", 0)) as free:
-            server = Postgres(Path(name), free.getsockname()[1], connections, options, admin)
+            server = Postgres(Path(name), free.getsockname()[1], connections, options, admin, disk)
             server.make()  # meanwhile nobody else takes the port
         server.start()
         try:

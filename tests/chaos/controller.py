@@ -103,7 +103,8 @@ class Controller:
         with line, line.makefile() as request, contextlib.suppress(OSError, ValueError):  # it may die while it waits
             message = json.loads(request.readline())
             station = f"{message['station']}: {message['detail']}" if message["detail"] else message["station"]
-            arrival = Arrival(station, message["subject"], message["pid"], message["number"], time.time())
+            pid, number, thread = message["pid"], message["number"], message["thread"]
+            arrival = Arrival(station, message["subject"], pid, number, time.time(), thread)
             answer = GO if self._over else self._meet(arrival)
             line.sendall(answer.encode() + b"\n")
 

@@ -1,5 +1,6 @@
 """The side of the processes under test: at each station, ask the controller what to do. Standard library only."""
 
+import _thread
 import ctypes
 import errno
 import json
@@ -13,6 +14,8 @@ from activities import stations
 
 CONTROLLER = "CHAOS_CONTROLLER"
 """The variable with the controller's socket. Without it nothing is hooked."""
+CLOCK = "clock"
+"""The file beside that socket with a module whose clock is to be wrong, by how many seconds, and libfaketime's path."""
 ROOT = str(Path(__file__).parents[2])
 FIRST = str(Path(__file__).with_name("first"))
 _numbers = iter(range(1, sys.maxsize))
@@ -21,13 +24,26 @@ _numbers = iter(range(1, sys.maxsize))
 def install() -> None:
     """Hook the stations of this process, if its environment names a controller."""
     if CONTROLLER in os.environ:
+        obey_clock(Path(os.environ[CONTROLLER]).parent)
         stations.hook = arrive
+
+
+def obey_clock(folder: Path) -> None:
+    """Start this process anew under libfaketime if its clock is to be wrong. Its monotonic clock stays right."""
+    try:
+        module, seconds, library = (folder / CLOCK).read_text().split()
+    except (OSError, ValueError):
+        return
+    if "FAKETIME" not in os.environ and module in sys.orig_argv:
+        wrong = {"LD_PRELOAD": library, "FAKETIME": f"{int(seconds):+}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        os.execve(sys.executable, sys.orig_argv, os.environ | wrong)
 
 
 def arrive(station: str, subject: str, detail: str) -> None:
     """Tell the controller of an arrival, and carry out its answer. Go on if no controller listens."""
     _hook_isolated_programs()
     arrival = {"station": station, "subject": subject, "detail": detail, "pid": os.getpid(), "number": next(_numbers)}
+    arrival["thread"] = _thread.get_native_id()
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
             line.connect(os.environ[CONTROLLER])

@@ -26,6 +26,8 @@ class Arrival:
     number: int
     """How many stations this process has come to."""
     at: float
+    thread: int = 0
+    """The kernel's number of the thread that waits."""
 
 
 class Fault(Protocol):

@@ -21,10 +21,17 @@ from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
 from bridge.machine import daemon_state
 from bridge.machine.daemon_state import GroupPhase
+from tests import postgres
 from tests.chaos import hook
 from tests.chaos.controller import Controller
+from tests.chaos.faults import clock
+from tests.chaos.faults.disk import Disk, mounted
 from tests.e2e.bridge import token
 from tests.e2e.conftest import Installed, set_up
+from tests.fleet import server
+from tests.fleet.lines import Line, line_to
+from tests.postgres import Postgres
+from tests.starved import can_limit
 from tests.unboxed import shell
 from tests.waiting import wait_for
 
@@ -39,6 +46,7 @@ if [ -n "$key" ]; then echo "$key" > "$of"; else key=$(cat "$of"); fi
 plan=$PLANS/$key step=$name
 [ -e "$plan/$name.$attempt" ] && step=$name.$attempt
 [ -e "$plan/$name.sh" ] && . "$plan/$name.sh"
+[ -e "$PLANS/$job.flood" ] && . "$PLANS/$job.flood"
 mark end
 if [ -e "$plan/$step" ]; then cat "$plan/$step"
 else echo "{\\"service_result\\": {\\"decision\\": \\"approved\\", \\"summary\\": \\"did $name\\"}}"; fi
@@ -87,6 +95,11 @@ class Stack:
     folder: Path
     controller: Controller
     service: Hooked = field(init=False)
+    disk: Disk | None = None
+    """The disk of its home."""
+    lines: dict[str, Line] = field(default_factory=dict)
+    """Its lines to a Temporal server and a PostgreSQL store that are not the daemon's own."""
+    database: Postgres | None = None
     troubled_until: float = 0.0
     """The end of the last fault, and of what it took to have all members back."""
 
@@ -97,16 +110,36 @@ class Stack:
         (self.plans / "prompts").mkdir(parents=True)
         agent = self.service.program("agent", AGENT)
         self.service.extra.update({"PLANS": str(self.plans), hook.CONTROLLER: str(self.controller.address)})
-        (self.home / "config.toml").write_text(shell("PLANS") + SETTINGS)
-        self.service("repo", "add", "acme/hub", "--remote", str(self._hub()))
+        (self.home / "config.toml").write_text(shell("PLANS") + SETTINGS + self._elsewhere)
+        if self.lines:
+            self.service("cluster", "init")
+            self.service("repo", "add", "acme/shop", str(made.repo))
+        subprocess.run(["git", "clone", "-q", "--bare", str(made.repo), str(self.hub)], check=True)
+        self.service("repo", "add", "acme/hub", "--remote", str(self.hub))
         for name in ("lead", "dev"):
             self.service.register(name, agent, "--repo", "acme/hub")
 
-    def _hub(self) -> Path:
-        """Make a bare repository with a commit, to which work in progress is pushed."""
-        hub = self.folder / "hub.git"
-        subprocess.run(["git", "clone", "-q", "--bare", str(self.service.repo), str(hub)], check=True)
-        return hub
+    @property
+    def hub(self) -> Path:
+        """A bare repository, to which work in progress is pushed."""
+        return self.folder / "hub.git"
+
+    @property
+    def _elsewhere(self) -> str:
+        """Return the settings that name a server and a store which are not the daemon's own."""
+        if not self.lines:
+            return ""
+        url = self.postgres.database("postgres", self.lines["store"].port)
+        return f'[temporal]\naddress = "{self.lines["temporal"].address}"\n[store]\nurl = "{url}"\n'
+
+    @property
+    def postgres(self) -> Postgres:
+        assert self.database is not None, "this stack has SQLite"
+        return self.database
+
+    def take_over(self, server: Postgres) -> None:
+        """Let the line to the store lead to another server from here on."""
+        self.database, self.lines["store"].target = server, ("127.0.0.1", server.port)
 
     @property
     def home(self) -> Path:
@@ -157,6 +190,20 @@ class Stack:
                     self.service.run("daemon", "start")
 
     @property
+    def able(self) -> frozenset[str]:
+        """Return what faults may need that is here."""
+        there = {
+            "hub": True,
+            "sqlite": self.database is None,
+            "postgres": self.database is not None,
+            "lines": bool(self.lines),
+            "disk": bool(self.disk or (self.database and self.database.disk)),
+            "group": can_limit(),
+            "faketime": bool(clock.LIBRARIES),
+        }
+        return frozenset(name for name, is_there in there.items() if is_there)
+
+    @property
     def is_well(self) -> bool:
         """True if all members run."""
         state = daemon_state.status(self.service.seen.home).state
@@ -198,6 +245,15 @@ class Stack:
             time.sleep(0.3)
         raise AssertionError(f"POST {path} has no answer in {patience:g} s: {answer and answer.text}")
 
+    def end(self) -> None:
+        """Let everything go on, stop the service, and kill what is left of it."""
+        self.controller.release()
+        self.stop()
+        self.kill_all()
+        if self.database is not None:  # perhaps a replica that took over
+            with contextlib.suppress(subprocess.CalledProcessError):
+                self.database.stop()
+
     def kill_all(self) -> None:
         """Kill what is left of the service and its agents."""
         with contextlib.suppress(ProcessLookupError):
@@ -208,21 +264,29 @@ class Stack:
 
 
 @contextlib.contextmanager
-def stack() -> Iterator[Stack]:
-    """Run a service during the context, in memory where there is room."""
+def stack(elsewhere: bool = False) -> Iterator[Stack]:
+    """Run a service during the context, in memory where there is room; with `elsewhere`, on a Temporal server and a
+    PostgreSQL that are not the daemon's own, behind lines.
+    """
     shm = Path("/dev/shm")
     where = shm if shm.is_dir() and shutil.disk_usage(shm).free > ROOM else Path(tempfile.gettempdir())
-    folder = Path(tempfile.mkdtemp(prefix="chaos-", dir=where))
-    with Controller(folder / "controller") as controller:
-        made = Stack(folder, controller)
-        try:
-            made.start()
-            yield made
-        finally:
-            controller.release()
-            made.stop()
-            made.kill_all()
-            shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.ExitStack() as made:
+        folder = Path(tempfile.mkdtemp(prefix="chaos-", dir=where))
+        made.callback(shutil.rmtree, folder, ignore_errors=True)
+        controller = made.enter_context(Controller(folder / "controller"))
+        if elsewhere:
+            disk, database = None, made.enter_context(postgres.running(100, disk=256 if os.getuid() == 0 else 0))
+            host, port = made.enter_context(server.running(folder / "temporal.db")).address.split(":")
+            lines = {
+                "temporal": made.enter_context(line_to(host, int(port))),
+                "store": made.enter_context(line_to("127.0.0.1", database.port)),
+            }
+        else:
+            disk, database, lines = made.enter_context(mounted(folder / "home")), None, {}
+        there = Stack(folder, controller, disk, lines, database)
+        made.callback(there.end)
+        there.start()
+        yield there
 
 
 def _all() -> list[int]:

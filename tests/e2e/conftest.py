@@ -153,7 +153,7 @@ def set_up(folder: Path) -> Installed:
     )
     subprocess.run(["sh", "-c", commit], cwd=repo, check=True)
     service = Installed(folder / "home", repo, folder, lane())
-    service.home.mkdir()
+    service.home.mkdir(exist_ok=True)
     (service.home / "config.toml").write_text(shell())
     service("repo", "add", "acme/shop", str(repo))
     return service

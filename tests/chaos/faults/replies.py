@@ -1,0 +1,52 @@
+"""A reply that is lost after what was asked is done: of a git push, and of a write to GitHub."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.chaos.faults.base import Base
+from tests.chaos.protocol import GO, Arrival, NotLandedError
+
+if TYPE_CHECKING:
+    from tests.chaos.stack import Stack
+
+HOOK = """\
+#!/bin/sh
+# The references are written: the program that would say so dies, once.
+[ "$1" = committed ] && [ -e "$GIT_DIR/loses-reply" ] && rm "$GIT_DIR/loses-reply" && kill -9 $PPID
+exit 0
+"""
+PUSHES = ("folder made", "command started", "work committed")
+OUTAGE = 20.0
+
+
+@dataclass
+class LostPush(Base):
+    """The remote of the repository takes a push, and dies before it says so."""
+
+    name: str = "lost reply push"
+    needs: frozenset[str] = frozenset({"hub"})
+    seconds: float = OUTAGE
+
+    def fits(self, station: str) -> bool:
+        return station in PUSHES
+
+    def strike(self, stack: "Stack", arrival: Arrival) -> str:
+        hook = stack.hub / "hooks" / "reference-transaction"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(HOOK)
+        hook.chmod(0o755)
+        self._trap(stack).touch()
+        return GO
+
+    def _trap(self, stack: "Stack") -> Path:
+        return stack.hub / "loses-reply"
+
+    def proof(self, stack: "Stack") -> str:
+        if self._trap(stack).exists():
+            self._trap(stack).unlink()
+            raise NotLandedError("nothing was pushed")
+        return "the remote died with its references written"
+
+
+FAULTS = (LostPush,)
