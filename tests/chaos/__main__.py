@@ -39,6 +39,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--beside", type=int, default=8, help="how many cases are under way at once on a stack")
     parser.add_argument("--scorecard", type=Path, metavar="FILE", help="make the page of the outcomes in a file")
+    parser.add_argument("--elsewhere", action="store_true", help="server and PostgreSQL apart, behind lines")
+    parser.add_argument("--disk", action="store_true", help="the home on a disk of its own, which takes root")
     asked = parser.parse_args()
     if asked.scorecard:
         scorecard.write(asked.scorecard)
@@ -52,7 +54,7 @@ def main() -> int:
     if asked.case:
         drawn = [Case.read(asked.case)]
     until, failed, again = time.monotonic() + asked.minutes * 60, 0, set[Case]()
-    with stack() as there:
+    with stack(asked.elsewhere, asked.disk) as there:
         while drawn and time.monotonic() < until:
             now = rounds.beside(drawn, asked.beside)
             began = time.monotonic()

@@ -264,9 +264,9 @@ class Stack:
 
 
 @contextlib.contextmanager
-def stack(elsewhere: bool = False) -> Iterator[Stack]:
+def stack(elsewhere: bool = False, disk_too: bool = False) -> Iterator[Stack]:
     """Run a service during the context, in memory where there is room; with `elsewhere`, on a Temporal server and a
-    PostgreSQL that are not the daemon's own, behind lines.
+    PostgreSQL that are not the daemon's own, behind lines; with `disk_too`, its home on a disk of its own.
     """
     shm = Path("/dev/shm")
     where = shm if shm.is_dir() and shutil.disk_usage(shm).free > ROOM else Path(tempfile.gettempdir())
@@ -282,7 +282,7 @@ def stack(elsewhere: bool = False) -> Iterator[Stack]:
                 "store": made.enter_context(line_to("127.0.0.1", database.port)),
             }
         else:
-            disk, database, lines = made.enter_context(mounted(folder / "home")), None, {}
+            disk, database, lines = made.enter_context(mounted(folder / "home")) if disk_too else None, None, {}
         there = Stack(folder, controller, disk, lines, database)
         made.callback(there.end)
         there.start()

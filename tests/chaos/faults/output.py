@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from activities.runs.run_folders import key_of
 from tests.chaos.faults.base import Base
 from tests.chaos.protocol import GO, Arrival, NotLandedError
 
@@ -36,9 +37,8 @@ class Flood(Base):
         return station in BEFORE
 
     def strike(self, stack: "Stack", arrival: Arrival) -> str:
-        from tests.chaos.stack import job_of
-
-        order = stack.plans / f"{job_of(arrival.subject)}.flood"
+        run = key_of(arrival.subject)
+        order = stack.plans / f"{run[0] if run else arrival.subject}.flood"
         self._done = order.with_suffix(".flooded")
         order.write_text(f"{FLOODS[self.what]}\nrm '{order}'; echo > '{self._done}'\n")
         return GO
