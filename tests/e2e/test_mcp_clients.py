@@ -87,8 +87,8 @@ def test_a_slow_start_is_waited_for_and_one_cut_off_is_repeated_as_one_job(perso
     person.script.answers()
     before = len(service.json("job", "list"))
     with person.with_the_service(client, "ask"):
-        said = person.play(client, lambda: person.slow_and_cut(f"cut-{client}"), f"cut-{client}")
-    slow, cut, again = JOB.findall(said)[-3:]
+        output = person.play(client, lambda: person.slow_and_cut(f"cut-{client}"), f"cut-{client}")
+    slow, cut, again = JOB.findall(output)[-3:]
     assert cut in (NO_JOB, again)  # Claude repeats the call by itself
     assert NO_JOB not in (slow, again)
     assert len(service.json("job", "list")) == before + 2
