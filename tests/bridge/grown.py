@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import update
 
 from activities.git.merges.task_line import LinePart, draw
-from activities.store import job_rows, schema, tree_rows
+from activities.store import job_rows, schema
 from activities.store.registry import repo_rows
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_on, make_repository, run_git
@@ -19,10 +19,7 @@ from tests.bridge.reviewed import ended
 from tests.bridge.seeds import ROOT
 from tests.sealed import seal
 from workflows.contract.models import Action
-from workflows.model.long_texts import Text
 from workflows.model.states import Continuation, JobState, TaskState
-from workflows.model.workers import Assignment, Worker
-from workflows.tree.state import TreeInput
 
 CODE, DOCS, CHECK, REPLAN, FIX, RECHECK, LAST = (f"{ROOT}.{number}" for number in range(1, 8))
 TASK_BRANCH = f"service/{seeds.TASK}"
@@ -108,17 +105,7 @@ def started(service: Service, where: Path, **task: Any) -> Grown:
     root = seeds.job(state=JobState.SUCCEEDED, decision="approved")
     seeds.write(service, seeds.task(**(over | task)), root)
     seeds.payload(service, ROOT, {}, base_sha=made.base, given=[])
-    worker = Worker(name="lead", runtime="shell")
-    lead = Assignment(worker=worker, action=Action.ASK, prompt=Text(inline="do it"), base=made.base)
-    start = TreeInput(
-        root_job_id=ROOT,
-        task_id=seeds.TASK,
-        repo="acme/shop",
-        assignment=lead,
-        created_at=1.0,
-        settings=service.settings.snapshot(),
-    )
-    tree_rows.begin(service.store, start, "here")
+    seeds.begun(service, made.base)
     return made
 
 

@@ -4,17 +4,21 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from activities.store import job_rows, schema
+from activities.store import job_rows, schema, tree_rows
 from activities.store.registry import pipeline_rows, repo_rows
 from bridge.operations.service import Service
 from tests.rows import ROOT, TASK, event, job, round_, task
 from tests.sealed import seal
+from workflows.contract.models import Action
+from workflows.model.long_texts import Text
 from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord, TaskRecord
 from workflows.model.states import JobState, TaskState
+from workflows.model.workers import Assignment, Worker
 from workflows.pipeline.read import read
 from workflows.pipeline.syntax import Format
+from workflows.tree.state import TreeInput
 
-__all__ = ["ROOT", "TASK", "event", "job", "paused", "payload", "register", "repo", "round_", "task", "write"]
+__all__ = ["ROOT", "TASK", "begun", "event", "job", "paused", "payload", "register", "repo", "round_", "task", "write"]
 
 
 def write(service: Service, *rows: JobRecord | TaskRecord | EventRecord | RoundRecord) -> None:
@@ -33,6 +37,22 @@ def paused(service: Service, root: str = ROOT, **fields: Any) -> RoundRecord:
     state = TaskState.AWAITING_HUMAN
     write(service, task(root, state=state), job(root, state=JobState.SUCCEEDED), asked)
     return asked
+
+
+def begun(service: Service, base: str) -> None:
+    """Seed the start of the tree at this commit."""
+    lead = Assignment(
+        worker=Worker(name="lead", runtime="shell"), action=Action.ASK, prompt=Text(inline="do it"), base=base
+    )
+    start = TreeInput(
+        root_job_id=ROOT,
+        task_id=TASK,
+        repo="acme/shop",
+        assignment=lead,
+        created_at=1.0,
+        settings=service.settings.snapshot(),
+    )
+    tree_rows.begin(service.store, start, "here")
 
 
 def payload(service: Service, job_id: str, content: dict[str, Any], **fields: Any) -> None:

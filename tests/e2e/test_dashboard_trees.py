@@ -120,7 +120,7 @@ def test_the_page_of_a_leg_tells_all_of_it_while_it_runs_and_afterwards(script: 
     for words in ("reading the code", "thinking hard", "service_result"):
         assert words in whole.inner_text()
     assert never_loaded_again(tab)
-    assert tab.get_by_role("heading", name="What happened").is_visible()
+    assert tab.get_by_role("heading", name="Events").is_visible()
     pictures(tab, "leg-done")
     tab.get_by_role("link", name="made.txt").click()
     assert tab.locator("#file-1 .add", has_text="hello").is_visible()

@@ -61,6 +61,8 @@ class LegBranch:
     exists: bool = False
     ahead: int | None = None
     behind: int | None = None
+    commits: int | None = None
+    """The commits of its job, merged or not."""
     files: int | None = None
     objection: str = ""
     """The reason why the leg is merged only with `--anyway`."""
@@ -238,8 +240,10 @@ class _BranchReader:
 
 @lru_cache(maxsize=1024)
 def _apart(repo: Path, head: str, other: str, base: str) -> dict[str, int]:
-    """Count commits and files between two commits. Cached, because commits never change."""
-    return asdict(git_branches.distance(repo, head, other)) | {"files": len(git_branches.changes(repo, base, head))}
+    """Count commits and files between commits. Cached, because commits never change."""
+    own = git_branches.distance(repo, head, base).ahead
+    facts = {"commits": own, "files": len(git_branches.changes(repo, base, head))}
+    return asdict(git_branches.distance(repo, head, other)) | facts
 
 
 @lru_cache(maxsize=1024)

@@ -91,9 +91,13 @@ def age(at: float | None) -> Markup:
     return _moment(at, lambda seconds: span(seconds, 1) if seconds >= 1 else "now", Markup(" data-age"))
 
 
-def clock_time(at: float) -> str:
-    """Format a time of day on this machine."""
-    return time.strftime("%H:%M:%S", time.localtime(at))
+def clock_time(at: float) -> Markup:
+    """Format a time of day on this machine, with the date unless that is today; the exact one on hover."""
+    if abs(time.time() - at) > UNKNOWN_SECONDS:
+        return Markup("at an unknown time")
+    exact = datetime.fromtimestamp(at).astimezone()
+    words = exact.strftime("%H:%M:%S" if exact.date() == datetime.now(exact.tzinfo).date() else "%d %b %H:%M:%S")
+    return Markup('<time title="{}">{}</time>').format(exact.strftime("%Y-%m-%d %H:%M:%S %Z"), words)
 
 
 def until(at: float | None) -> Markup:

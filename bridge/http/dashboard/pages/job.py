@@ -6,6 +6,7 @@ from typing import Any
 
 from bridge.http.dashboard.frame.page import Done, FormAction, PageRequest, PageView, Plain, SubmittedForm, success
 from bridge.http.dashboard.parts import conversation, diff_view, grid, legs
+from bridge.http.dashboard.parts.events import newest_first
 from bridge.http.dashboard.parts.slow_answers import Recent
 from bridge.operations.home import links
 from bridge.operations.jobs import jobs, output
@@ -67,7 +68,7 @@ def _look(service: Service, asked: PageRequest) -> Mapping[str, object]:
         "talk": conversation.of_job(service, job.job_id, asked),
         "attempts": [run.attempt for run in detail.attempts],
         "attempt": attempt,
-        "events": sorted([*events, *jobs.waits(service, job.job_id)], key=lambda event: event.at),
+        "events": newest_first([*events, *jobs.waits(service, job.job_id)]),
         "running": running,
         "web_ui": links.web_ui(service, workflow),
     }

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from bridge.http.dashboard.frame.page import ActionNote, Done, FormAction, PageRequest, PageView, SubmittedForm
 from bridge.http.dashboard.parts import dag, diff_view, grid, legs, outline, resuming, timeline
+from bridge.http.dashboard.parts.events import newest_first
 from bridge.operations.branches import outcome, publish
 from bridge.operations.branches.branches import Branches
 from bridge.operations.home import links
@@ -21,8 +22,8 @@ from workflows.github.merge_gate import GateState, GateVerdict
 from workflows.model.errors import UsageError
 from workflows.model.rows import EventRecord
 
-EVENTS = 60
-"""Number of newest events shown; a command lists all."""
+TRANSCRIPTS, EVENTS = 12, 30
+"""Number of newest transcripts and events that the log begins with; a link shows all."""
 LOGS = 3
 """Number of failed parts whose log's end is shown."""
 
@@ -108,6 +109,7 @@ def _view(at: str, more: Callable[[_Seen], Values]) -> Callable[[Service, PageRe
             "finish": seen.finish,
             "merged": merged,
             "outcome": outcome.sentence(tree, merged),
+            **_merging(seen),
             "web_ui": links.web_ui(service, tree.task.root_job_id),
         }
         return head | dict(more(seen))
@@ -120,7 +122,6 @@ def _overview(seen: _Seen) -> Values:
     page = attention.of_tree(service, seen.root)
     return {
         **resuming.values_of(service, page),
-        **_merging(seen),
         "conflicts": () if page.items else legs.conflicts_of(service, tree, seen.events),
         "logs": {job: text for item in page.items for job, text in _logs(service, item)},
         "chains": outline.of_tree(tree.jobs, tree.rounds, over=tree.over, deep=False),
@@ -169,7 +170,6 @@ def _timeline(seen: _Seen) -> Values:
 def _changes(seen: _Seen) -> Values:
     service, tree = seen.service, seen.tree
     return {
-        **_merging(seen),
         "diff": diff_view.of_tree(service, tree) if seen.branches else None,
         "published": publish.of_tree(service, seen.root),
         "may_publish": publish.is_possible(service, tree.task.repo),
@@ -177,13 +177,15 @@ def _changes(seen: _Seen) -> Values:
 
 
 def _log(seen: _Seen) -> Values:
-    names = outline.names(outline.of_tree(seen.tree.jobs, seen.tree.rounds, over=seen.tree.over))
-    begun = [job for job in seen.tree.jobs if job.started_at is not None]
+    """Return the newest transcripts and events, or all of them, as the address wants."""
+    lines = [*outline.lines(outline.of_tree(seen.tree.jobs, seen.tree.rounds, over=seen.tree.over))]
+    begun = [line for line in lines if line.job.started_at is not None]
+    whole = seen.asked.query.get("all") == "yes"
     return {
-        "names": names,
-        "begun": sorted(begun, key=lambda job: job.started_at or 0.0),
-        "events": seen.events[-EVENTS:],
-        "all_events": len(seen.events),
+        "names": {line.job.job_id: line.name for line in lines},
+        "transcripts": sorted(begun, key=lambda line: line.job.started_at or 0.0, reverse=True),
+        "events": newest_first(seen.events),
+        "shown": (len(begun), len(seen.events)) if whole else (TRANSCRIPTS, EVENTS),
     }
 
 

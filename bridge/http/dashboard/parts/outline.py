@@ -163,16 +163,19 @@ class Chain:
                 yield from part.jobs
 
 
-def names(chains: Iterable[Chain]) -> dict[str, str]:
-    """Return the name of each job for people, by job id, in the order of the tree."""
-    named = dict[str, str]()
+def lines(chains: Iterable[Chain]) -> Iterator[JobLine]:
+    """Yield the line of each job, in the order of the tree."""
     for chain in chains:
         for part in chain.parts:
             if isinstance(part, JobLine):
-                named[part.job.job_id] = part.name
+                yield part
             elif isinstance(part, Batch):
-                named |= names(part.legs)
-    return named
+                yield from lines(part.legs)
+
+
+def names(chains: Iterable[Chain]) -> dict[str, str]:
+    """Return the name of each job for people, by job id, in the order of the tree."""
+    return {line.job.job_id: line.name for line in lines(chains)}
 
 
 def of_tree(

@@ -124,7 +124,7 @@ def draw(course: Course, *, cut: bool) -> Timeline:
     critical = _critical(course, parts)
     return Timeline(
         lanes=tuple(_lane(course, job, parts[job.job_id], scale, job.job_id in critical) for job in course.jobs),
-        ticks=tuple(_ticks(scale)),
+        ticks=tuple(_ticks(scale, course.now)),
         gaps=tuple(_gap(begun, ended, every, scale) for begun, ended in scale.cuts),
         idle=bool(idle),
         kinds=frozenset(part.kind for part in every),
@@ -347,20 +347,27 @@ def _gap(begun: float, ended: float, parts: Iterable[TimePart], scale: _Scale) -
     return Gap(x, scale.at(ended) - x, f"{precise_span(ended - begun)} of waiting not drawn{why}")
 
 
-def _ticks(scale: _Scale) -> Iterator[Tick]:
-    """Yield a label where each piece of the axis begins, then one at every step, as far as there is room."""
-    last, day = -APART, ""
+def _ticks(scale: _Scale, now: float) -> Iterator[Tick]:
+    """Yield a label at every whole step, as far as there is room; if there is none, one at the start.
+
+    The first has its date unless that is today's, later ones where the date changes.
+    """
+    last, day = -APART, f"{datetime.fromtimestamp(now).astimezone():%d %b}"
+    moments = [*_whole_steps(scale)]
+    seconds = scale.step < 60 or not moments
+    for moment in moments or [scale.pieces[0][0]]:
+        x = scale.at(moment)
+        if x - last >= APART and x <= 100 - APART / 2:
+            when = datetime.fromtimestamp(moment).astimezone()
+            date, time = f"{when:%d %b}", f"{when:%H:%M:%S}" if seconds else f"{when:%H:%M}"
+            yield Tick(x, date if scale.step >= DAY else time if date == day else f"{date} {time}")
+            last, day = x, date
+
+
+def _whole_steps(scale: _Scale) -> Iterator[float]:
+    """Yield the moments of each piece that are whole steps of local time."""
     for start, end, *_ in scale.pieces:
         shift = datetime.fromtimestamp(start).astimezone().utcoffset()
         east = shift.total_seconds() if shift else 0.0
-        first = (start + east) // scale.step * scale.step - east
-        moments = [start, *(first + scale.step * n for n in range(1, int((end - first) / scale.step) + 1))]
-        for moment in moments:
-            x = scale.at(moment)
-            if x - last >= APART and x <= 100 - APART / 2:
-                when = datetime.fromtimestamp(moment).astimezone()
-                today = f"{when:%d %b}"
-                time = f"{when:%H:%M:%S}" if scale.step < 60 else f"{when:%H:%M}"
-                words = time if today == day else f"{today} {time}"
-                yield Tick(x, today if scale.step >= DAY and moment != start else words)
-                last, day = x, today
+        first = -((start + east) // -scale.step) * scale.step - east
+        yield from (first + scale.step * number for number in range(int((end - first) // scale.step) + 1))

@@ -77,6 +77,7 @@ def writers(service: Service, where: Path, changes: dict[str, tuple[str, str]], 
     run_git(repo, "checkout", "-q", "main")
     over: dict[str, Any] = {"state": TaskState.DONE, "ended_at": time.time()}
     seeds.write(service, seeds.task(**(over | task)), *jobs)
+    seeds.begun(service, base)
     return repo
 
 

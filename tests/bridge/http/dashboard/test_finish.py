@@ -112,3 +112,24 @@ async def test_after_a_merge_the_page_agrees_with_itself(service: Service, ann: 
     assert run_git(repo, "branch", "--list", "service/*") == ""
     assert "2 parts merged into main" in shown.words, "also once its branches are gone"
     assert "Delete the" not in shown.words
+
+
+async def test_what_is_merged_shows_what_it_brought_also_once_its_branches_are_gone(
+    service: Service, ann: Surfer, tmp_path: Path
+) -> None:
+    planted.writers(service, tmp_path, {"a": ("a.py", "a\n"), "b": ("b.py", "b\n")})
+    before = await ann.open(f"{TREE}/changes")
+    assert before.html.count('type="checkbox" id="leg-') == 2
+    assert 'data-copy="git switch service/' in before.html
+    await press(ann, "Merge into main")
+    merged = await ann.open(f"{TREE}/changes")
+    assert "2 parts merged into main" in merged.words
+    assert 'type="checkbox" id="leg-' not in merged.html, "no action takes a choice of them"
+    assert "Drop the chosen" not in merged.words
+    await press(ann, "Delete the 3 merged branches")
+    for shown in (merged, await ann.open(f"{TREE}/changes")):
+        assert "no base" not in shown.words
+        assert "2 files" in shown.words.split("What it changed")[1]
+        assert shown.words.count("● merged service/") == 2
+        assert shown.words.count("1 1 file") == 2, "commits and files"
+    assert "git switch" not in shown.html, "its branches are gone"

@@ -1,5 +1,6 @@
 """The timeline of a tree: who ran when, and what was waited for (ruling M3)."""
 
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -136,6 +137,16 @@ def test_idle_days_are_cut_short_and_say_what_was_waited_for() -> None:
     assert plain.lanes[0].bars[0].width < 1
 
 
+def test_labels_are_whole_minutes_evenly_apart_with_the_date_where_it_is_not_today_s() -> None:
+    first, second, *_ = drawn(job(0, 0, 3, 340)).ticks
+    assert first.label == f"{datetime.fromtimestamp(START + 20).astimezone():%H:%M}"
+    assert (first.x, second.x - first.x) == pytest.approx((100 * 20 / 340, 100 * 60 / 340))
+    later = drawn(job(0, 0, 3, 340), now=NOW + 3 * 86_400).ticks
+    assert [" " in tick.label for tick in later] == [True] + [False] * (len(later) - 1)
+    [only] = drawn(job(0, 0, 0.1, 0.3)).ticks
+    assert (only.x, only.label.count(":")) == (0, 2), "the start, to the second"
+
+
 def test_a_tree_that_was_never_idle_has_nothing_to_cut() -> None:
     assert not drawn(job(0, 0, 1, 100), job(1, 50, 50, 200)).idle
 
@@ -155,8 +166,10 @@ def test_bars_stay_on_the_axis_in_order_and_labels_apart(jobs: tuple[JobRecord, 
         assert all(bar.x >= 0 and bar.x + bar.width <= 100.01 for bar in lane.bars)
         assert [bar.x for bar in lane.bars] == sorted(bar.x for bar in lane.bars)
     places = [tick.x for tick in course.ticks]
-    assert places[0] == 0
+    assert places
     assert all(right - left >= 12 for left, right in pairwise(places))
+    apart = [right - left for left, right in pairwise(places)]
+    assert cut or apart == pytest.approx(apart[:1] * len(apart)), "evenly"
     assert len(places) <= 9
     ends = sorted(
         (job.ended_at or 0, lane.bars[-1].x + lane.bars[-1].width)

@@ -108,14 +108,76 @@ async def test_the_views_are_links_and_the_address_of_the_diff_still_works(servi
     assert (await ann.open(f"{TREE}/diff")).status == 200
 
 
-async def test_the_log_tells_conversations_and_events_in_their_order(service: Service, ann: Surfer) -> None:
-    late, soon = leg(1, "late", started_at=30.0), leg(2, "soon", started_at=20.0)
-    events = (seeds.event(1, message="first"), seeds.event(2, message="second"))
+async def test_the_log_has_transcripts_and_events_newest_first(service: Service, ann: Surfer) -> None:
+    late = leg(1, "late", started_at=30.0, state=JobState.FAILED, reason="3 tests are red", summary="All is well.")
+    soon = leg(2, "soon", started_at=20.0, summary="All is well here.")
+    skewed = seeds.event(3, message="of a host whose clock is slow", at=5.0)
+    events = (seeds.event(1, message="one thing", at=10.0), seeds.event(2, message="another", at=11.0), skewed)
     seeds.write(service, seeds.task(), seeds.job(started_at=10.0), late, soon, *events)
     shown = await ann.open(LOG)
     links = [link for link in shown.read.links if link.endswith("#conversation")]
-    assert links == [f"/ui/jobs/{job}#conversation" for job in (ROOT, f"{ROOT}.2", f"{ROOT}.1")]
-    assert shown.words.index("first") < shown.words.index("second")
+    assert links == [f"/ui/jobs/{job}#conversation" for job in (f"{ROOT}.1", f"{ROOT}.2", ROOT)]
+    assert "late ✕ failed 3 tests are red" in shown.words
+    assert "All is well." not in shown.words
+    order = [shown.words.index(words) for words in ("another", "one thing", "of a host whose clock is slow")]
+    assert order == sorted(order)
+
+
+async def test_the_log_begins_with_the_newest_and_a_link_shows_all(service: Service, ann: Surfer) -> None:
+    planted.played(service, 64, 600)
+    shown = await ann.open(LOG)
+    assert (shown.html.count("<li data-item>"), shown.html.count("<li><time")) == (12, 30)
+    assert "message" not in shown.words
+    assert "job begun" not in shown.words
+    assert f"{LOG}?all=yes#events" in shown.read.links
+    whole = await ann.open(f"{LOG}?all=yes")
+    assert (whole.html.count("<li data-item>"), whole.html.count("<li><time")) == (64, 207)
+    assert "Show all" not in whole.words
+
+
+async def test_the_events_of_a_job_say_only_what_its_name_does_not(service: Service, ann: Surfer) -> None:
+    messages = {
+        "job_queued": "leg a (scout implement) is queued: waits for b",
+        "job_begun": "leg a (scout implement) has begun",
+        "job_ended": "leg a (scout implement) ended failed; 95,000 tokens, $0.40: 3 tests are red",
+    }
+    ended = {"job_ended": {"state": "failed"}}
+    events = [
+        seeds.event(number, kind=kind, message=message, at=time.time() - 3 * 86_400 + number, data=ended.get(kind, {}))
+        for number, (kind, message) in enumerate(messages.items(), 1)
+    ]
+    seeds.write(service, seeds.task(), seeds.job(), *events)
+    words = (await ann.open(LOG)).words.split("Events")[1]
+    day = time.strftime("%d %b", time.localtime(time.time() - 3 * 86_400))
+    for line in ("failed 95,000 tokens, $0.40: 3 tests are red", f"scout started {day}", "scout queued waits for b"):
+        assert line in words, words
+
+
+@pytest.mark.parametrize("view", VIEWS[1:])
+async def test_every_view_leads_to_what_needs_a_person(
+    service: Service, ann: Surfer, tmp_path: Path, view: str
+) -> None:
+    asking = seeds.paused(service)
+    shown = await ann.open(f"{TREE}{view}")
+    assert "Answer scout's question" in shown.words
+    assert f"{TREE}#of-{asking.round_id}" in shown.read.links
+    assert f'id="of-{asking.round_id}"' in (await ann.open(TREE)).html, "the form there"
+    failing = FailingRecord(leg="limiter", job_id=f"{ROOT}.1", attempt=1, state=JobState.FAILED, reason="red")
+    root = "job-00000000000f"
+    seeds.paused(service, root, kind="failure", verbs=("retry",), questions=(), failing=(failing,))
+    assert "Decide about limiter" in (await ann.open(f"/ui/trees/{root}{view}")).words
+    root = "job-0000000000b0"
+    seeds.write(service, seeds.task(root, state=TaskState.BLOCKED), seeds.job(root))
+    assert f"/ui/trees/{root}#of-{root}" in (await ann.open(f"/ui/trees/{root}{view}")).read.links
+
+
+@pytest.mark.parametrize("view", VIEWS)
+async def test_every_view_has_the_next_step_of_finished_work(
+    service: Service, ann: Surfer, tmp_path: Path, view: str
+) -> None:
+    planted.writers(service, tmp_path, {"a": ("a.py", "a\n")})
+    shown = await ann.open(f"{TREE}{view}")
+    assert [words for *_, words in shown.form(f"{TREE}/finish", form_id="finish").buttons if "main" in words]
 
 
 async def test_a_failure_shows_its_part_its_reason_and_the_end_of_its_log(
@@ -396,7 +458,7 @@ async def test_all_legs_are_merged_at_once(service: Service, ann: Surfer, tmp_pa
     assert f"git -C {repo} merge service/{seeds.TASK}" in shown.words
     assert "b.py" in run_git(repo, "ls-tree", "--name-only", f"service/{seeds.TASK}")
     assert "Merge all" not in shown.words
-    events = (await ann.open(LOG)).words.split("What happened")[1]
+    events = (await ann.open(LOG)).words.split("Events")[1]
     assert "ann@desk, on the page merged" in events
 
 
@@ -426,7 +488,7 @@ async def test_a_conflict_names_legs_files_and_the_way_out_and_changes_nothing(
     assert "limiter.py; nothing was changed. Try:" in shown.words
     assert f"<pre><code>service job merge {ROOT}.1\ngit -C " in shown.html, "commands to copy, each a line of its own"
     assert "merge --no-ff" in shown.words
-    assert shown.html.count('<td data-label="State">unmerged</td>') == 2
+    assert shown.html.count('<span class="state unmerged">') == 2
 
 
 @pytest.mark.parametrize("legs", [[], ["job-ffffffffffff"]])

@@ -18,6 +18,7 @@ from workflows.model.rows import QuestionRecord
 
 pytestmark = [pytest.mark.ruling("M3", "M5", "M8"), needs_browser]
 
+VIEWS = ("", "/timeline", "/changes", "/log")
 BOXES = ".dag svg a[href^='/ui/jobs/']"
 ENDED = ("It is over.", "ran 40 s")
 """What the overview, and the timeline, show of the job that `goes_on` ends."""
@@ -145,14 +146,62 @@ def test_the_views_are_reached_by_keys_links_and_the_back_button(tab: Page) -> N
     tab.get_by_role("heading", name="Timeline").wait_for()
     assert tab.url.endswith(f"/ui/trees/{ROOT}/timeline")
     tab.keyboard.press("4")
-    tab.get_by_role("heading", name="Conversations").wait_for()
+    tab.get_by_role("heading", name="Transcripts").wait_for()
     tab.get_by_role("link", name="Overview").click()
     tab.get_by_role("heading", name="Jobs").wait_for()
     tab.go_back()
-    tab.get_by_role("heading", name="Conversations").wait_for()
-    tab.get_by_role("link", name="lead (plans)").first.focus()
+    tab.get_by_role("heading", name="Transcripts").wait_for()
+    tab.locator("main .log a").first.focus()
     tab.keyboard.press("1")
     tab.get_by_role("heading", name="Jobs").wait_for()
+
+
+def test_the_log_of_64_jobs_is_four_screens_of_a_phone_at_most(
+    browser: Browser, bridge: Live, service: Service
+) -> None:
+    planted.played(service, 64, 600)
+    with person(browser, bridge.url, width=360, touch=True) as ann:
+        tab = tree_page(service, ann, f"{ROOT}/log")
+        until_shown(tab, "No worker runs")
+        assert tab.evaluate("document.documentElement.scrollHeight") <= 4 * 800
+        tab.get_by_role("link", name="Show all 207").click()
+        wait_for(lambda: tab.locator(".events li").count() == 207)
+
+
+def test_the_changes_of_12_branches_are_three_screens_of_a_phone_at_most(
+    browser: Browser, bridge: Live, service: Service, tmp_path: Path
+) -> None:
+    planted.writers(service, tmp_path, {f"part-{number}": (f"file-{number}.py", "a\n") for number in range(12)})
+    with person(browser, bridge.url, width=360, touch=True) as ann:
+        tab = tree_page(service, ann, f"{ROOT}/changes")
+        until_shown(tab, "No worker runs")
+        pictures(tab, "changes-of-12")
+        assert tab.evaluate("document.documentElement.scrollHeight") <= 3 * 800
+
+
+def test_a_branch_is_checked_out_by_what_its_button_copies(
+    browser: Browser, bridge: Live, service: Service, tmp_path: Path
+) -> None:
+    planted.writers(service, tmp_path, {"a": ("a.py", "a\n")})
+    with person(browser, bridge.url) as ann:
+        ann.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        tab = tree_page(service, ann, f"{ROOT}/changes")
+        tab.get_by_role("button", name="Copy: git switch").click()
+        wait_for(lambda: tab.evaluate("navigator.clipboard.readText()") == f"git switch service/{ROOT}.1")
+
+
+@pytest.mark.parametrize("width", [360, 1280, 1920])
+def test_every_page_begins_below_the_mark_in_the_bar(
+    browser: Browser, bridge: Live, service: Service, width: int
+) -> None:
+    planted.played(service, 8, 600)
+    left = "(of) => document.querySelector(of).getBoundingClientRect().left"
+    with person(browser, bridge.url, width=width) as ann:
+        ann.enter(service).close()
+        for path in ("/ui/", "/ui/trees", "/ui/settings", *(f"/ui/trees/{ROOT}{view}" for view in VIEWS)):
+            tab = ann.open(path)
+            assert tab.evaluate(left, "main") == tab.evaluate(left, ".brand"), path
+            tab.close()
 
 
 @pytest.mark.usefixtures("kept")

@@ -92,6 +92,14 @@
   document.addEventListener("htmx:finally:request", () => { idle(); changed(); });  // what came had a title of its own
   addEventListener("pageshow", idle);
 
+  // A text that is copied: its button says so for a moment. Where a browser lets nobody copy, the text is shown.
+  document.addEventListener("click", ({ target }) => {
+    const button = target.closest("[data-copy]"), text = button?.dataset.copy;
+    if (!text) return;
+    if (!navigator.clipboard) return tell(text);
+    navigator.clipboard.writeText(text).then(() => { button.dataset.copied = ""; setTimeout(() => { delete button.dataset.copied; }, 1500); }, () => tell(text));
+  });
+
   // What a form came to when there is no page to show for it; what was typed stays.
   function make(tag, values, ...inside) {
     const made = Object.assign(document.createElement(tag), values);
