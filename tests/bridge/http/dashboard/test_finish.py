@@ -121,7 +121,7 @@ async def test_what_is_merged_shows_what_it_brought_also_once_its_branches_are_g
     before = await ann.open(f"{TREE}/changes")
     assert before.html.count('type="checkbox" id="leg-') == 2
     assert 'data-copy="git switch service/' in before.html
-    await press(ann, "Merge into main")
+    await press(ann, "Merge 2 parts into main")
     merged = await ann.open(f"{TREE}/changes")
     assert "2 parts merged into main" in merged.words
     assert 'type="checkbox" id="leg-' not in merged.html, "no action takes a choice of them"
