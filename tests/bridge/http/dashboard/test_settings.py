@@ -54,7 +54,7 @@ async def test_the_file_is_read_as_it_is_now_and_who_has_read_it_before_is_named
     service.home.config.write_text(f'{NO_TEMPORAL}[notify]\nwebhook_url = "http://ann:s3cretpass@127.0.0.1/x"\n')
     shown = await ann.open("/ui/settings")
     assert "▲ bridge: needs a restart for 1 setting" in shown.words
-    assert shown.words.count("? bridge needs a restart") == 2, "at the changed setting, and among its section's"
+    assert shown.words.count("▲ bridge needs a restart") == 2, "at the changed setting, and among its section's"
     assert "Each notification is posted to http://" in shown.words
     assert 'notify.webhook_url is "" there' in shown.words
     assert "end that process, then: service bridge serve" in shown.words
