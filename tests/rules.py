@@ -304,6 +304,7 @@ RULES: dict[str, dict[str, str]] = {
         "S4": "Who acts by MCP is the token and the client; a tool has no right beyond its token's.",
         "S5": "A client is added by one command, once, with a token of its own; removing leaves nothing.",
         "S6": "Claude's tool refuses a result that does not fit the contract's schema; codex is held to a strict one if asked.",
+        "S7": "A player in the box speaks ACP with any agent: the policy answers its requests, tokens of most are estimates.",
         "S8": "A wrong call, token or body, and a service that is down, are answered in a sentence.",
     },
     "The engine's own promises": {

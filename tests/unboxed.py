@@ -21,5 +21,5 @@ def unboxed(values: Mapping[str, Any] | None = None) -> Settings:
     """Return settings in which no runtime has a box."""
     given = dict(values or {})
     named = given.get("runtimes", {})
-    sections = {name: {"box": "none"} | named.get(name, {}) for name in RUNTIMES}
+    sections = {name: {"box": "none"} | named.get(name, {}) for name in (*RUNTIMES, *named)}
     return Settings.model_validate(given | {"runtimes": sections})

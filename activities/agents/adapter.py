@@ -60,6 +60,8 @@ class ProgramReport:
     """Model the program reported; of several, the one with the most tokens. None if it reported none."""
     cumulative: bool = False
     """True if the usage is that of the whole session so far, not only of this run."""
+    estimated: bool = False
+    """True if the usage is an estimate, because the program reports none or isn't known to count right."""
     fault: Fault | None = None
     """Why the ended program has no result. Its exit code alone does not show that."""
     refused: tuple[str, ...] = ()

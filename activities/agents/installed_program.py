@@ -30,6 +30,7 @@ from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
 from activities.runtimes import programs
 from activities.runtimes.programs import Program, UsageScope
+from workflows.contract.models import AutonomyPolicy
 from workflows.model.spend import Usage
 
 STDERR_LIMIT = 16_384
@@ -47,6 +48,8 @@ class InstalledProgram:
     granted: Sequence[str] = ()
     mcp_servers: Sequence[str] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    modes: Mapping[AutonomyPolicy, str] = field(default_factory=dict)
+    """Session modes for policies, of a program that speaks ACP."""
     renews_login: bool = True
     """True if the operator's own program may be started to renew its login."""
     structured: bool = False
@@ -55,7 +58,7 @@ class InstalledProgram:
     @property
     def start(self) -> tuple[str, ...]:
         """Return the beginning of the command line: the settings' command, else the program's name."""
-        return tuple(self.command) or (self.program.name,)
+        return (*(self.command or (self.program.start,)), *(self.program.acp or ()))
 
     def environment(self, call: ProgramCall, **own: str) -> dict[str, str]:
         """Return the program's environment: the allow-list, the program's own variables, variables that the settings
@@ -93,8 +96,8 @@ class InstalledProgram:
             program_folder.make(call.home, self.program, self.users, settings)
         own = program_folder.besides_sessions(call.home, self.program)
         sessions = tuple(call.home / name for name in self.program.writes)
-        env = {**env, self.program.home_variable: str(call.home)}
-        return Launch(tuple(argv), env, stdin, own, sessions, (call.home,), own)
+        moved = {self.program.home_variable: str(call.home)} if self.program.home_variable else {}
+        return Launch(tuple(argv), {**env, **moved}, stdin, own, sessions, (call.home,), own)
 
     def model(self, model: str | None) -> tuple[str, ...]:
         """Return the option for the model; without a model, the program chooses."""

@@ -50,7 +50,7 @@ def make(folder: Path, program: Program, users: Path, settings: Mapping[str, str
 
 def only_sessions(folder: Path, program: Program) -> Path | None:
     """Move everything but sessions out of the folder. Return the folder that now holds it, for the caller to delete:
-    that can take long.
+    that can take long. Logins in the folders of sessions are deleted.
     """
     rest = folder.with_name(f"{folder.name}.{secrets.token_hex(8)}")
     try:
@@ -61,6 +61,8 @@ def only_sessions(folder: Path, program: Program) -> Path | None:
     for name in program.writes:
         if os.path.lexists(rest / name) and not (rest / name).is_symlink():
             (rest / name).rename(folder / name)
+    for path in (path for pattern in program.credentials for path in folder.glob(pattern)):
+        path.unlink()
     return rest
 
 

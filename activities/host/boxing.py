@@ -109,11 +109,11 @@ def prove(settings: Settings) -> None:
 def network_of(section: RuntimeSection, runtime: str) -> tuple[Network, tuple[str, ...]]:
     """Return the network of a runtime's agents, and the hosts that they reach with `model`.
 
-    By default, known agent programs reach their provider; other commands reach the internet, but not this machine and
-    its local network.
+    By default, agent programs of a known provider reach it; others reach the internet, but not this machine and its
+    local network.
     """
     program = program_of(runtime, section.adapter)
-    usual = program.hosts if program else () if section.network else (ANY,)
+    usual = program.hosts if program and program.hosts else () if section.network else (ANY,)
     return Network(section.network or Network.MODEL), (*usual, *section.hosts)
 
 

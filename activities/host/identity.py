@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.engine import make_url
 
 from activities.runtimes import programs
-from activities.runtimes.known_runtimes import RUNTIMES, SHELL, program_of
+from activities.runtimes.known_runtimes import SHELL, program_of
 from activities.sealing import seal_key
 from activities.settings import ready
 from activities.settings.home import Home
@@ -71,7 +71,7 @@ def _labels(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def _runtimes(settings: Settings, environ: Mapping[str, str]) -> set[str]:
     labels = {f"{RUNTIME}{SHELL}"}
-    for name in RUNTIMES.keys() - {SHELL}:
+    for name in {*settings.every_runtime} - {SHELL}:
         section = settings.runtime(name)
         program = program_of(name, section.adapter)
         if program and programs.find(program, section.command, environ):

@@ -193,7 +193,9 @@ class JobAttempt:
         outcome = outcome.model_copy(update={"begun_at": self._row.started_at, "notices": notices})
         if runs:
             model = models[-1] if models else None
-            outcome = outcome.model_copy(update={"session": runs[-1].report.session, "model": model})
+            estimated = any(executed.report.estimated for executed in runs)
+            update = {"session": runs[-1].report.session, "model": model, "estimated": estimated}
+            outcome = outcome.model_copy(update=update)
         outcome = attempt_outcome.travelling(outcome)
         payload = attempt_outcome.payload(self.context, judgement, evidence)
         diagnostics = attempt_outcome.diagnostics(judgement, runs, evidence) | {"start_sha": folder.worktree.base}

@@ -3,9 +3,10 @@
 A row is data; the code that starts a program and reads its output is its adapter in `agents`.
 """
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from activities.runtimes.programs import RENEWAL_FILE, Program, Renewal, UsageScope
@@ -14,6 +15,8 @@ from workflows.contract.models import AutonomyPolicy, Runtime
 SHELL = "shell"
 SCRIPT = "script"
 """Value of the setting `adapter` for a runtime whose program is replaced by a command with the shell's protocol."""
+ACP = "acp"
+"""Value of the setting `adapter` for a command that speaks the Agent Client Protocol (ruling S7)."""
 
 CODEX = Program(
     name="codex",
@@ -109,6 +112,99 @@ KIMI = Program(
     model_option="-m",
 )
 
+_ANY_ACP = Program(
+    name=ACP,
+    minimum=(0, 0, 0),
+    install="install it",
+    login="log in with the program itself",
+    home_variable="",
+    home_folder="",
+    credentials=(),
+    keys=(),
+    lost_session=re.compile("(?!)"),
+    acp=(),
+    model_option="",
+    counts=UsageScope.ESTIMATED,
+)
+"""What holds for every program that speaks ACP. The operator's settings say all else."""
+_ONLY_READS = (AutonomyPolicy.AUTO, AutonomyPolicy.READ_ONLY)
+_ASKS = {"edit": "ask", "bash": "ask"}
+OPENCODE = replace(
+    _ANY_ACP,
+    name="opencode",
+    minimum=(1, 18, 33),
+    install="npm install -g opencode-ai",
+    login="opencode auth login",
+    home_variable="XDG_DATA_HOME",
+    home_folder=".local/share",
+    credentials=("opencode/auth.json",),
+    keys=("OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
+    settings=("OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_DISABLE_MODELS_FETCH"),
+    renews=(("refresh", ""),),
+    writes=("opencode",),
+    acp=("acp",),
+    sets={"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_PERMISSION": json.dumps(_ASKS)},
+    held_with={
+        **{policy: {"OPENCODE_PERMISSION": json.dumps(dict.fromkeys(_ASKS, "deny"))} for policy in _ONLY_READS},
+        AutonomyPolicy.WORKSPACE_WRITE: {"OPENCODE_PERMISSION": json.dumps({**_ASKS, "bash": "deny"})},
+    },
+)
+COPILOT = replace(
+    _ANY_ACP,
+    name="copilot",
+    minimum=(1, 0, 102),
+    install="npm install -g @github/copilot",
+    login="copilot login",
+    home_variable="COPILOT_HOME",
+    home_folder=".copilot",
+    credentials=("config.json",),
+    keys=("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN"),
+    settings=(
+        *("COPILOT_OFFLINE", "COPILOT_MODEL", "COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_TYPE"),
+        *("COPILOT_PROVIDER_MODEL_ID", "COPILOT_PROVIDER_WIRE_API", "COPILOT_PROVIDER_WIRE_MODEL"),
+    ),
+    hosts=("api.github.com", "github.com", "*.githubcopilot.com"),
+    instructions=("copilot-instructions.md", "agents", "skills"),
+    writes=("session-state",),
+    acp=("--acp",),
+    model_option="--model",
+    sets={"COPILOT_AUTO_UPDATE": "false"},
+    held_by={
+        **dict.fromkeys(_ONLY_READS, ("--deny-tool=shell", "--deny-tool=write")),
+        AutonomyPolicy.WORKSPACE_WRITE: ("--deny-tool=shell",),
+    },
+    own_errors=re.compile(r"(?s)\bError: (.+)\Z"),
+    counts=UsageScope.RUN,
+)
+QWEN = replace(
+    _ANY_ACP,
+    name="qwen",
+    minimum=(0, 15, 10),
+    install="npm install -g @qwen-code/qwen-code",
+    login="qwen, and in it /auth",
+    home_variable="QWEN_HOME",
+    home_folder=".qwen",
+    credentials=("oauth_creds.json",),
+    keys=("OPENAI_API_KEY", "DASHSCOPE_API_KEY"),
+    settings=("OPENAI_BASE_URL", "OPENAI_MODEL"),
+    renews=(("refresh_token", ""),),
+    instructions=("QWEN.md", "agents", "skills"),
+    writes=("projects", "tmp"),
+    acp=("--acp",),
+)
+KIMI_ACP = replace(
+    KIMI,
+    name="kimi-acp",
+    command="kimi",
+    acp=("acp",),
+    model_option="",
+    counts=UsageScope.ESTIMATED,
+    credentials=(),
+    renewal=None,
+    sets={"KIMI_DISABLE_TELEMETRY": "1", "KIMI_CODE_NO_AUTO_UPDATE": "1"},
+)
+"""Kimi by ACP, with a key: jobs by ACP have no copy of its settings, which name the provider of a login."""
+
 
 @dataclass(frozen=True)
 class RuntimeRow:
@@ -117,11 +213,6 @@ class RuntimeRow:
     name: str
     program: Program | None
     """The runtime's program unless the settings name another. None: each agent has its own registered command."""
-
-    @property
-    def sessions(self) -> bool:
-        """Return whether a later run can continue the session of an earlier one."""
-        return self.program is not None
 
 
 _ROWS = (
@@ -135,14 +226,20 @@ DRIVEN: Mapping[str, Program] = {row.name: row.program for row in _ROWS if row.p
 """The runtimes that have a known program, in the order in which recipes use them."""
 
 PROGRAMS: Mapping[str, Program] = {program.name: program for program in DRIVEN.values()}
-"""Programs by name: with `script`, the values of the setting `adapter`."""
-KNOWN = f"the runtimes are {', '.join([*PROGRAMS, SHELL])}"
+"""Programs with an adapter of their own, by name."""
+BY_ACP: Mapping[str, Program] = {program.name: program for program in (OPENCODE, COPILOT, QWEN, KIMI_ACP)}
+"""Known programs that speak ACP, by name: runtimes for registered agents, which need no settings."""
+ADAPTERS = (*PROGRAMS, *BY_ACP, ACP, SCRIPT)
+"""The values of the setting `adapter`."""
+KNOWN = f"the runtimes are {', '.join([*PROGRAMS, SHELL, *BY_ACP])}, and what `[runtimes.NAME]` sets up"
 """The end of a sentence about an unknown runtime."""
 
 
 def program_of(runtime: str, adapter: str = "") -> Program | None:
     """Return the program of a runtime; None for a script and for the shell."""
-    return PROGRAMS.get(adapter) if adapter else DRIVEN.get(runtime)
+    if adapter == ACP:
+        return replace(_ANY_ACP, name=runtime)
+    return {**PROGRAMS, **BY_ACP}.get(adapter) if adapter else {**DRIVEN, **BY_ACP}.get(runtime)
 
 
 def runtime_of(program: str, adapters: Mapping[str, str] = MappingProxyType({})) -> str | None:

@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,8 @@ class UsageScope(StrEnum):
     """This run."""
     SESSION = "session"
     """The whole session so far: a run's usage is the difference to the last report."""
+    ESTIMATED = "estimated"
+    """No count, or not of all requests: tokens are estimated from the texts, and marked (ruling S7)."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Program:
     """An agent program as its makers ship it. Its runs have sessions that a later run can continue."""
 
     name: str
-    """The program's command, and its name in the setting `adapter`."""
+    """The program's command unless `command` says another, and its name in the setting `adapter`."""
     minimum: tuple[int, int, int]
     """The version with which the adapter was measured; an older version may lack what the adapter needs."""
     install: str
@@ -88,7 +90,7 @@ class Program:
     """Pattern of a line by which the program says that it retries although its login was refused."""
     counts: UsageScope = UsageScope.RUN
     model_option: str = "--model"
-    """Its option for the name of a model."""
+    """Its option for the name of a model. Empty: the model is chosen by ACP."""
     builds_with: AutonomyPolicy = AutonomyPolicy.DANGER_FULL_ACCESS
     """The strictest policy under which the program can run a build and tests: under stricter ones claude and kimi
     refuse commands that write.
@@ -115,6 +117,17 @@ class Program:
     """The tool that takes the result, and refuses in the session what doesn't fit the schema."""
     settings: tuple[str, ...] = ()
     """Further environment variables of the program, passed on if the service has them."""
+    command: str = ""
+    acp: tuple[str, ...] | None = None
+    """The arguments by which it speaks the Agent Client Protocol (ruling S7); None: it has an adapter of its own."""
+    sets: Mapping[str, str] = field(default_factory=dict)
+    """Variables that each of its runs has."""
+    held_by: Mapping[AutonomyPolicy, tuple[str, ...]] = field(default_factory=dict)
+    """Arguments by which an ACP program refuses what a policy forbids: a refused permission request ends its turn."""
+    held_with: Mapping[AutonomyPolicy, Mapping[str, str]] = field(default_factory=dict)
+    """Variables to the same end."""
+    own_errors: re.Pattern[str] | None = None
+    """Pattern of a message in which an ACP program reports an error of its own, with that error as its group."""
 
     @property
     def passes(self) -> tuple[str, ...]:
@@ -122,10 +135,17 @@ class Program:
         return (self.home_variable, *self.keys, *self.settings, *NETWORK)
 
     @property
+    def start(self) -> str:
+        """Return the program's command."""
+        return self.command or self.name
+
+    @property
     def way_in(self) -> str:
         """Return the commands that log in to the program, including the variable that can be set before the daemon
         starts.
         """
+        if not self.keys:
+            return self.login
         return (
             f"{self.login}, or set {self.keys[0]} and start the daemon anew: service daemon stop; service daemon start"
         )
@@ -148,12 +168,12 @@ class Program:
 
 def find(program: Program, command: Sequence[str] = (), environ: Mapping[str, str] = os.environ) -> str | None:
     """Find the program: the settings' command, else its name on the PATH; None if it is missing."""
-    return shutil.which(command[0] if command else program.name, path=environ.get("PATH"))
+    return shutil.which(command[0] if command else program.start, path=environ.get("PATH"))
 
 
 def version_command(program: Program, command: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the command that prints the version; it calls no model."""
-    return (*(command or (program.name,)), "--version")
+    return (*(command or (program.start,)), "--version")
 
 
 def version_in(output: str) -> tuple[int, int, int] | None:
@@ -183,7 +203,7 @@ def is_logged_in(
     home = program.home(environ)
     if any(path.is_file() and path.stat().st_size for pattern in program.credentials for path in home.glob(pattern)):
         return True
-    if any(environ.get(name) for name in granted) or platform == "darwin":
+    if any(environ.get(name) for name in granted) or platform == "darwin" or not program.credentials:
         return None
     return None if _has_its_own_way(program, started_as) or any(map(_names_another, _settings(home))) else False
 
@@ -220,7 +240,7 @@ def _moment(value: float | str) -> float:
 
 def _has_its_own_way(program: Program, started_as: Sequence[str]) -> bool:
     """Return whether the settings replace the program, or pass it arguments that choose a provider."""
-    another = bool(started_as) and Path(started_as[0]).name != program.name
+    another = bool(started_as) and Path(started_as[0]).name != program.start
     return another or any(_OWN_ARGUMENT.search(word) for word in started_as[1:])
 
 

@@ -1,5 +1,6 @@
 """The schema of `config.toml` (ruling K4): every key, its default and its meaning."""
 
+import re
 import socket
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
@@ -7,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from activities.runtimes import programs
-from activities.runtimes.known_runtimes import DRIVEN, RUNTIMES, SCRIPT, SHELL, program_of, runtime_of
+from activities.runtimes.known_runtimes import ACP, BY_ACP, DRIVEN, RUNTIMES, SCRIPT, SHELL, program_of, runtime_of
 from activities.settings.values import (
     AdapterName,
     AllowedHost,
@@ -67,7 +68,9 @@ class RuntimeSection(Section):
     """`[runtimes.<name>]`: a runtime's program, and its defaults for delegations and agents."""
 
     adapter: AdapterName = ""
-    """Empty: the runtime's own program. `script`: the command speaks the shell protocol in the runtime's place."""
+    """Empty: the runtime's own program. `script`: the command speaks the shell protocol in the runtime's place.
+    `acp`: it speaks the Agent Client Protocol (ruling S7).
+    """
     command: list[str] = []
     """The program's command, if it is not on the PATH under its own name."""
     arguments: list[str] = []
@@ -82,6 +85,8 @@ class RuntimeSection(Section):
     """Names of variables passed to the agent, besides the fixed allow-list."""
     mcp_servers: list[str] = []
     """Names of the MCP servers in the program's own settings that its jobs may use; others are left out."""
+    modes: dict[AutonomyPolicy, str] = {}
+    """The session mode for each policy, of a program that speaks ACP; without one, the program's own default."""
     renew_login: bool = True
     """True: the operator's own program is started to renew its login when that is about to expire."""
     structured: bool | Literal["auto"] = "auto"
@@ -122,8 +127,8 @@ class RuntimeSection(Section):
 
     @model_validator(mode="after")
     def _has_a_command(self) -> Self:
-        if self.adapter == SCRIPT and not self.command:
-            raise ValueError("adapter script needs a command")
+        if self.adapter in (SCRIPT, ACP) and not self.command:
+            raise ValueError(f"adapter {self.adapter} needs a command")
         if self.adapter == SCRIPT and self.arguments:
             raise ValueError("adapter script takes no arguments beside its command")
         return self
@@ -339,12 +344,16 @@ class Fleet(Section):
 
 
 _PLAIN = RuntimeSection()
+_OWN_RUNTIME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}"
 
 
 def _runtime_names(value: dict[str, "RuntimeSection"]) -> dict[str, "RuntimeSection"]:
-    unknown = sorted(set(value) - set(RUNTIMES))
-    if unknown:
-        raise ValueError(f"{unknown[0]} is not a runtime; the runtimes are {', '.join(RUNTIMES)}")
+    own = sorted(set(value) - {*RUNTIMES, *BY_ACP})
+    if unknown := [name for name in own if value[name].adapter != ACP]:
+        known = ", ".join((*RUNTIMES, *BY_ACP))
+        raise ValueError(f'{unknown[0]} is not a runtime; the runtimes are {known}, and with adapter = "acp" your own')
+    if bad := [name for name in own if not re.fullmatch(_OWN_RUNTIME, name)]:
+        raise ValueError(f"{bad[0]!r} is not a runtime's name: 1 to 32 letters, digits, `.`, `_`, `-`")
     if SHELL in value and value[SHELL].adapter:
         raise ValueError("shell has no adapter: it runs the command its agent was registered with")
     return value
@@ -406,6 +415,11 @@ class Settings(Section):
     def is_fleet(self) -> bool:
         """True if several hosts may share the store: then a host is chosen for each attempt (ruling Q4)."""
         return bool(self.store.url)
+
+    @property
+    def every_runtime(self) -> tuple[str, ...]:
+        """Return the runtimes that agents may be registered with: the known ones, and those set up here by ACP."""
+        return tuple(dict.fromkeys((*RUNTIMES, *BY_ACP, *self.runtimes)))
 
     @property
     def configured_runtimes(self) -> tuple[str, ...]:

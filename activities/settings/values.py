@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from activities.boxes.allowed_hosts import HostEntry
 from activities.git.remotes import without_credentials
-from activities.runtimes.known_runtimes import PROGRAMS, SCRIPT
+from activities.runtimes.known_runtimes import ADAPTERS
 from workflows.policy.placement import OWN_LABEL
 from workflows.text.durations import format_duration, parse_duration
 
@@ -46,8 +46,8 @@ def _label(value: str) -> str:
 
 
 def _adapter_name(value: str) -> str:
-    if value not in ("", *PROGRAMS, SCRIPT):
-        known = f"{', '.join(map(repr, ('', *PROGRAMS)))} or {SCRIPT!r}"
+    if value not in ("", *ADAPTERS):
+        known = f"{', '.join(map(repr, ('', *ADAPTERS[:-1])))} or {ADAPTERS[-1]!r}"
         raise PydanticCustomError("literal_error", "Input should be {expected}", {"expected": known})
     return value
 

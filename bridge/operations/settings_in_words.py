@@ -55,6 +55,7 @@ _RUNTIME: dict[str, Sentences] = {
     "max_parallel": ("It runs {} jobs at once on this machine.", "It has no limit of its own for jobs at once."),
     "env": ("It also sees the variables {}.", "It sees only the usual variables."),
     "mcp_servers": ("Its jobs have the MCP servers {}.", "Its jobs have no MCP servers."),
+    "modes": ("By ACP, its session modes are {}.", "By ACP, it works in its own session mode."),
     "renew_login": (
         "Its login is renewed before it expires.",
         "Its login is not renewed by the service.",

@@ -125,6 +125,8 @@ class JobOutcome(Wire):
     """True in outcomes of this release, so that 0.2.0 prices the tokens of shell agents by their model too (ruling
     K5).
     """
+    estimated: bool = False
+    """True if the usage is an estimate: its price is one, too (rulings K5, S7)."""
     session: str | None = None
     branch: str | None = None
     head_sha: str | None = None

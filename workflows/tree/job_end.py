@@ -1,5 +1,7 @@
 """What the end of a job changes in its leg, its chain and its batch (rulings D2 to D8, E7, A11)."""
 
+from dataclasses import replace
+
 from workflows.contract.models import FailurePolicy
 from workflows.contract.size_limits import cut_to_bound
 from workflows.model.event_kinds import EventKind
@@ -96,7 +98,8 @@ def _stopped_by(step: Step, outcome: JobOutcome) -> str:
 
 def _price(step: Step, outcome: JobOutcome, used: Usage) -> Cost:
     asked = step.state.jobs[outcome.job_id].model
-    return price_of(used, reported=outcome.model, asked=asked, overrides=step.state.input.settings.prices)
+    price = price_of(used, reported=outcome.model, asked=asked, overrides=step.state.input.settings.prices)
+    return replace(price, assumed=price.assumed or outcome.estimated)
 
 
 def _end_finalize(step: Step, outcome: JobOutcome, ended: JobState) -> None:

@@ -10,18 +10,19 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from activities.agents.acp import CHECK, name_in
 from activities.agents.environment import allowed_variables
 from activities.host.build_trial import Trial, build_trial
 from activities.redaction.redact import redact_text
 from activities.runtimes import programs
-from activities.runtimes.known_runtimes import KNOWN, PROGRAMS, RUNTIMES, SHELL, program_of
+from activities.runtimes.known_runtimes import BY_ACP, KNOWN, PROGRAMS, RUNTIMES, SHELL, program_of
 from activities.runtimes.programs import Program
 from activities.settings.model import RuntimeSection
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, with_nearest
 from workflows.text.durations import clock
 
-SECONDS = 20.0
+SECONDS, ACP_SECONDS = 20.0, 60.0
 SAID = 200
 
 
@@ -43,17 +44,19 @@ class RuntimeStatus:
 
 
 def check_runtimes(service: Service, name: str | None = None, *, build: bool = False) -> list[RuntimeStatus]:
-    """Check every runtime, or the named one; their versions are read in parallel.
+    """Check every runtime, or the named one; their versions are read in parallel. Of the programs that are known to
+    speak ACP, those that are neither here nor in the settings are left out.
 
     With `build`, also run a build under each working runtime as a check job would, one after the other.
     """
     name = service.settings.runtime_by_name(name) if name else None
-    if name is not None and name not in RUNTIMES:
+    every, sections = service.settings.every_runtime, service.settings.runtimes
+    if name is not None and name not in every:
         missing = NotFoundError(f"no runtime {name}; {KNOWN}", "service runtime list")
-        raise with_nearest(missing, name, (*RUNTIMES, *PROGRAMS))
-    sections = service.settings.runtimes
-    wanted = [name] if name else [*RUNTIMES]
-    with ThreadPoolExecutor(len(RUNTIMES)) as pool:
+        raise with_nearest(missing, name, (*every, *PROGRAMS))
+    here = {program.name for program in BY_ACP.values() if not program.command and programs.find(program)}
+    wanted = [name] if name else [known for known in every if known in {*RUNTIMES, *sections, *here}]
+    with ThreadPoolExecutor(len(wanted)) as pool:
         runtimes = list(pool.map(lambda known: look(known, sections.get(known, RuntimeSection())), wanted))
     return [_with_trial(service, each) for each in runtimes] if build else runtimes
 
@@ -106,20 +109,21 @@ def _program(
     name: str, program: Program, section: RuntimeSection, path: str, environ: Mapping[str, str]
 ) -> RuntimeStatus:
     printed, trouble = _version(program, section, environ)
-    version = programs.version_in(printed)
-    if version is None:
-        says = f"{path} does not tell its version: {trouble}"
+    version, by_acp = programs.version_in(printed), program.acp is not None
+    if not (printed if by_acp else version):
+        says = f"{path} does not {'speak ACP' if by_acp else 'tell its version'}: {trouble}"
         return RuntimeStatus(name, program.name, works=False, says=says, path=path, fix=program.install)
     started_as = (*section.command, *section.arguments)
     logged_in = programs.is_logged_in(program, section.env, environ, started_as=started_as)
     login = {True: "logged in", False: "not logged in", None: "whether it is logged in cannot be told from here"}
     says, fix = login[logged_in], program.way_in if logged_in is False else ""
+    says = f"{printed} by ACP, {says}" if by_acp else says
     if (expires := programs.login_expires(program, environ)) is not None:
         says += f"{' until' if expires > time.time() else '; its login expired at'} {clock(expires)}"
         says += " (the service renews it)" if section.renew_login else f" (to renew it, use {program.name})"
         if expires <= time.time() and not section.renew_login:
             fix = program.way_in
-    if version < program.minimum:
+    if version and version < program.minimum:
         says += f"; older than {'.'.join(map(str, program.minimum))}, with which it is known to work"
         fix = "; ".join(filter(None, (program.update(path), fix)))
     return RuntimeStatus(
@@ -128,7 +132,7 @@ def _program(
         works=logged_in is not False,
         says=says,
         path=path,
-        version=".".join(map(str, version)),
+        version=".".join(map(str, version)) if version else None,
         logged_in=logged_in,
         fix=fix,
     )
@@ -138,20 +142,25 @@ def _version(program: Program, section: RuntimeSection, environ: Mapping[str, st
     """Run the program to get its version, in the environment that an agent gets; return the version's line and an
     error.
     """
-    environment = allowed_variables((*section.env, *program.passes), environ)
+    environment = {**allowed_variables((*section.env, *program.passes), environ), **program.sets}
+    command, seconds = programs.version_command(program, section.command), SECONDS
+    if program.acp is not None:
+        command, seconds = (*CHECK, *(section.command or (program.start,)), *program.acp), ACP_SECONDS
     try:
         done = subprocess.run(
-            programs.version_command(program, section.command),
+            command,
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=SECONDS,
+            timeout=seconds,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return "", f"no answer in {SECONDS:g} s"
+        return "", f"no answer in {seconds:g} s"
     except OSError as error:
         return "", error.strerror or str(error)
+    if program.acp is not None:
+        return name_in(redact_text(done.stdout.decode(errors="replace")))
     lines = redact_text(done.stderr.decode(errors="replace")).strip().splitlines()
     last = lines[-1][:SAID] if lines else f"exit status {done.returncode}"
     return (done.stdout.decode(errors="replace"), last) if done.returncode == 0 else ("", last)

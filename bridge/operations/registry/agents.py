@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from activities.redaction.redact import map_texts
-from activities.runtimes.known_runtimes import KNOWN, PROGRAMS, RUNTIMES
+from activities.runtimes.known_runtimes import BY_ACP, KNOWN, PROGRAMS, RUNTIMES, SHELL
 from activities.store import job_rows
 from activities.store.job_rows import JobFilter
 from activities.store.registry import agent_rows
@@ -44,7 +44,7 @@ class NewAgent:
 def add(service: Service, new: NewAgent) -> Agent:
     """Register an agent under a free name."""
     new = replace(new, runtime=service.settings.runtime_by_name(new.runtime))
-    worker = map_texts(_worker(new), service.kept.hide)
+    worker = map_texts(_worker(service, new), service.kept.hide)
     with argument("repos"):
         for repo in new.repos:
             repos.get(service, repo)
@@ -67,7 +67,7 @@ def get(service: Service, name: str) -> Agent:
     if agent is None:
         names = [agent.worker.name for agent in agent_rows.every(service.store)]
         known = ", ".join(names) or "none"
-        if name in {*RUNTIME_NAMES, *PROGRAMS}:
+        if name in {*RUNTIME_NAMES, *PROGRAMS, *BY_ACP}:
             raise NotFoundError(f"{name} {NO_AGENT}; known: {known}", f"service agent add NAME --runtime {name}")
         missing = NotFoundError(f"no agent {name}; known: {known}", f"service agent add {name} --runtime RUNTIME")
         raise with_nearest(missing, name, names)
@@ -124,11 +124,11 @@ def view(agent: Agent) -> dict[str, Any]:
     }
 
 
-def _worker(new: NewAgent) -> Worker:
+def _worker(service: Service, new: NewAgent) -> Worker:
     with argument("name"):
         _check_name(new.name)
     with argument("runtime"):
-        _check_runtime(new.runtime)
+        _check_runtime(service, new.runtime)
     with argument("autonomy"):
         policy = _policy(new.autonomy)
     with argument("capabilities"):
@@ -163,10 +163,11 @@ def _check_name(name: str) -> None:
         raise UsageError(f"{name} is the name of a runtime; an agent needs a name of its own")
 
 
-def _check_runtime(runtime: str) -> None:
-    if runtime not in RUNTIMES:
+def _check_runtime(service: Service, runtime: str) -> None:
+    known = service.settings.every_runtime
+    if runtime not in known:
         error = UsageError(f"{runtime!r} is not a runtime; {KNOWN}", "service runtime list")
-        raise with_nearest(error, runtime, (*RUNTIMES, *PROGRAMS))
+        raise with_nearest(error, runtime, (*known, *PROGRAMS))
 
 
 def _policy(autonomy: str) -> AutonomyPolicy:
@@ -184,7 +185,7 @@ def _session(new: NewAgent) -> SessionScope:
     except ValueError:
         error = UsageError(f"{new.session!r} is not a session scope; use one of {', '.join(SessionScope)}")
         raise with_nearest(error, new.session, SessionScope) from None
-    if scope is SessionScope.TREE and not RUNTIMES[new.runtime].sessions:
+    if scope is SessionScope.TREE and new.runtime == SHELL:
         why = f"the {new.runtime} runtime has no sessions to go on in"
         raise UsageError(why, "--session fresh, or another --runtime")
     return scope
@@ -207,7 +208,7 @@ def _capabilities(name: str, words: str, policy: AutonomyPolicy) -> tuple[Action
 
 
 def _command(new: NewAgent) -> tuple[str, ...]:
-    if RUNTIMES[new.runtime].program:
+    if new.runtime != SHELL:
         if new.command:
             raise UsageError(f"--command is for the shell runtime; {new.runtime} brings its own program")
         return ()

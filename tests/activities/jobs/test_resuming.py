@@ -8,46 +8,22 @@ import pytest
 
 from activities.store import attempt_rows
 from tests.activities.jobs.conftest import Stage
+from tests.activities.jobs.continued import ROOT, kept, next_of, told
 from tests.activities.jobs.programs import a_job, calls, driving
-from tests.assigned import changed
-from tests.tree.simulator import World, delegation, tree_input
-from workflows.contract.models import Action, AutonomyPolicy, Notice
-from workflows.model.event_payloads import check_payload
-from workflows.model.jobs import JobOutcome, JobRun
+from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.spend import Usage
-from workflows.model.states import Continuation, JobState
+from workflows.model.states import JobState
 from workflows.model.workers import SessionScope
 
 pytestmark = pytest.mark.usefixtures("users_home")
 
-ROOT = "job-0123456789ab"
 SAYS = {"runtime_a": "codex(RESULT, 1000 * number)", "runtime_b": "claude(RESULT)", "runtime_c": "kimi(RESULT)"}
 SEEN = '(here / f"seen{number}").write_text(json.dumps([prompt, os.getcwd()]))\n'
 APPROVED = 'print(\'{"service_result": {"decision": "approved", "summary": "fine"}}\')\n'
 
 
-def kept(run: JobRun, scope: SessionScope = SessionScope.TREE) -> JobRun:
-    return changed(run, worker=run.assignment.worker.model_copy(update={"session": scope}))
-
-
-def next_of(run: JobRun, number: int, **changes: Any) -> JobRun:
-    """Return the chain's next job, with a brief."""
-    world = World(tree_input()).begin()
-    world.coordinator("approved", delegation("a"))
-    world.leg("a")
-    update = {"job_id": f"{ROOT}.{number}", "parent_job_id": run.job_id, "continuation": Continuation.NORMAL}
-    return run.model_copy(update=update | {"brief": world.last.brief} | changes)
-
-
 def words(home: Path) -> list[list[str]]:
     return [json.loads(line) for line in (home / "calls").read_text().splitlines()]
-
-
-def told(outcome: JobOutcome, kind: str) -> list[Notice]:
-    notices = [notice for notice in outcome.notices if notice.kind == kind]
-    for notice in notices:
-        check_payload(kind, notice.data)
-    return notices
 
 
 @pytest.mark.ruling("K3", "spec:limits.token_capture")

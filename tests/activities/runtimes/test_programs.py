@@ -152,7 +152,7 @@ def test_the_table_has_every_runtime_that_the_contract_names_and_an_adapter_for_
     assert set(RUNTIMES) == {*(each.value for each in Runtime), "shell"} == RUNTIME_NAMES
     assert set(ADAPTERS) == set(PROGRAMS) == PROGRAM_NAMES
     assert all(reader_of(Settings(), name) for name in RUNTIMES)
-    assert [runtime_of(name) for name in PROGRAMS] == [name for name, row in RUNTIMES.items() if row.sessions]
+    assert [runtime_of(name) for name in PROGRAMS] == [name for name, row in RUNTIMES.items() if row.program]
 
 
 @pytest.mark.parametrize(

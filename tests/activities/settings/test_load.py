@@ -69,12 +69,12 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
         ),
         ("[orchestrat]\nx = 3", '[orchestrat] is not a setting; did you mean "orchestrate"?'),
         (
-            "[runtimes.shell]\nmodle = 'x'",
+            "[runtimes.shell]\ncolour = 'x'",
             (
-                "[runtimes.shell].modle is not a setting; known here: "
+                "[runtimes.shell].colour is not a setting; known here: "
                 "adapter, arguments, box, command, default_effort, default_model, env, hosts, max_parallel, "
-                "mcp_servers, network, network_backoff, network_retries, rate_limit_backoff, rate_limit_retries, "
-                "rate_limit_wait, read, renew_login, structured, tiers, write"
+                "mcp_servers, modes, network, network_backoff, network_retries, rate_limit_backoff, "
+                "rate_limit_retries, rate_limit_wait, read, renew_login, structured, tiers, write"
             ),
         ),
         (
@@ -99,7 +99,18 @@ def test_the_file_is_read_and_empty_timeouts_are_not_set(home: Home) -> None:
         ),
         (
             "[runtimes.gemini]\nenv = []",
-            "[runtimes]: gemini is not a runtime; the runtimes are runtime_a, runtime_b, runtime_c, shell",
+            (
+                "[runtimes]: gemini is not a runtime; the runtimes are runtime_a, runtime_b, runtime_c, shell, "
+                'opencode, copilot, qwen, kimi-acp, and with adapter = "acp" your own'
+            ),
+        ),
+        (
+            "[runtimes.gemini]\nadapter = 'acp'",
+            "[runtimes].gemini: adapter acp needs a command",
+        ),
+        (
+            "[runtimes.'my agent']\nadapter = 'acp'\ncommand = ['x']",
+            "[runtimes]: 'my agent' is not a runtime's name: 1 to 32 letters, digits, `.`, `_`, `-`",
         ),
         (
             "[runtimes.codex]\nenv = []\n[runtimes.runtime_a]\nbox = 'none'",

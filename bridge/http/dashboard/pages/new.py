@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from activities.runtimes.known_runtimes import RUNTIMES
+from activities.runtimes.known_runtimes import SHELL
 from activities.store.job_rows import JobFilter
 from activities.store.registry.agent_rows import Agent
 from bridge.http.dashboard.frame.page import Done, FormAction, PageRequest, PageView, SubmittedForm, success
@@ -234,10 +234,11 @@ def _absolute(text: str) -> Path:
 
 
 def _look_agent(service: Service, asked: PageRequest) -> Mapping[str, object]:
+    settings, every = service.settings, service.settings.every_runtime
     return _tab(AGENT) | {
         "title": "Add an agent",
-        "runtimes": {name: row.program.name if row.program else "a command" for name, row in RUNTIMES.items()},
-        "lacks": {name: runtimes.lacks(service, name) for name in RUNTIMES},
+        "runtimes": {name: "a command" if name == SHELL else settings.program_name(name) for name in every},
+        "lacks": {name: runtimes.lacks(service, name) for name in every},
         "repos": {repo.name: "" for repo in repos.every(service)},
         "wanted": asked.query.get("repo", ""),
         "actions": DOES,

@@ -1,0 +1,239 @@
+"""A fake agent that speaks ACP, and misbehaves as its prompt says: `python acp_agent.py`, standard library only.
+
+A prompt names what it does as `[[acp:NAME]]`, the last one counts; `DEEDS` has the names. It counts its starts in the
+file `starts` of its home, and keeps its sessions in the file `sessions`, so that a later process can resume one.
+"""
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HOME = Path(os.environ["HOME"])
+CAN = {"loadSession": True, "sessionCapabilities": {"resume": {}}}
+RESULT = '{"service_result": {"decision": "approved", "summary": "fine"}}'
+IMPLEMENTED = '{"service_result": {"decision": "implemented", "summary": "done", "changes_made": ["a.txt: made"]}}'
+OPTIONS = [
+    {"optionId": "for-good", "kind": "allow_always", "name": "Always"},
+    {"optionId": "yes", "kind": "allow_once", "name": "Yes"},
+    {"optionId": "no", "kind": "reject_once", "name": "No"},
+]
+USAGE = {"inputTokens": 1000, "outputTokens": 50, "totalTokens": 1050}
+
+
+def write(message: Any) -> None:
+    sys.stdout.write(message if isinstance(message, str) else json.dumps({"jsonrpc": "2.0", **message}))
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+
+
+def read() -> dict[str, Any]:
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit(0)
+    message: dict[str, Any] = json.loads(line)
+    return message
+
+
+class Turn:
+    """One prompt, and what the agent does with it."""
+
+    def __init__(self, number: Any, session: str) -> None:
+        self.number, self.session = number, session
+
+    def update(self, record: str, /, **fields: Any) -> None:
+        params = {"sessionId": self.session, "update": {"sessionUpdate": record, **fields}}
+        write({"method": "session/update", "params": params})
+
+    def say(self, text: str, **more: Any) -> None:
+        for piece in (text[:10], text[10:]):
+            self.update("agent_message_chunk", content={"type": "text", "text": piece}, **more)
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        write({"id": "mine", "method": method, "params": {"sessionId": self.session, **params}})
+        while (answer := read()).get("id") != "mine":
+            if answer.get("method") == "session/cancel":
+                (HOME / "cancelled").touch()
+        return answer
+
+    def permitted(self, kind: str, **call: Any) -> str:
+        tool = {"toolCallId": f"c-{kind}", "kind": kind, **call}
+        outcome = self.ask("session/request_permission", toolCall=tool, options=OPTIONS)["result"]["outcome"]
+        return str(outcome.get("optionId", outcome["outcome"]))
+
+    def end(self, reason: str = "end_turn", **more: Any) -> None:
+        write({"id": self.number, "result": {"stopReason": reason, **more}})
+
+    def good(self) -> None:
+        self.say(RESULT)
+        self.end(usage=USAGE)
+
+
+def works(turn: Turn) -> None:
+    turn.update("agent_thought_chunk", content={"type": "text", "text": "Where is it?"})
+    turn.update("plan", entries=[{"content": "look", "status": "completed"}, {"content": "write", "status": "pending"}])
+    call = {"toolCallId": "t1", "kind": "edit", "title": "write a.txt", "rawInput": {"path": "a.txt"}}
+    turn.update("tool_call", **call, status="pending")
+    if turn.permitted("edit", toolCallId="t1", locations=[{"path": str(Path.cwd() / "a.txt")}]) == "yes":
+        Path("a.txt").write_text("by acp\n")
+    done = [{"type": "content", "content": {"type": "text", "text": "written"}}]
+    turn.update("tool_call_update", toolCallId="t1", status="completed", content=done)
+    turn.say(IMPLEMENTED)
+    turn.end(usage=USAGE)
+
+
+def asks_for_all(turn: Turn) -> None:
+    inside, git = str(Path.cwd() / "a.txt"), str(Path.cwd() / ".git" / "config")
+    answers = [
+        turn.permitted("read"),
+        turn.permitted("edit", locations=[{"path": inside}]),
+        turn.permitted("delete", locations=[{"path": git}]),
+        turn.permitted("move", locations=[{"path": "/etc/passwd"}]),
+        turn.permitted("execute"),
+        turn.permitted("no-such-kind"),
+    ]
+    (HOME / "answers").write_text(" ".join(answers))
+    turn.good()
+
+
+def asks_for_what_is_off(turn: Turn) -> None:
+    answers = [turn.ask(method, path="/etc/passwd") for method in ("fs/read_text_file", "terminal/create", "x/y")]
+    answers.append(turn.ask("elicitation/create", message="Which port?", mode="form"))
+    (HOME / "answers").write_text(json.dumps(answers))
+    turn.good()
+
+
+def floods(turn: Turn) -> None:
+    for number in range(20_000):
+        write({"method": "session/update", "params": {"update": {"sessionUpdate": "usage_update", "used": number}}})
+        write(f"log line {number}")
+    turn.good()
+
+
+def sends_a_line_without_end(turn: Turn) -> None:
+    sys.stdout.write("x" * (17 * 1024 * 1024))
+    sys.stdout.write("\n")
+    turn.good()
+
+
+def sends_nonsense(turn: Turn) -> None:
+    for line in ("no json", "[1, 2]", '"text"', "null", "[" * 5000, "{}", '{"jsonrpc": "2.0"}'):
+        write(line)
+    odd_ids: tuple[Any, ...] = (None, True, 1.5, [], {}, "3", 999, -1)
+    for odd in odd_ids:
+        write({"id": odd, "result": {"stopReason": "end_turn"}})
+    write({"id": turn.number, "method": "session/request_permission", "params": []})
+    write({"id": None, "method": "fs/read_text_file", "params": None})
+    write({"method": "session/update", "params": {"update": {"sessionUpdate": "plan", "entries": "many"}}})
+    write({"method": "session/update", "params": {"update": ["tool_call"]}})
+    turn.update("tool_call", toolCallId=7, rawInput="odd", status=["completed"])
+    turn.update("agent_message_chunk", content="plain")
+    turn.good()
+
+
+def ends_twice(turn: Turn) -> None:
+    turn.say(RESULT)
+    sys.stdout.write(
+        (json.dumps({"jsonrpc": "2.0", "id": turn.number, "result": {"stopReason": "end_turn"}}) + "\n") * 2
+    )
+    sys.stdout.flush()
+
+
+def never_ends(turn: Turn) -> None:
+    (HOME / "began").touch()
+    time.sleep(600)
+
+
+def asks_after_it_was_cancelled(turn: Turn) -> None:
+    (HOME / "began").touch()
+    while read().get("method") != "session/cancel":
+        pass
+    (HOME / "answers").write_text(turn.permitted("read"))
+    turn.end("cancelled")
+
+
+DEEDS: dict[str, Callable[[Turn], None]] = {
+    "good": Turn.good,
+    "works": works,
+    "asks-for-all": asks_for_all,
+    "asks-for-what-is-off": asks_for_what_is_off,
+    "floods": floods,
+    "long-line": sends_a_line_without_end,
+    "nonsense": sends_nonsense,
+    "ends-twice": ends_twice,
+    "never-ends": never_ends,
+    "asks-after-cancel": asks_after_it_was_cancelled,
+    "dies": lambda _: os._exit(7),
+    "is-killed": lambda _: os.kill(os.getpid(), 9),
+    "says-nothing": lambda turn: turn.end(),
+    "refuses": lambda turn: turn.end("refusal"),
+    "ends-without-reason": lambda turn: write({"id": turn.number, "result": None}),
+    "rate-limit": lambda turn: write(
+        {"id": turn.number, "error": {"code": -32603, "message": "429 Too Many Requests"}}
+    ),
+    "odd-error": lambda turn: write({"id": turn.number, "error": "no"}),
+}
+
+
+def main() -> None:
+    with open(HOME / "starts", "a") as starts:
+        starts.write("x")
+    kept = HOME / "sessions"
+    while True:
+        message = read()
+        method, params, number = message.get("method"), message.get("params") or {}, message.get("id")
+        match method:
+            case "initialize":
+                info = {"name": "fake", "version": "1.2.3"}
+                ways = [{"id": "login", "name": "Log in", "description": "Run `fake login`"}]
+                write(
+                    {
+                        "id": number,
+                        "result": {
+                            "protocolVersion": 1,
+                            "agentCapabilities": CAN,
+                            "agentInfo": info,
+                            "authMethods": ways,
+                        },
+                    }
+                )
+            case "session/new" if os.environ.get("FAKE_LOGGED_OUT"):
+                write({"id": number, "error": {"code": -32000, "message": "Authentication required"}})
+            case "session/new":
+                with open(kept, "a") as sessions:
+                    session = f"s-{len(kept.read_text().split()) + 1}"
+                    sessions.write(f"{session}\n")
+                modes = {"availableModes": [{"id": "ask"}, {"id": "code"}], "currentModeId": "ask"}
+                model = {
+                    "id": "model",
+                    "category": "model",
+                    "type": "select",
+                    "currentValue": "m1",
+                    "options": [{"value": "m1", "name": "M1"}, {"value": "m2", "name": "M2"}],
+                }
+                write({"id": number, "result": {"sessionId": session, "modes": modes, "configOptions": [model]}})
+            case "session/resume":
+                if params["sessionId"] in (kept.read_text().split() if kept.exists() else []):
+                    write({"id": number, "result": {}})
+                else:
+                    write({"id": number, "error": {"code": -32002, "message": "Session not found"}})
+            case "session/set_mode" | "session/set_config_option":
+                with open(HOME / "chosen", "a") as chosen:
+                    chosen.write(f"{params.get('modeId') or params.get('value')}\n")
+                write({"id": number, "result": {}})
+            case "session/prompt":
+                text = params["prompt"][0]["text"]
+                names = re.findall(r"\[\[acp:([a-z-]+)\]\]", text)
+                with open(HOME / "prompts", "a") as prompts:
+                    prompts.write(json.dumps([params["sessionId"], text]) + "\n")
+                DEEDS[names[-1] if names else "good"](Turn(number, params["sessionId"]))
+            case _:
+                pass
+
+
+if __name__ == "__main__":
+    main()
