@@ -62,7 +62,7 @@ WRONG: list[tuple[str, int, str]] = [
     ("job", USAGE, "Usage: service job"),
     ("job show", USAGE, "Missing argument"),
     (f"job show {JOB}", NOT_FOUND, f"no job {JOB}"),
-    ("job list --state dun", USAGE, "'dun' is not a state of a tree"),
+    ("job list --state dun", USAGE, "'dun' is not a state of a task"),
     ("job list --jobs --state done", USAGE, "'done' is not a job state"),
     ("job list --limit 99999999999999999999", USAGE, "99999999999999999999 is not in the range 1 to 1000."),
     ("job list --pr x", USAGE, "Invalid value for '--pr': 'x' is not a whole number."),

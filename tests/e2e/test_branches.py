@@ -324,7 +324,7 @@ def test_the_line_of_a_tree_is_ready_before_it_is_merged_and_after(script: Scrip
     git(place, "-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-m", "later")
     gate = service("job", "gate", job, code=3).stdout
     head = git(place, "rev-parse", "HEAD")
-    assert f"review leg check ({job}.3) looked at" in gate
+    assert f"part check ({job}.3) looked at" in gate
     assert f"the head is {head[:7]}: it has not seen 1 commit in later.txt; next: service job review {job}" in gate
     script.answers(none={"decision": "approved"})
     script.until_over(service.json("job", "review", job)["job_id"])
@@ -335,16 +335,16 @@ def test_the_line_of_a_tree_is_ready_before_it_is_merged_and_after(script: Scrip
 @pytest.mark.ruling("L10", "I5")
 def test_what_a_reviewer_is_against_is_merged_only_by_somebody_who_insists(script: Script) -> None:
     job, service = verified(script, decision="changes_requested"), script.service
-    assert f"review leg check ({job}.3) decided changes_requested" in service("job", "gate", job, code=3).stdout
+    assert f"part check ({job}.3) asks for changes" in service("job", "gate", job, code=3).stdout
     no = service("job", "merge", f"{job}.1", code=3).stderr
-    assert f"leg one ({job}.1) is not approved: review leg check ({job}.3), which looked at it" in no
+    assert f"part one ({job}.1) is not approved: part check ({job}.3), which looked at it" in no
     assert f"service job show {job}.3" in no
     listed = service("job", "branches", job).stdout
-    assert f"{job}.1 is merged only with --anyway: review leg check" in listed
+    assert f"{job}.1 is merged only with --anyway: part check" in listed
     assert "all at once" not in listed
     service(*no.strip().splitlines()[-1].split()[1:])
     [event] = [row for row in service.json("job", "events", job) if row["kind"] == "branch_merged"]
-    assert "although review leg check" in event["message"]
+    assert "although part check" in event["message"]
     assert event["data"]["actor"].endswith(", in the terminal")
     assert event["message"].startswith(event["data"]["actor"])
 

@@ -185,7 +185,7 @@ def test_here_and_there_the_same_tree_is_refused_and_merged(shop: Shop) -> None:
 
     against = tree("changes_requested", "failure")
     no = service("job", "merge", f"{against}.1", code=3).stderr
-    assert "review leg check" in no
+    assert "part check" in no
     root = tree("approved", "in_progress")  # its work is not in the pull request yet
     service("job", "merge", f"{root}.1")
     task = f"service/{shop.script.tree(root)['task']['task_id']}"
