@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import socket
 import socketserver
@@ -368,6 +369,7 @@ def test_postgresql_is_killed_full_and_failed_over(tmp_path: Path, server: postg
             assert value(line.port) == 6
         finally:
             stack.postgres.stop()
+            shutil.rmtree(stack.postgres.folder)
         server.start()
 
 
