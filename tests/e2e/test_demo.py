@@ -25,7 +25,7 @@ def test_a_check_fails_the_lead_plans_again_and_nothing_is_left(tmp_path: Path) 
         [*SERVICE, "demo"], env=bare, cwd=user, capture_output=True, text=True, check=False, timeout=SECONDS
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    steps = ["changes_requested", "lead plans again", "verify-limiter-again", "implemented: The limiter is built"]
+    steps = ["lead plans again", "changes requested", "verify-limiter-again", "implemented: The limiter is built"]
     places = [done.stdout.index(step) for step in steps]
     assert places == sorted(places)
     assert [str(path) for folder in (user, temporary) for path in folder.rglob("*")] == []
