@@ -198,8 +198,8 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
     "tree/finalize.py": (
         (
             "E7",
-            "elif job_state is JobState.SUCCEEDED:\n        decided",
-            "elif job_state is not JobState.CANCELLED:\n        decided",
+            "elif job_state is JobState.SUCCEEDED:\n        who",
+            "elif job_state is not JobState.CANCELLED:\n        who",
         ),
         (
             "G1",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, sync_playwright
 
 from bridge.machine import dashboard_link
 from bridge.operations.service import Service
@@ -213,3 +213,8 @@ def pictures(page: Page, name: str) -> None:
     page.emulate_media(color_scheme="light")
     if before:
         page.set_viewport_size(before)
+
+
+def card(tab: Page, job: str) -> Locator:
+    """Locate the card of a waiting tree."""
+    return tab.locator("article", has=tab.locator(f'h2 a[href="/ui/trees/{job}"]'))

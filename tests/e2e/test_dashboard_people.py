@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
-from tests.e2e.browser import ANN, Person, needs_browser, person, pictures, until_shown
+from tests.e2e.browser import ANN, Person, card, needs_browser, person, pictures, until_shown
 from tests.e2e.script import Script, leg, played, states, until_paused
 from tests.waiting import wait_for
 
@@ -46,11 +46,6 @@ def blocked(script: Script, goal: str) -> str:
     job = script.ask(goal)
     assert script.until_over(job)["task"]["state"] == "blocked"
     return job
-
-
-def card(tab: Page, job: str) -> Locator:
-    """Locate the card of a waiting tree."""
-    return tab.locator("article", has=tab.locator(f'h2 a[href="/ui/trees/{job}"]'))
 
 
 def lately(tab: Page, job: str) -> Locator:
@@ -188,8 +183,8 @@ def test_a_blocked_task_goes_on_and_another_is_dismissed(script: Script, ann: Pe
     until_shown(tab, f"{again}.1 runs again; its task is open again")
     wait_for(lambda: script.tree(again)["task"]["state"] == "done")
     card(tab, again).wait_for(state="detached")
-    card(tab, old).locator("summary", has_text="Dismiss").click()
-    card(tab, old).get_by_role("button", name="Dismiss").click()
+    card(tab, old).locator("summary", has_text="Close without a retry").click()
+    card(tab, old).get_by_role("button", name="Close the task").click()
     until_shown(tab, "The task is given up")
     card(tab, old).wait_for(state="detached")
     pictures(tab, "nothing waits")

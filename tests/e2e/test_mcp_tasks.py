@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.e2e.browser import Person as Ann
+from tests.e2e.browser import card
 from tests.e2e.claude_terminal import ASKS, FOLLOWS, ClaudeTerminal, terminals
 from tests.e2e.mcp_clients import Person, Play
 from tests.e2e.script import Script, played
-from tests.e2e.test_dashboard_people import card
 from tests.scripted_model import ScriptedModel
 
 pytestmark = [pytest.mark.long, pytest.mark.ruling("S3")]

@@ -13,7 +13,7 @@ from bridge.operations.access import mcp_clients
 from bridge.operations.health import doctor
 from bridge.operations.health.findings import Level
 from bridge.operations.service import Service
-from tests.bridge.operations.access.test_tokens import host
+from tests.bridge.operations.access.hosts import host
 from workflows.model.errors import NotFoundError, RefusedError, UsageError
 
 pytestmark = pytest.mark.ruling("S5")

@@ -16,17 +16,11 @@ from bridge.machine.tokens_file import NamedTokens
 from bridge.operations.access import tokens
 from bridge.operations.service import Service
 from tests.bridge.http.conftest import caller
+from tests.bridge.operations.access.hosts import host
 from tests.waiting import PATIENCE
 from workflows.model.errors import NotFoundError, RefusedError, UnreachableError
 
 pytestmark = pytest.mark.ruling("Q10")
-
-
-def host(folder: Path, name: str) -> Service:
-    """Return a host of a fleet, whose database stands for PostgreSQL."""
-    home = Home(folder / name).ensure()
-    home.config.write_text(f'[worker]\nhost = "{name}"\n[store]\nurl = "sqlite:///{folder}/fleet.db"\n')
-    return Service(home)
 
 
 @pytest.fixture
