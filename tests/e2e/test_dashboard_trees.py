@@ -271,7 +271,7 @@ def test_every_way_to_a_tree_leads_to_its_page(
     [notification] = [entry for line in _lines(kept) if (entry := json.loads(line))["root_job_id"] == job]
     assert (notification["page"], f"or on the page {page}" in notification["text"]) == (page, True)
     tab.goto(notification["page"])
-    tab.get_by_label("Where it stands").get_by_label("red").wait_for()
+    tab.get_by_label("Where it stands").get_by_role("button", name="Answer: red").wait_for()
     script.service("resume", job, "answer", "red")
     script.until_over(job)
     ann.faults[:] = [fault for fault in ann.faults if ann.base in fault]  # errors of Temporal's pages are not ours

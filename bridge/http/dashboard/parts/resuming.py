@@ -84,7 +84,7 @@ def values_of(service: Service, page: attention.WaitingPage) -> Mapping[str, obj
 async def say(service: Service, form: SubmittedForm) -> Done:
     """Carry out an answer, retry, continue, abort or extend on one round. After a refusal the typed text is kept."""
     seen = _read(form.text("seen"))
-    verb = form.text("say")
+    verb = Verb.ANSWER.value if "pick" in form.fields else form.text("say")
     try:
         note = await _carry_out(service, form, seen, verb)
     except ServiceError as error:
@@ -201,7 +201,7 @@ def _answer(form: SubmittedForm, questions: tuple[QuestionRecord, ...]) -> Words
 
 
 def _of_question(form: SubmittedForm, question: QuestionRecord) -> str:
-    number = form.number(f"choice.{question.id}")
+    number = form.number("pick" if "pick" in form.fields else f"choice.{question.id}")
     if number is not None and number >= len(question.choices):
         raise UsageError(f"{question.id} has no choice {number + 1}; load the page again")
     chosen = question.choices[number] if number is not None else ""

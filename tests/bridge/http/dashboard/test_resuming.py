@@ -90,7 +90,7 @@ async def test_a_question_that_has_changed_is_not_answered(service: Service, ann
     seeds.paused(service, questions=(STORE,))
     form = (await ann.open("/ui/")).form(SAY)
     seeds.write(service, seeds.round_(questions=(STORE, LIMIT), digest="changed", revision=2))
-    shown = await ann.send(form, "Answer", **{"choice.store": "0"})
+    shown = await ann.send(form, "Answer: redis")
     assert (shown.status, "has changed since you saw it" in shown.words) == (409, True)
 
 
@@ -141,9 +141,7 @@ async def test_a_verb_the_round_does_not_take_is_refused(service: Service, ann: 
     assert (shown.status, "takes answer, extend, not abort" in shown.words) == (409, True)
 
 
-@pytest.mark.parametrize(
-    "change", [{"seen": ["x"]}, {"seen": []}, {"seen": [f"{ROOT}|²|d|1"]}, {"choice.store": ["7"]}]
-)
+@pytest.mark.parametrize("change", [{"seen": ["x"]}, {"seen": []}, {"seen": [f"{ROOT}|²|d|1"]}, {"pick": ["7"]}])
 async def test_a_form_nobody_made_is_refused(service: Service, ann: Surfer, change: dict[str, list[str]]) -> None:
     seeds.paused(service, questions=(STORE,))
     form = (await ann.open("/ui/")).form(SAY)
@@ -234,7 +232,7 @@ async def waiting_for(working: Working, tree: Handle) -> RoundRecord:
 async def test_an_answer_is_recorded_with_name_and_channel(working: Working, bea: Surfer) -> None:
     async with working.trees(asking({}, "root")) as [tree]:
         form = (await bea.open("/ui/")).form(SAY)
-        shown = await bea.send(form, "Answer", **{"choice.q-root": "1", "text.q-root": "but light:\nNote: not navy"})
+        shown = await bea.send(form, "Answer: blue", **{"text.q-root": "but light:\nNote: not navy"})
         assert (shown.status, "answer is accepted" in shown.words) == (200, True)
         closed = await waiting_for(working, tree)
     assert closed.closed.startswith(f"answered by {ANN}, on the page at ")
@@ -246,11 +244,10 @@ async def test_an_answer_is_recorded_with_name_and_channel(working: Working, bea
 async def test_a_form_that_is_sent_twice_acts_once_and_says_the_same(working: Working, bea: Surfer) -> None:
     async with working.trees(asking({}, "root")) as [tree]:
         form = (await bea.open("/ui/")).form(SAY)
-        blue, red = ({"choice.q-root": number} for number in "10")
-        first = await asyncio.gather(bea.send(form, "Answer", **blue), bea.send(form, "Answer", **blue))
+        first = await asyncio.gather(bea.send(form, "Answer: blue"), bea.send(form, "Answer: blue"))
         closed = await waiting_for(working, tree)
-        late = await bea.send(form, "Answer", **blue)
-        other = await bea.send(form, "Answer", **red)
+        late = await bea.send(form, "Answer: blue")
+        other = await bea.send(form, "Answer: red")
     assert [each.status for each in (*first, late)] == [200] * 3
     assert (other.status, closed.closed in other.words) == (409, True)
 
@@ -290,7 +287,7 @@ async def test_a_question_is_answered_on_its_tree_s_page_which_then_shows_how_th
     async with working.trees(asking({}, "root"), asking({}, "root")) as trees:
         page = f"/ui/trees/{trees[0].id}"
         shown = await bea.open(page)
-        assert "It needs your answer." in shown.words
+        assert "A question from lead" in shown.words
         shown = await bea.send(shown.form(SAY), "Answer", **{"text.q-root": "blue"})
         assert (shown.status, shown.address.partition("?")[0].endswith(page)) == (200, True), shown.words
         assert SAY not in [form.action for form in shown.read.forms], "nothing is asked any more"

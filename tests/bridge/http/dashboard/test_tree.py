@@ -202,8 +202,8 @@ async def test_a_failure_shows_its_part_its_reason_and_the_end_of_its_log(
         "attempt 2 failed",
         "exit code 101",
         "line 0 <b> line 1 <b> line 2 <b>",
-        "Note (optional): to limiter with Retry, to the lead with Go on",
-        "ends unanswered in",
+        "Note (optional): for the agent that retries, or for the lead if you go on without it",
+        "if not answered",
         "one last job sums up",
     ):
         assert words in shown.words, words

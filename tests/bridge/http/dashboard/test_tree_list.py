@@ -21,7 +21,7 @@ from workflows.model.states import JobState, TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("M4")
 OTHER = "job-9999999999zz"
-HEADS = "State Task Repository Waits for Spend Started"
+HEADS = "State Task Repository Now Spend Started"
 HOSTILE = "<script>alert(1)</script> \u202e\"'&"
 
 
