@@ -58,10 +58,10 @@ def test_a_conflict_is_resolved_with_the_printed_commands_and_the_tree_goes_on(s
     job = conflicting(script)
     service = script.service
     shown = service("job", "show", job).stdout
-    assert f"leg right ({job}.2) conflicts with left ({job}.1) in:\n  - same.txt\nto go on:" in shown
+    assert f"part right ({job}.2) conflicts with left ({job}.1) in:\n  - same.txt\nto go on:" in shown
     assert f"service job retry {job}.3" in service("attention").stdout
     both = service("job", "merge", f"{job}.1", f"{job}.2", code=3).stderr
-    assert f"leg right ({job}.2) conflicts with leg left ({job}.1) in same.txt; nothing was changed" in both
+    assert f"part right ({job}.2) conflicts with part left ({job}.1) in same.txt; nothing was changed" in both
     [way] = service.json("attention")["conflicts"]
     assert way["commands"][-1] == f"service job retry {job}.3"
     typed(script, way["commands"][:-1])
@@ -139,7 +139,7 @@ def test_legs_of_several_trees_are_merged_by_the_printed_commands(script: Script
         jobs.append(script.ask())
         script.until_over(jobs[-1])
     refused = script.service("job", "merge", *(f"{job}.1" for job in jobs), code=2).stderr
-    assert "several trees" in refused
+    assert "several tasks" in refused
     typed(script, commands_of(refused))
     assert [script.service.json("job", "branches", job)["legs"][0]["state"] for job in jobs] == ["merged", "merged"]
 

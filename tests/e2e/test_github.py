@@ -137,7 +137,7 @@ def test_a_review_of_a_pull_request_from_its_start_to_its_merge(shop: Shop) -> N
     pause = shop.bodies()[f"{root}-r1-pause"]
     assert "@acme" in pause
     assert f"/service resume {root} answer" in pause
-    assert "waits for a person" in shop.bodies()[f"{root}-status"]
+    assert "needs you" in shop.bodies()[f"{root}-status"]
     shop.wait_for(lambda: check(shop, first) == "in_progress")
     assert github.merge(number) == 405
 

@@ -42,7 +42,7 @@ def test_a_dependent_sees_its_dependencies_work_and_the_coordinator_is_told_ever
     assert git(script.service.repo, "show", f"service/{job}.1-one:one.txt") == "1"
     assert script.service.json("job", "tree", job) == tree
     shown = script.service("job", "tree", job).stdout
-    assert "└─ ✔ .4 (continuation) lead ask: succeeded approved" in shown
+    assert "└─ ✔ .4 lead brings the parts together: succeeded approved" in shown
     assert "jobs 4 of 64, time " in shown
 
 
@@ -57,11 +57,11 @@ def test_a_blocked_tree_says_how_to_go_on_and_goes_on(script: Script) -> None:
     assert tree["task"]["next"] == f"service job retry {job}.1"
     assert states(tree) == {"none": "succeeded", "work": "failed", "after": "skipped"}
     shown = script.service("job", "show", job).stdout
-    assert "because   leg work ended failed" in shown
+    assert "part work ended failed" in shown
     assert f"next      service job retry {job}.1" in shown
     assert f"  service job retry {job}.1\n" in script.service("attention").stdout.split(f"{job}  blocked")[1]
     refused = script.service("job", "retry", f"{job}.2", code=3).stderr
-    assert "only a leg that failed" in refused
+    assert "only a part that failed" in refused
     assert script.service.json("job", "retry", f"{job}.1") == {"job_id": f"{job}.1", "reopened": True}
     script.service.wait_for(lambda: script.tree(job)["task"]["state"] == "done")
     tree = script.until_over(job)
@@ -124,7 +124,7 @@ def test_legs_that_conflict_block_the_task_and_are_named_with_the_file(script: S
     job = script.ask()
     tree = script.until_over(job)
     assert tree["task"]["state"] == "blocked"
-    assert "leg right" in tree["task"]["reason"]
+    assert "part right" in tree["task"]["reason"]
     assert "left" in tree["task"]["reason"]
     assert "same.txt" in tree["task"]["reason"]
 

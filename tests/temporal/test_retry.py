@@ -62,7 +62,7 @@ async def test_a_refused_retry_says_why_and_leaves_no_trace(client: Client, queu
         await host.until_running("good")
         await host.until(lambda: Books(host.written).task_state is TaskState.BLOCKED)
         assert "there is no job job-x" in await refusal(tree, "job-x")
-        assert "leg good is running" in await refusal(tree, host.run("good").job_id)
+        assert "part good is running" in await refusal(tree, host.run("good").job_id)
         assert "its batch is over" in await refusal(tree, host.run("root").job_id)
         history = [event async for event in tree.fetch_history_events()]
         assert not [each for each in history if each.HasField("workflow_execution_update_accepted_event_attributes")]

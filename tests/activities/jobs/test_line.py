@@ -220,7 +220,7 @@ class TestMergeThatIsBegun:
         a = work("a", await wrote(stage, 1, "a.py"))
         end = await stage.play(later(stage, IMPLEMENTED, Action.IMPLEMENT, line=(a,), merges=("x",)))
         assert end.state is not JobState.SUCCEEDED
-        assert "leg x left no work that could be merged here; there is: a" in end.reason
+        assert "part x left no work that could be merged here; there is: a" in end.reason
 
     async def test_its_prompt_says_what_is_begun(self, stage: Stage) -> None:
         both = await self.both(stage)

@@ -347,7 +347,7 @@ async def test_dependencies_that_conflict_block_the_job_and_leave_no_worktree(st
     branches = ("service/job-0123456789ab.1-a", "service/job-0123456789ab.2-b")
     outcome = await stage.play(stage.job(COUNT + APPROVED, Action.REVIEW, branch_deps=branches))
     assert outcome.state is JobState.BLOCKED
-    assert outcome.conflict == f"leg b ({branches[1]}) conflicts with a ({branches[0]}) in limiter.py"
+    assert outcome.conflict == f"part b ({branches[1]}) conflicts with a ({branches[0]}) in limiter.py"
     assert times_run(stage) == 0
     assert git(stage.repo, "worktree", "list").count("\n") == 1
 

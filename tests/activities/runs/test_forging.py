@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from activities import stations
 from activities.runs import spawn, supervised_run
 from activities.runs.os_processes import with_mark
 from activities.runs.output import last_line, last_lines, read_bounded
@@ -101,10 +102,14 @@ async def test_a_claim_that_is_written_over_does_not_start_it_twice(request_for:
     assert with_mark(mark_of(request.run_dir)) == set()
 
 
-async def test_a_claim_that_was_removed_does_not_start_it_twice(request_for: RequestFor, tmp_path: Path) -> None:
+async def test_a_claim_that_was_removed_does_not_start_it_twice(
+    request_for: RequestFor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached = list[str]()
+    monkeypatch.setattr(stations, "hook", lambda station, *_: reached.append(station))
     request = request_for("echo >> ran; while :; do sleep 0.02; done")
     task = asyncio.create_task(run(request))
-    await until((tmp_path / "ran").exists)
+    await until(lambda: "program started" in reached and (tmp_path / "ran").exists())
     (request.run_dir / "claim").unlink()
     end = await run(request)
     assert (end.kind, "its claim is missing" in end.problem) == (EndKind.UNKNOWN, True)

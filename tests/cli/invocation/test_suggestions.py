@@ -224,7 +224,7 @@ SENTENCES = {
     "logout": "the service has no login",
     "update": "no command updates the service",
     "upgrade": "no command updates the service",
-    f"pause {JOB}": "a tree can't be paused by hand",
+    f"pause {JOB}": "a task can't be paused by hand",
     "undo": "there is no undo",
     "config set a b": "settings are kept in a file",
     "token": "each agent's program keeps its own key",

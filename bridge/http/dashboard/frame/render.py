@@ -93,7 +93,7 @@ def age(at: float | None) -> Markup:
 
 def clock_time(at: float) -> Markup:
     """Format a time of day on this machine, with the date unless that is today; the exact one on hover."""
-    if abs(time.time() - at) > UNKNOWN_SECONDS:
+    if not abs(time.time() - at) < UNKNOWN_SECONDS:
         return Markup("at an unknown time")
     exact = datetime.fromtimestamp(at).astimezone()
     words = exact.strftime("%H:%M:%S" if exact.date() == datetime.now(exact.tzinfo).date() else "%d %b %H:%M:%S")
@@ -108,7 +108,7 @@ def until(at: float | None) -> Markup:
 def _moment(at: float | None, words: Any, more: Markup = Markup("")) -> Markup:  # noqa: B008
     if at is None:
         return Markup("-")
-    if abs(time.time() - at) > UNKNOWN_SECONDS:  # no clock has shown that: it was written into the store by hand
+    if not abs(time.time() - at) < UNKNOWN_SECONDS:  # no clock has shown that: it was written into the store by hand
         return Markup("at an unknown time")
     exact = datetime.fromtimestamp(at).astimezone()
     return Markup('<time{} datetime="{}" title="{}">{}</time>').format(

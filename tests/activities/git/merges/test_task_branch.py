@@ -36,8 +36,8 @@ def test_each_leg_becomes_a_merge_commit_that_names_its_job_and_no_checkout_chan
     assert run_git(repo, "show", f"{TASK}:1.txt") + run_git(repo, "show", f"{TASK}:2.txt") == "12"
     log = run_git(repo, "log", "--first-parent", "--format=%an|%s|%(trailers:key=Job,separator=%x2C)", TASK)
     assert log.splitlines()[:2] == [
-        "Delegation Service|Merge leg two (service/two)|Job: job-two",
-        "Delegation Service|Merge leg one (service/one)|Job: job-one",
+        "Delegation Service|Merge part two (service/two)|Job: job-two",
+        "Delegation Service|Merge part one (service/one)|Job: job-one",
     ]
     assert run_git(repo, "status", "--porcelain=v2", "--branch") == before
 
