@@ -252,7 +252,7 @@ class Player:
         self._order, self._folder = order, folder
         self._agent = _AcpProcess(command, self)
         self._session, self._replays, self._model = "", False, ""
-        self._message, self._kind = "", ""
+        self._pieces, self._length, self._kind = list[str](), 0, ""
         self._tools = dict[str, Json]()
         """Calls of tools by id, as far as updates describe them."""
         self._characters = dict.fromkeys(("input", "output"), 0)
@@ -418,16 +418,19 @@ class Player:
         """Add a piece to the message. A piece of another message prints the one before."""
         self._count_tokens(_dict(update.get("_meta")).get("usage"), adds=True)
         text, message = _text(update, "content", "text"), f"{kind} {_text(update, 'messageId')}"
-        if text and (message != self._kind or len(self._message) + len(text) > TEXT_LIMIT):
+        if not text:
+            return
+        if message != self._kind or self._length + len(text) > TEXT_LIMIT:
             self._flush()
-        if text:
-            self._kind, self._message = message, self._message + text[:TEXT_LIMIT]
-            self._characters["output"] += len(text)
+        self._kind = message
+        self._pieces.append(text[:TEXT_LIMIT])
+        self._length += len(self._pieces[-1])
+        self._characters["output"] += len(text)
 
     def _flush(self) -> None:
-        if self._message:
-            _say(self._kind.partition(" ")[0], text=self._message)
-        self._message = ""
+        if self._pieces:
+            _say(self._kind.partition(" ")[0], text="".join(self._pieces))
+        self._pieces, self._length = [], 0
 
     def _known(self, update: Json) -> Json:
         """Return all that is known of a tool's call; agents tell it in pieces."""
