@@ -60,14 +60,17 @@ def mcp_server(app: ASGIApp, service: Service) -> "Server[Any]":
     async def get_task(context: Any, params: tasks.TaskParams) -> dict[str, Any]:
         calls = calls_of(context)
         with _in_sentences(calls):
+            tasks.refuse_foreign(context, params)
             return await tasks.get(calls, params, partial(_result, service))
 
     async def update_task(context: Any, params: tasks.UpdateParams) -> dict[str, Any]:
         calls = calls_of(context)
         with _in_sentences(calls):
+            tasks.refuse_foreign(context, params)
             return await tasks.update(calls, params)
 
     async def cancel_task(context: Any, params: tasks.TaskParams) -> dict[str, Any]:
+        tasks.refuse_foreign(context, params)
         return tasks.cancel(calls_of(context), params)
 
     # The SDK types a call's result without the tasks of the extension, and passes them on.

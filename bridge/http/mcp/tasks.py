@@ -12,7 +12,14 @@ from hashlib import sha256
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, ClientCapabilities, RequestParams
+from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
+from mcp_types import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ClientCapabilities,
+    RequestParams,
+)
 from pydantic import ConfigDict, Field
 
 from activities.stations import reach
@@ -54,6 +61,16 @@ class UpdateParams(TaskParams):
 def are_known(capabilities: ClientCapabilities | None) -> bool:
     """Return whether the client said that it has tasks."""
     return EXTENSION in ((capabilities.extensions if capabilities else None) or {})
+
+
+def refuse_foreign(context: Any, params: TaskParams) -> None:
+    """Refuse a task's method from a client without tasks, and one whose header names another task."""
+    if not are_known(context.session.client_capabilities):
+        needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
+        message = f"This client does not name the capability {EXTENSION}; call follow instead."
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, message, needed)
+    if decode_header_value(context.request.headers.get(MCP_NAME_HEADER)) not in (None, params.task_id):
+        raise MCPError(HEADER_MISMATCH, f"The header {MCP_NAME_HEADER} names another task than taskId.")
 
 
 async def begin(calls: RouteCalls, tool: Tool, asked: Any) -> dict[str, Any]:

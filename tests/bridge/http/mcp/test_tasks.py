@@ -26,7 +26,9 @@ QUESTIONS = (
 TASKS: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 
 
-async def send(call: httpx.AsyncClient, method: str, has_tasks: bool = True, **params: Any) -> dict[str, Any]:
+async def send(
+    call: httpx.AsyncClient, method: str, has_tasks: bool = True, header_name: str = "", **params: Any
+) -> dict[str, Any]:
     """Send a message as a client of the newest era, and return its answer."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": VERSION,
@@ -34,7 +36,7 @@ async def send(call: httpx.AsyncClient, method: str, has_tasks: bool = True, **p
         "io.modelcontextprotocol/clientCapabilities": TASKS if has_tasks else {},
     }
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": VERSION, "mcp-method": method}
-    if named := params.get("name", params.get("taskId", "")):
+    if named := header_name or params.get("name", params.get("taskId", "")):
         headers["mcp-name"] = named
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
     answer: dict[str, Any] = (await call.post("/mcp", json=body, headers=headers)).json()
@@ -179,6 +181,28 @@ async def test_a_client_without_tasks_gets_an_answer(service: Service) -> None:
     async with claude(service) as call:
         followed = await follow(call, has_tasks=False)
     assert followed["structuredContent"]["state"] == "waiting"
+
+
+async def test_a_client_that_names_no_tasks_is_told_which_capability_is_missing(service: Service) -> None:
+    seeds.paused(service, questions=QUESTIONS)
+    async with claude(service) as call:
+        task_id = (await follow(call))["taskId"]
+        refused = [
+            await send(call, "tasks/get", has_tasks=False, taskId=task_id),
+            await send(call, "tasks/update", has_tasks=False, taskId=task_id, inputResponses={}),
+            await send(call, "tasks/cancel", has_tasks=False, taskId=task_id),
+        ]
+    assert [answer["error"]["code"] for answer in refused] == [-32021] * 3
+    assert refused[0]["error"]["data"] == {"requiredCapabilities": TASKS}
+    assert "io.modelcontextprotocol/tasks" in refused[0]["error"]["message"]
+
+
+async def test_a_header_that_names_another_task_is_refused(service: Service) -> None:
+    seeds.paused(service, questions=QUESTIONS)
+    async with claude(service) as call:
+        task_id = (await follow(call))["taskId"]
+        refused = await send(call, "tasks/get", header_name="another", taskId=task_id)
+    assert refused["error"]["code"] == -32020
 
 
 @pytest.mark.ruling("S4", "S8")
