@@ -8,7 +8,7 @@ from tests.written import ROOT
 
 pytestmark = pytest.mark.ruling("K6")
 PAGE = (ROOT / ".github/SECURITY.md").read_text()
-PROMISE = re.compile(r"^\| (.+) \| ([NQ]\d(?:, [NQ]\d)*) \| (`tests/.+`) \|$", re.MULTILINE)
+PROMISE = re.compile(r"^\| (.+) \| ([NQS]\d(?:, [NQS]\d)*) \| (`tests/.+`) \|$", re.MULTILINE)
 
 
 def promises() -> list[tuple[set[str], list[str]]]:

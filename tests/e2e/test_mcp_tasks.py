@@ -1,6 +1,8 @@
 """Claude in a terminal follows a tree as a task of its own, over the ends of Claude and of the service (ruling S3)."""
 
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,10 @@ from tests.scripted_model import ScriptedModel
 pytestmark = [pytest.mark.long, pytest.mark.ruling("S3")]
 ASK = {"human_questions": [{"id": "store", "prompt": "Redis or memory?", "choices": ["redis", "memory"]}]}
 MEMORY = ("Down", "> ◯ memory")
-BY_FORM = "mcp-claude through a form of claude-code (mcp): answer on round 1"
+BY_FORM = "mcp-claude through a form of claude-code, over MCP: answer on round 1"
+FILLS = {"hookSpecificOutput": {"hookEventName": "Elicitation", "action": "accept", "content": {"store": "memory"}}}
+"""What a hook of Claude's answers to fill a form in a person's place."""
+
 Open = Callable[[str], ClaudeTerminal]
 
 
@@ -128,4 +133,25 @@ def test_a_form_is_stale_once_somebody_answered_on_the_page(
     terminal.until("completed.")
     assert script.until_over(job)["task"]["state"] == "done"
     [answer] = answers(script, job)
+    assert "store: memory" in answer
+
+
+@pytest.mark.ruling("S4")
+def test_a_form_that_a_hook_fills_is_recorded_as_the_program_s_and_as_nobody_s_word(
+    script: Script, person: Person, claude: Open
+) -> None:
+    script.answers(none=ASK)
+    terminal = claude("hook")
+    hook = {"hooks": [{"type": "command", "command": f"echo '{json.dumps(FILLS)}'"}]}
+    settings = Path(script.service.extra["CLAUDE_CONFIG_DIR"], "settings.json")
+    settings.write_text(json.dumps({"hooks": {"Elicitation": [hook]}}))
+    try:
+        terminal.start(followed(person, "hook"))
+        terminal.until("completed.")
+    finally:
+        settings.unlink()
+    job = script.service.json("job", "list")[0]["job_id"]
+    script.until_over(job)
+    [answer] = answers(script, job)
+    assert BY_FORM in answer
     assert "store: memory" in answer

@@ -8,7 +8,7 @@ A step is a JSON object; its keys may be combined:
     {"read_file": {"path": "a.txt"}}                    a read, likewise
     {"run": "ls -la"}                                   a shell command, likewise
     {"tool": {"name": "Write", "input": {...}}}         exactly this call; a text as input is for custom tools
-    {"mcp": {"name": "trees", "input": {...}}}          a call of a tool of the MCP server `service`
+    {"mcp": {"name": "trees", "input": {...}}}          a call of a tool of the MCP `server` (`service`)
     {"reasoning": "..."}                                its reasoning before that
     {"usage": {"input": 1000, "cached": 400, "cache_write": 30, "output": 50, "reasoning": 20}}
     {"usage": null}                                     no usage is reported

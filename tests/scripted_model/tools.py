@@ -43,8 +43,8 @@ def _exactly(wanted: Json, tools: dict[str, Json]) -> Call:
 
 
 def _of_server(wanted: Json) -> str:
-    """Return what the programs call a tool of the MCP server `service`, which they offer to those who search."""
-    return f"mcp__service__{wanted['name']}"
+    """Return what the programs call a tool of an MCP server, which they offer to those who search."""
+    return f"mcp__{wanted.get('server', 'service')}__{wanted['name']}"
 
 
 def _takes_javascript(tools: dict[str, Json]) -> bool:
