@@ -2,11 +2,15 @@
 
 import argparse
 import json
+import os
+import signal
 import sys
 import time
 from collections import Counter
 from pathlib import Path
+from types import FrameType
 
+from tests import guard
 from tests.chaos import cases, rounds, scorecard
 from tests.chaos.cases import REACHES, Case
 from tests.chaos.faults.none import NoFault
@@ -29,7 +33,15 @@ def profile() -> None:
     REACHES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
 
 
+def interrupted(number: int, frame: FrameType | None) -> None:
+    """End on the first Ctrl-C; a further one does not disturb the end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def main() -> int:
+    guard.begin()
+    signal.signal(signal.SIGINT, interrupted)
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--profile", action="store_true", help="write anew which stations each workload reaches")
     parser.add_argument("--seed", type=int)
@@ -70,4 +82,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        os._exit(128 + signal.SIGINT)  # without waiting for the threads of cases under way

@@ -67,10 +67,10 @@ def play(stack: Stack, cases: Sequence[Case]) -> list[Outcome]:
     over = threading.Event()
     watch = threading.Thread(target=stack.keep_well, args=(over,), daemon=True)
     watch.start()
+    threads = ThreadPoolExecutor(len(plays))
     try:
-        with ThreadPoolExecutor(len(plays)) as threads:
-            list(threads.map(Play.run, plays))
-            list(threads.map(_check, plays))  # some stations come after a tree's end
+        list(threads.map(Play.run, plays))
+        list(threads.map(_check, plays))  # some stations come after a tree's end
         while time.time() < max(one.struck_at + one.fault.seconds for one in plays):
             time.sleep(0.1)
         stack.until_well()
@@ -83,6 +83,7 @@ def play(stack: Stack, cases: Sequence[Case]) -> list[Outcome]:
     finally:
         over.set()
         watch.join()
+        threads.shutdown(wait=False, cancel_futures=True)  # after an interrupt they may last for minutes
     return [Outcome(one.case, one.root, one.proof, tuple(one.failures), one.took, _story(one)) for one in plays]
 
 

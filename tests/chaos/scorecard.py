@@ -50,9 +50,16 @@ def made(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         if row["failures"]:
             words = (row["workload"], row["station"], row["nth"], row["fault"])
             failed.append({"case": ", ".join(map(str, words)), "failures": row["failures"]})
-    commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    date = datetime.now(UTC).date().isoformat()
-    return {"date": date, "commit": commit.stdout.strip(), "cases": cases, "cells": cells, "failed": failed}
+    return {"date": today(), "commit": commit(), "cases": cases, "cells": cells, "failed": failed}
+
+
+def commit() -> str:
+    done = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def today() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def page(card: Mapping[str, Any]) -> str:
