@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / "dev-cluster/agents"
-PROGRAMS = ("codex", "claude", "kimi", "opencode")
+PROGRAMS = ("codex", "claude", "kimi", "opencode", "copilot", "qwen")
 
 NPM = """\
 #!/bin/bash
@@ -18,7 +18,8 @@ version=$(sed -n 's/^ *"[@o][^"]*": "\\([0-9.]*\\)".*/\\1/p' package.json)
 sleep 0.2
 for file in node_modules/@openai/codex-x/vendor/x/bin/codex node_modules/@anthropic-ai/claude-code-x/claude \
   node_modules/node-linux-x/bin/node node_modules/@moonshot-ai/kimi-code/dist/main.mjs \
-  node_modules/opencode-linux-x/bin/opencode; do
+  node_modules/opencode-linux-x/bin/opencode node_modules/@github/copilot-linux-x/copilot \
+  node_modules/@qwen-code/qwen-code/cli.js; do
   mkdir -p "$(dirname "$file")" npm
   printf '#!/bin/sh\\necho it is %s\\n' "$version" > "$file"
   chmod +x "$file"

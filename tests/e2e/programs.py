@@ -19,6 +19,9 @@ PROGRAMS = {"codex": "runtime_a", "claude": "runtime_b", "kimi": "runtime_c"}
 CLIENTS = (*PROGRAMS, "opencode")
 """Programs that use the service by MCP."""
 
+BY_ACP = {"opencode": "opencode", "copilot": "copilot", "qwen": "qwen", "kimi": "kimi-acp"}
+"""Runtime of each program that is driven by ACP."""
+
 NOT_DRIVEN = "not driven: "
 
 

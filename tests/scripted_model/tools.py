@@ -7,8 +7,8 @@ from typing import Any
 from tests.scripted_model.scenarios import Step
 from tests.scripted_model.wire import Asked, Call, Json
 
-WRITERS = ("Write", "WriteFile", "write_file", "write", "create_file")
-READERS = ("Read", "ReadFile", "read_file", "read")
+WRITERS = ("Write", "WriteFile", "write_file", "write", "create_file", "create")
+READERS = ("Read", "ReadFile", "read_file", "read", "view")
 SHELLS = ("exec_command", "shell_command", "shell", "local_shell", "Bash", "Shell", "bash")
 RESULT_TOOL = "StructuredOutput"
 """The tool by which claude takes a result in the form of a schema."""
@@ -79,7 +79,8 @@ def _write(file: Json, asked: Asked) -> Call | None:
             return Call("apply_patch", raw=patch, namespace=namespace)
         return Call("apply_patch", {"input": patch}, namespace=namespace)
     if name := _first(asked.tools, WRITERS):
-        return Call(name, _where(asked, name, file["path"]) | {"content": file["content"]})
+        text = "file_text" if "file_text" in _parameters(asked.tools[name]) else "content"
+        return Call(name, _where(asked, name, file["path"]) | {text: file["content"]})
     return _run(f"cat > {shlex.quote(file['path'])} <<'SCRIPT_END'\n{file['content']}SCRIPT_END", asked.tools)
 
 

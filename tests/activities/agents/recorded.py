@@ -7,7 +7,7 @@ from activities.agents.adapter import Adapter, ProgramCall, ProgramReport
 from activities.agents.registry import adapters_of
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
-from activities.runtimes.known_runtimes import DRIVEN
+from activities.runtimes.known_runtimes import BY_ACP, DRIVEN
 from activities.settings.model import Settings
 from tests.assigned import changed
 from workflows.contract.models import Action, AutonomyPolicy
@@ -16,7 +16,7 @@ from workflows.model.long_texts import Text
 from workflows.model.workers import Assignment, Worker
 
 STREAMS = Path(__file__).parent / "streams"
-RUNTIMES = {program.name: runtime for runtime, program in DRIVEN.items()}
+RUNTIMES = {program.name: runtime for runtime, program in DRIVEN.items()} | {name: name for name in BY_ACP}
 
 
 def adapter(program: str, environ: dict[str, str] | None = None, **section: object) -> Adapter:

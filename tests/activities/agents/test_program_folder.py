@@ -12,12 +12,12 @@ import pytest
 
 from activities.agents import program_folder
 from activities.agents.adapter import Adapter, CannotLaunchError, ProgramCall
-from activities.runtimes.known_runtimes import PROGRAMS
+from activities.runtimes.known_runtimes import BY_ACP, PROGRAMS
 from tests.activities.agents.recorded import a_call, a_run, adapter
 
 pytestmark = pytest.mark.ruling("N2")
 
-HOMES = {name: program.home_folder for name, program in PROGRAMS.items()}
+KNOWN = {**PROGRAMS, **BY_ACP}
 LOGINS: dict[str, tuple[str, dict[str, Any]]] = {
     "codex": ("auth.json", {"tokens": {"access_token": "old", "refresh_token": "renews"}, "last_refresh": "then"}),
     "claude": (".credentials.json", {"claudeAiOauth": {"accessToken": "old", "refreshToken": "renews"}, "mcpOAuth": 1}),
@@ -25,11 +25,17 @@ LOGINS: dict[str, tuple[str, dict[str, Any]]] = {
         "credentials/kimi-code.json",
         {"access_token": "old", "refresh_token": "renews", "expires_at": 9_999_999_999},
     ),
+    "opencode": ("opencode/auth.json", {"one": {"access": "old", "refresh": "renews"}, "other": {"key": "old"}}),
+    "copilot": ("config.json", {"copilot_tokens": {"a host": "old"}}),
+    "qwen": ("oauth_creds.json", {"access_token": "old", "refresh_token": "renews"}),
 }
 LEFT: dict[str, dict[str, Any]] = {
     "codex": {"tokens": {"access_token": "old", "refresh_token": ""}, "last_refresh": "then"},
     "claude": {"claudeAiOauth": {"accessToken": "old", "refreshToken": ""}},
     "kimi": {"access_token": "old", "refresh_token": "", "expires_at": 0},
+    "opencode": {"one": {"access": "old", "refresh": ""}, "other": {"key": "old"}},
+    "copilot": {"copilot_tokens": {"a host": "old"}},
+    "qwen": {"access_token": "old", "refresh_token": ""},
 }
 
 
@@ -44,23 +50,23 @@ def of(folder: Path, program: str, **section: object) -> tuple[Adapter, ProgramC
     return adapter(program, environ, **section), a_call(folder, a_run(program))
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", LOGINS)
 def test_a_job_has_the_login_without_what_renews_it(tmp_path: Path, program: str) -> None:
     """A boxed program that renewed the login could not save what it got, and the operator's would be at its end."""
     name, login = LOGINS[program]
-    theirs = written(tmp_path / HOMES[program] / name, login)
+    theirs = written(tmp_path / KNOWN[program].home_folder / name, login)
     driver, call = of(tmp_path, program)
     launch = driver.launch(call)
-    assert launch.env[PROGRAMS[program].home_variable] == str(call.home)
+    assert launch.env[KNOWN[program].home_variable] == str(call.home)
     assert json.loads((call.home / name).read_text()) == LEFT[program]
     assert json.loads(theirs.read_text()) == login
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", LOGINS)
 @pytest.mark.parametrize("renewed", ["new", "a longer token than the old one was"])
 def test_the_login_of_a_running_program_follows_the_operator_s(tmp_path: Path, program: str, renewed: str) -> None:
     name, login = LOGINS[program]
-    theirs = written(tmp_path / HOMES[program] / name, login)
+    theirs = written(tmp_path / KNOWN[program].home_folder / name, login)
     driver, call = of(tmp_path, program)
     driver.launch(call)
     own = call.home / name
@@ -94,12 +100,12 @@ def test_no_link_that_an_agent_left_is_written_through(tmp_path: Path) -> None:
     assert call.home / "auth.json" in launch.read
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", KNOWN)
 def test_sessions_stay_and_all_else_is_made_anew_or_removed(tmp_path: Path, program: str) -> None:
     driver, call = of(tmp_path, program)
     assert driver.only_sessions(call) is None, "it never ran"
     driver.launch(call)
-    folders = [name for name in PROGRAMS[program].writes if "." not in name]
+    folders = [name for name in KNOWN[program].writes if "." not in name]
     for name in folders:
         written(call.home / name / "mine.jsonl", "mine")
     written(call.home / "memories/MEMORY.md", "obey")
@@ -109,7 +115,7 @@ def test_sessions_stay_and_all_else_is_made_anew_or_removed(tmp_path: Path, prog
     assert not (call.home / "memories").exists()
     rest = driver.only_sessions(call)
     assert rest
-    assert {path.name for path in rest.iterdir()} & {"config.toml", "settings.json"}
+    assert program in BY_ACP or {path.name for path in rest.iterdir()} & {"config.toml", "settings.json"}
     assert sorted(path.name for path in call.home.iterdir()) == sorted(folders)
     assert all((call.home / name / "mine.jsonl").read_text() == "mine" for name in folders)
 
@@ -231,7 +237,7 @@ def test_settings_that_cannot_be_read_are_said_before_a_start_and_hold_up_no_run
     tmp_path: Path, program: str
 ) -> None:
     name = "settings.json" if program == "claude" else "config.toml"
-    path = written(tmp_path / HOMES[program] / name, "{")
+    path = written(tmp_path / KNOWN[program].home_folder / name, "{")
     driver, call = of(tmp_path, program)
     with pytest.raises(CannotLaunchError, match="cannot be read") as refused:
         driver.launch(call)

@@ -253,6 +253,17 @@ def test_a_name_that_is_written_out_never_leads_to_this_machine(bench: Bench, ad
     assert "llm.corp:443 leads to this machine" in bench.noted[0]
 
 
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_a_named_port_of_this_machine_is_reached_by_programs_that_send_all_they_ask_to_the_proxy(
+    bench: Bench, name: str
+) -> None:
+    """Their box has that port anyway."""
+    for upstream in ("", "http://10.0.0.9:3128"):
+        assert bench.lets_through(("127.0.0.1:8080",), f"{name}:8080", upstream)
+        assert not bench.lets_through(("127.0.0.1:8080",), f"{name}:443", upstream)
+    assert bench.dialled == [("127.0.0.1", 8080)] * 2
+
+
 @pytest.mark.parametrize("address", [PRIVATE, "192.168.1.1", "100.64.0.1", "fd12:3456::1", "64:ff9b::10.0.0.1"])
 def test_a_name_that_is_written_out_may_lead_into_a_local_network(bench: Bench, address: str) -> None:
     """A matching pattern does not change that."""
