@@ -75,6 +75,12 @@ for words in ("job list", "job show job-0c5e2v7q9a3k", "attention", "agent list"
 late = {name for name in set(sys.modules) - imported if name.split(".")[0] in PACKAGES}
 assert not late, late
 """
+DOCTOR = """
+import sys
+import bridge.operations.health.doctor
+needless = {"activities.host.build_trial", "activities.store.database", "pygit2", "sqlalchemy", "temporalio"}
+assert not needless & set(sys.modules), needless & set(sys.modules)
+"""
 UNDRAWN = """
 import sys
 from cli.main import main
@@ -107,6 +113,10 @@ def test_the_worker_and_the_bridge_load_without_the_garbage_collector_and_the_da
 
 def test_the_warm_process_has_imported_what_a_read_needs(home: Home) -> None:
     run(home, WARM)
+
+
+def test_doctor_starts_the_agents_programs_before_it_imports_the_store_and_temporal(home: Home) -> None:
+    run(home, DOCTOR)
 
 
 def test_where_nothing_is_drawn_rich_is_not_imported(home: Home) -> None:

@@ -16,16 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from activities.git.command import OLDEST_GIT
-from activities.runs.orphans import recent
 from activities.sealing import seal_key
 from activities.settings import secure_home
 from activities.settings.load import SettingsError
-from activities.store.database import StoreOlderError
 from bridge.machine import daemon_state
 from bridge.machine.locks import holder
 from bridge.machine.step_messages import Step, unheard
 from bridge.machine.writable import require_writable
-from bridge.operations.access import mcp_clients
 from bridge.operations.health.boxes import box_findings, limit_findings
 from bridge.operations.health.findings import Finding, Level
 from bridge.operations.health.runtimes import any_works, check_runtimes
@@ -95,7 +92,7 @@ def _run(checks: Sequence[Check], service: Service, step: Step) -> Iterator[Find
 
 def _import_shared() -> None:
     """Import the packages that several checks load: being circular, they fail when two threads import them at once."""
-    for name in ("activities.git.repository_limits", "bridge.operations.temporal"):
+    for name in ("activities.store.database", "activities.git.repository_limits", "bridge.operations.temporal"):
         importlib.import_module(name)
 
 
@@ -214,7 +211,7 @@ def settings(service: Service) -> Iterator[Finding]:
 
 def store(service: Service) -> Iterator[Finding]:
     """Check the store, without migrating one of an older release."""
-    from activities.store.database import HEAD, connect, place_of
+    from activities.store.database import HEAD, StoreOlderError, connect, place_of
 
     url = service.settings.store.url
     if not url and not service.home.store.exists():
@@ -377,6 +374,8 @@ def boxes(service: Service) -> Iterator[Finding]:
 
 def leftovers(service: Service) -> Iterator[Finding]:
     """Report processes that workers found and ended at their start, in the last day."""
+    from activities.runs.orphans import recent
+
     for orphan in recent(service.home.orphans, LEFT_OVER_SECONDS):
         at = time.strftime("%H:%M %Z", time.localtime(orphan["at"]))
         fix = f"less '{service.home.orphans}'"
@@ -401,6 +400,8 @@ def releases(service: Service) -> Iterator[Finding]:
 
 def tools(service: Service) -> Iterator[Finding]:
     """Check the entries of the tools that were given the service by MCP (ruling S5)."""
+    from bridge.operations.access import mcp_clients
+
     for tool in mcp_clients.every(service):
         again = f"service mcp remove {tool.client} && service mcp add {tool.client} --scope {tool.scope}"
         if tool.wrong:
@@ -427,9 +428,8 @@ def _carefully(check: Check, service: Service) -> Iterator[Finding]:
     except SettingsError as error:
         if check is settings:  # reported once: the other checks fail for this very reason
             yield Finding(check.__name__, Level.WRONG, error.message, error.hint)
-    except StoreOlderError:
-        return  # the check of the store says so
     except ServiceError as error:
-        yield Finding(check.__name__, Level.WRONG, error.message, error.hint)
+        if error.code != "store_older":  # the check of the store says so
+            yield Finding(check.__name__, Level.WRONG, error.message, error.hint)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         yield Finding(check.__name__, Level.WRONG, f"cannot be checked: {error}")

@@ -9,10 +9,10 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from activities.agents.acp import CHECK, name_in
 from activities.agents.environment import allowed_variables
-from activities.host.build_trial import Trial, build_trial
 from activities.redaction.redact import redact_text
 from activities.runtimes import programs
 from activities.runtimes.known_runtimes import BY_ACP, KNOWN, PROGRAMS, RUNTIMES, SHELL, program_of
@@ -21,6 +21,9 @@ from activities.settings.model import RuntimeSection
 from bridge.operations.service import Service
 from workflows.model.errors import NotFoundError, with_nearest
 from workflows.text.durations import clock
+
+if TYPE_CHECKING:
+    from activities.host.build_trial import Trial
 
 SECONDS, ACP_SECONDS = 20.0, 60.0
 SAID = 200
@@ -39,7 +42,7 @@ class RuntimeStatus:
     logged_in: bool | None = None
     """None when only a call of the model could tell."""
     fix: str = ""
-    checks: Trial | None = None
+    checks: "Trial | None" = None
     """The outcome of a build under the sandbox policy of check jobs; None if none was tried."""
 
 
@@ -62,6 +65,8 @@ def check_runtimes(service: Service, name: str | None = None, *, build: bool = F
 
 
 def _with_trial(service: Service, runtime: RuntimeStatus) -> RuntimeStatus:
+    from activities.host.build_trial import build_trial
+
     return replace(runtime, checks=build_trial(service.settings, os.environ, runtime.name)) if runtime.path else runtime
 
 
