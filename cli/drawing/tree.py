@@ -154,7 +154,7 @@ def goes_on(tree: "Tree") -> str:
     parts = [f"running {', '.join(names[:NAMED])}" if names else ""]
     parts += [f"and {len(names) - NAMED} more" if len(names) > NAMED else "", f"{queued} queued" if queued else ""]
     if tree.task.state == "awaiting_human":
-        parts = ["waits for a person"]
+        parts = ["needs you"]
     spent = f"{used.tokens:,} tokens, {dollars(used.cost_usd, assumed=used.price_assumed)}"
     doing = ", ".join(part for part in parts if part) or str(tree.task.state)
     return f"{doing}; {spent}, {format_duration(int(used.elapsed_seconds))}"

@@ -33,7 +33,7 @@ def test_a_running_job_shows_what_its_agent_says_even_without_a_worker(installed
     second = installed.json(*ask)["job_id"]
     waiting = installed.json("job", "show", second)
     assert (waiting["state"], waiting["started_at"]) == ("queued", None)
-    assert "waits for a free slot on its host" in installed("job", "show", second).stdout
+    assert "waits for its host to start it" in installed("job", "show", second).stdout
     follow = subprocess.Popen(
         [sys.executable, "-m", "cli.main", "job", "events", first, "--follow"],
         env=installed.environment,

@@ -34,13 +34,19 @@ def states(world: World) -> dict[str, str]:
 def test_it_is_queued_with_a_reason_until_its_host_has_begun_it_and_started_then() -> None:
     world = waiting("a", "b")
     job = world.state.jobs[f"{ROOT}.1"]
-    assert (job.state, job.reason, job.started_at) == (JobState.QUEUED, "waits for a free slot on its host", None)
+    assert (job.state, job.reason, job.started_at) == (JobState.QUEUED, "waits for its host to start it", None)
     run = world.offered[f"{ROOT}.1"]
     world.flying[run.job_id] = world.offered.pop(run.job_id)
     world.feed(JobBegun(now=world.now + 50, job_id=run.job_id, offer=run.offer, at=world.now + 20))
     job = world.state.jobs[f"{ROOT}.1"]
     assert (job.state, job.reason, job.started_at) == (JobState.RUNNING, "", world.now - 30)
     assert states(world) == {"a": "running", "b": "queued"}
+
+
+def test_the_first_job_is_queued_for_one_reason() -> None:
+    world = World(tree_input(), patient=True).begin()
+    [queued] = [event.message for event in world.events if event.kind == "job_queued"]
+    assert queued == f"first job (lead implement) is queued: {world.state.jobs[ROOT].reason}"
 
 
 def test_no_job_begins_before_it_was_queued() -> None:
@@ -266,4 +272,4 @@ def test_the_log_of_a_tree_reads_as_its_story() -> None:
     settled = next(event for event in world.events if event.kind == "batch_settled")
     assert (settled.data["verdict"], settled.data["legs"]) == ("proceed", ["a: succeeded"])
     [ended] = [event.message for event in world.events if (event.kind, event.job_id) == ("job_ended", f"{ROOT}.1")]
-    assert ended == "part a (coder implement) ended succeeded, changes made"
+    assert ended == "part a (coder implement) succeeded, changes made"

@@ -15,7 +15,7 @@ from workflows.tree.events import JobBegun, JobHeldUp
 from workflows.tree.state import Offer
 from workflows.tree.step import Step
 
-WAITS = "waits for a free slot on its host"
+WAITS = "waits for its host to start it"
 
 
 def offer_leg(step: Step, run: JobRun) -> None:

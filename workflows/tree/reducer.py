@@ -73,7 +73,7 @@ def new_tree(start: TreeInput) -> TreeMemory:
         input=start,
         task=task,
         now=start.created_at,
-        jobs={root: continuation.record_of(run, start.created_at, "waits for a worker")},
+        jobs={root: continuation.record_of(run, start.created_at, job_offers.WAITS)},
         homes={root: root},
         coordinators={root: Coordinator(coordinator_id=root, run=run, job_id=root)},
     )

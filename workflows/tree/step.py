@@ -221,7 +221,7 @@ def _of_job(job: JobRecord) -> tuple[EventKind, str, str, Data]:
             return EventKind.JOB_QUEUED, job.job_id, f"{_name(job)} is queued{why}", data
         case JobState.RUNNING:
             data = {"attempt": job.attempt, "runtime": job.runtime, "model": job.model}
-            return EventKind.JOB_BEGUN, job.job_id, f"{_name(job)} has begun", data
+            return EventKind.JOB_BEGUN, job.job_id, f"{_name(job)} started", data
         case _:
             word = f", {decision}" if (decision := decision_label(job.state, job.decision)) else ""
             cost = dollars(job.cost_usd, assumed=job.price_assumed)
@@ -234,12 +234,12 @@ def _of_job(job: JobRecord) -> tuple[EventKind, str, str, Data]:
                 "cost_usd": job.cost_usd,
                 "cost_assumed": job.price_assumed,
             }
-            return EventKind.JOB_ENDED, job.job_id, f"{_name(job)} ended {job.state}{word}{spent}{why}", data
+            return EventKind.JOB_ENDED, job.job_id, f"{_name(job)} {job.state}{word}{spent}{why}", data
 
 
 def _name(job: JobRecord) -> str:
-    """Return the job's name in log lines: its leg, or what the coordinator does in it."""
-    kind = "root job" if job.continuation is Continuation.NONE else f"{job.continuation} continuation"
-    what = f"part {job.delegation_id}" if job.delegation_id else kind
+    """Return the job's name in log lines: its part, or what the lead does in it."""
     attempt = f", attempt {job.attempt}" if job.attempt > 1 else ""
-    return f"{what} ({job.agent} {job.action}{attempt})"
+    if job.delegation_id or job.continuation is Continuation.NONE:
+        return f"{'part ' if job.delegation_id else ''}{job.name} ({job.agent} {job.action}{attempt})"
+    return f"{job.agent}: {job.name} ({job.action}{attempt})"

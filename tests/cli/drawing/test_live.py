@@ -19,6 +19,8 @@ from bridge.operations.service import Service
 from cli.drawing.live import LiveView, frame, live
 from cli.drawing.screens import Screen
 from cli.drawing.viewport import ViewRow
+from tests import rows
+from tests.bridge import seeds
 from tests.bridge.seeds import ROOT
 from tests.cli import slow, trees
 from tests.cli.emulator import Emulator
@@ -46,6 +48,7 @@ def watching(service: Service) -> Iterator[Seat]:
     """Watch the tree in a window of 80 by 24."""
     with seated(WATCH) as seat:
         seat.until_shown("leg-61")
+        seat.until(is_drawn)
         yield seat
 
 
@@ -271,10 +274,34 @@ def test_who_waits_for_a_tree_is_asked_and_the_line_of_progress_makes_room(servi
         seat.until_shown("answer:")
         assert [line for line in seat.screen.shown if line][-1] == "answer:"
         seat.press("\n")
-        seat.until_shown("waits for a person; ")
+        seat.until_shown("needs you; ")
         seat.press(CTRL_C)
         assert seat.end() == 130
-    assert not any("waits for a person; " in line for line in seat.screen.everything)
+    assert not any("needs you; " in line for line in seat.screen.everything)
+
+
+def test_who_waits_for_a_tree_reads_each_step_once(home: Home) -> None:
+    service, waits = Service(home), "waits for its host to start it"
+    ran = rows.event(2, kind="job_begun", message="first job (scout ask) started")
+    done = rows.event(3, kind="job_ended", message="first job (scout ask) succeeded")
+    steps = (
+        (rows.event(1, kind="job_queued", message=f"first job (scout ask) is queued: {waits}"), "queued", waits),
+        (ran, "running", ""),
+        (done, "succeeded", ""),
+    )
+    seeds.write(service, seeds.task())
+    with seated(("agent", "ask", "scout", "look", "--repo", "acme/shop", "--wait"), 160, 40, slow.starts) as seat:
+        for number, (event, state, why) in enumerate(steps):
+            ended = number if state == "succeeded" else None
+            seeds.write(service, seeds.job(state=state, reason=why, ended_at=ended, revision=2 * number), event)
+            seat.until_shown(event.message)
+            seeds.write(service, seeds.job(state=state, reason=why, ended_at=ended, revision=2 * number + 1))
+        seeds.write(service, seeds.task(state="done", ended_at=3.0, revision=9))
+        assert seat.end() == 0
+    service.store.dispose()
+    told = seat.screen.everything
+    assert [sum(event.message in line for line in told) for event, _, _ in steps] == [1, 1, 1]
+    assert not [line for line in told if line.startswith(ROOT)], "no row says what an event has said"
 
 
 def test_long_lines_are_whole_where_there_is_room_and_cut_where_there_is_none() -> None:

@@ -1,5 +1,6 @@
 """Events as lines for people, the newest first (ruling M3)."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -7,12 +8,15 @@ from workflows.model.event_kinds import EventKind
 from workflows.model.rows import EventRecord
 from workflows.model.states import FAILING
 
-_JOB_EVENTS: Mapping[str, tuple[str, str]] = {
-    EventKind.JOB_QUEUED: ("queued", " is queued"),
-    EventKind.JOB_BEGUN: ("started", " has begun"),
-    EventKind.JOB_ENDED: ("finished", " ended "),
+_JOB_EVENTS: Mapping[str, str] = {
+    EventKind.JOB_QUEUED: "queued",
+    EventKind.JOB_BEGUN: "started",
+    EventKind.JOB_ENDED: "finished",
 }
-"""The word for each of these kinds, and the words of its message before which only the job is named."""
+_NAME_AND_STATE = re.compile(r".*?\) (?:is queued|has begun|started|(?:ended )?[a-z]+)")
+"""The beginning of these events' messages: the job with its agent and action in parentheses, and its state. Service
+0.2 wrote *has begun* and *ended*.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,7 @@ def newest_first(events: Iterable[EventRecord]) -> list[EventLine]:
 def _line(event: EventRecord) -> EventLine:
     if event.kind not in _JOB_EVENTS:
         return EventLine(event.at, event.job_id, event.kind.replace("_", " "), event.message)
-    what, name_end = _JOB_EVENTS[event.kind]
-    state, says = str(event.data.get("state", "")), event.message.partition(name_end)[2]
-    if state in FAILING:
-        what = state
-    return EventLine(event.at, event.job_id, what, says.removeprefix(state).lstrip(",;: "))
+    named, state = _NAME_AND_STATE.match(event.message), str(event.data.get("state", ""))
+    says = event.message[named.end() :] if named else ""
+    what = state if state in FAILING else _JOB_EVENTS[event.kind]
+    return EventLine(event.at, event.job_id, what, says.lstrip(",;: "))

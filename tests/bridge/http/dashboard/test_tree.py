@@ -135,11 +135,14 @@ async def test_the_log_begins_with_the_newest_and_a_link_shows_all(service: Serv
     assert "Show all" not in whole.words
 
 
-async def test_the_events_of_a_job_say_only_what_its_name_does_not(service: Service, ann: Surfer) -> None:
+@pytest.mark.parametrize(("begun", "ended_"), [("started", ""), ("has begun", "ended ")])
+async def test_the_events_of_a_job_say_only_what_its_name_does_not(
+    service: Service, ann: Surfer, begun: str, ended_: str
+) -> None:
     messages = {
-        "job_queued": "leg a (scout implement) is queued: waits for b",
-        "job_begun": "leg a (scout implement) has begun",
-        "job_ended": "leg a (scout implement) ended failed; 95,000 tokens, $0.40: 3 tests are red",
+        "job_queued": "part a (scout implement) is queued: waits for b",
+        "job_begun": f"part a (scout implement) {begun}",
+        "job_ended": f"part a (scout implement) {ended_}failed; 95,000 tokens, $0.40: 3 tests are red",
     }
     ended = {"job_ended": {"state": "failed"}}
     events = [
