@@ -14,9 +14,11 @@ from tests import guard
 from tests.chaos import cases, rounds, scorecard
 from tests.chaos.cases import REACHES, Case
 from tests.chaos.faults.none import NoFault
-from tests.chaos.stack import stack
+from tests.chaos.stack import Kind, Stack, stack
 from tests.chaos.workloads import WORKLOADS
 
+AGAIN = 2
+"""How often a case is played again whose fault found nothing to strike."""
 PROFILES = 3
 """How often each workload is played for its profile: what it reaches only at times is no aim."""
 
@@ -51,8 +53,6 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--beside", type=int, default=8, help="how many cases are under way at once on a stack")
     parser.add_argument("--scorecard", type=Path, metavar="FILE", help="make the page of the outcomes in a file")
-    parser.add_argument("--elsewhere", action="store_true", help="server and PostgreSQL apart, behind lines")
-    parser.add_argument("--disk", action="store_true", help="the home on a disk of its own, which takes root")
     asked = parser.parse_args()
     if asked.scorecard:
         scorecard.write(asked.scorecard)
@@ -65,20 +65,32 @@ def main() -> int:
         drawn = [cases.draw(asked.seed)]
     if asked.case:
         drawn = [Case.read(asked.case)]
-    until, failed, again = time.monotonic() + asked.minutes * 60, 0, set[Case]()
-    with stack(asked.elsewhere, asked.disk) as there:
-        while drawn and time.monotonic() < until:
-            now = rounds.beside(drawn, asked.beside)
-            began = time.monotonic()
-            for outcome in rounds.play(there, now):
-                if outcome.missed and outcome.case not in again:
-                    again.add(outcome.case)
-                    drawn.append(outcome.case)
-                    continue
-                failed += bool(outcome.failures)
-                print(json.dumps(outcome.as_row()), flush=True)
-            print(f"{len(now)} cases in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+    until, failed = time.monotonic() + asked.minutes * 60, 0
+    for kind in Kind:
+        if waiting := [case for case in drawn if Kind.that_has(case.needs) is kind]:
+            with stack(kind) as there:
+                failed += play(there, waiting, asked.beside, until)
     return 1 if failed else 0
+
+
+def play(there: Stack, waiting: list[Case], most: int, until: float) -> int:
+    """Play cases on a stack that is able to, and print what came of each; return how many failed."""
+    failed, again = 0, Counter[Case]()
+    for case in [case for case in waiting if not case.needs <= there.able]:
+        waiting.remove(case)
+        print(f"left out: {case}: it needs {', '.join(case.needs - there.able)}", file=sys.stderr)
+    while waiting and time.monotonic() < until:
+        now = rounds.beside(waiting, most)
+        began = time.monotonic()
+        for outcome in rounds.play(there, now):
+            if outcome.missed and again[outcome.case] < AGAIN:
+                again[outcome.case] += 1
+                waiting.append(outcome.case)
+                continue
+            failed += bool(outcome.failures)
+            print(json.dumps(outcome.as_row()), flush=True)
+        print(f"{len(now)} cases in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+    return failed
 
 
 if __name__ == "__main__":

@@ -2,13 +2,15 @@
 
 import ast
 import json
+import math
 import random
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from tests.chaos.faults import all_faults
+from tests.chaos.faults.none import NoFault
 from tests.chaos.protocol import Fault
 from tests.chaos.workloads import WORKLOADS
 
@@ -25,6 +27,8 @@ OPEN = {
 """Workloads with a known fault of the product, which no seed draws until it is mended; `--case` plays them."""
 MOST = 4
 """The latest arrival at which a fault strikes: later ones are like these."""
+LASTING, ALONE = 10, 15
+"""How many brief faults are drawn for each one that lasts, and for each one beside which nothing else can be played."""
 
 
 @dataclass(frozen=True)
@@ -82,18 +86,30 @@ def reaches() -> dict[str, dict[str, int]]:
     return {workload: counts for workload, counts in known.items() if workload in WORKLOADS.keys() - OPEN.keys()}
 
 
-def draw(seed: int, able: Collection[str] = ()) -> Case:
-    """Return the case of a seed, for a stack that is able to do these things."""
+def draw(seed: int) -> Case:
+    """Return the case of a seed, the same on every machine."""
     chance = random.Random(seed)
     there = sorted({station for counts in reaches().values() for station in counts})
     while True:
         station = chance.choice(there)
         workload = chance.choice(sorted(name for name, counts in reaches().items() if station in counts))
-        faults = [name for name, make in sorted(all_faults().items()) if _can(make(), station, able)]
-        if faults:
+        if faults := [fault for fault in _made() if fault.fits(station)]:
             nth = chance.randint(1, min(MOST, reaches()[workload][station]))
-            return Case(workload, station, nth, chance.choice(faults), seed)
+            fault = chance.choices(faults, [_weights()[fault.name] for fault in faults])[0]
+            return Case(workload, station, nth, fault.name, seed)
 
 
-def _can(fault: Fault, station: str, able: Collection[str]) -> bool:
-    return fault.needs <= set(able) and fault.fits(station)
+def _made() -> list[Fault]:
+    return [make() for name, make in sorted(all_faults().items()) if name != NoFault.name]
+
+
+@cache
+def _weights() -> dict[str, float]:
+    """Return how often each fault is drawn where it fits: less if it lasts, more if it fits few stations."""
+    there = {station for counts in reaches().values() for station in counts}
+
+    def cost(fault: Fault) -> float:
+        lasts = ALONE if fault.alone else LASTING if fault.seconds else 1
+        return lasts * math.sqrt(sum(map(fault.fits, there)))
+
+    return {fault.name: 1 / cost(fault) for fault in _made()}

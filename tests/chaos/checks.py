@@ -157,11 +157,17 @@ def _of_run(play: Play) -> Iterator[str]:
 
 def of_stack(stack: Stack, plays: list[Play]) -> Iterator[str]:
     """Yield what is wrong once all cases are over: what is left, and what screens say. Each names the tree it is of."""
-    for left in (_agents, _folders, _locks):
-        try:
-            wait_for(lambda: not left(stack), "", ABANDONED)  # noqa: B023
-        except AssertionError:
-            yield from left(stack)
+    if any(play.fault.alone for play in plays):  # what a disk that failed kept from being removed is listed, and swept
+        stack.service.run("repo", "sweep", "--yes")
+
+    def left() -> set[str]:
+        return {*_agents(stack), *_folders(stack), *_locks(stack)} - stack.left
+
+    try:
+        wait_for(lambda: not left(), "", ABANDONED)
+    except AssertionError:
+        yield from (new := left())
+        stack.left |= new
     attention = stack.service.json("attention")
     for play in plays:
         for part, rows in attention.items():

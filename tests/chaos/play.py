@@ -1,9 +1,12 @@
 """One case, played: a tree is started, its fault strikes, a person answers what is asked, and the tree ends."""
 
+import contextlib
 import json
 import threading
 import time
 from dataclasses import dataclass, field
+
+from sqlalchemy.exc import OperationalError
 
 from activities.store import job_rows, run_rows
 from bridge.operations.jobs import rounds
@@ -40,14 +43,20 @@ class Play:
     proof: str = ""
     failures: list[str] = field(default_factory=list)
     took: float = 0.0
+    lifted: threading.Event = field(default_factory=threading.Event)
+    """Set while no fault lasts."""
     _answered: set[str] = field(default_factory=set)
     _retried: int = 0
+    _retried_at: int = -1
+    """The revision of the task of which a person has ordered a retry that is not carried out yet."""
     _killed: bool = False
     _changed: float = 0.0
     _seen: object = None
+    _last: object = None
 
     def __post_init__(self) -> None:
         self.workload, self.fault = WORKLOADS[self.case.workload], self.case.made()
+        self.lifted.set()
         self.aim = Aim(self.case.station, self.case.nth, self._strike)
         folder = self.stack.plans / self.key
         folder.mkdir()
@@ -78,12 +87,17 @@ class Play:
     def _strike(self, arrival: Arrival) -> str:
         self.struck_at = time.time()
         self.stack.trouble(self.fault.seconds)
+        self.lifted.clear()
         threading.Timer(self.fault.seconds, self._lift).start()
         return self.fault.strike(self.stack, arrival)
 
     def _lift(self) -> None:
-        self.fault.lift(self.stack)
+        try:
+            self.fault.lift(self.stack)
+        except Exception as error:
+            self.failures.append(f"the fault does not end: {type(error).__name__}: {error}")
         self.stack.trouble()
+        self.lifted.set()
 
     def _start(self) -> None:
         name, stages = self.workload.name, self.workload.pipeline
@@ -100,17 +114,25 @@ class Play:
 
     def _to_the_end(self) -> None:
         began = self._changed = time.time()
-        while not self.is_over:
-            self._be_a_person()
-            now, seen = time.time(), self._state
+        while not self._ends():
+            now, seen = time.time(), self._last
             if seen is not None and seen != self._seen:
                 self._seen, self._changed = seen, now
             quiet = now - max(self._changed, self.stack.troubled_until)
             if quiet > QUIET and (silent := self._unexplained()):
                 raise AssertionError(f"stalls in silence for {quiet:.0f} s: {silent}")
             if now - max(began, self.stack.troubled_until) > LONGEST:
-                raise AssertionError(f"never ends, though its reason is told: {self._state}")
+                raise AssertionError(f"never ends, though its reason is told: {seen}")
             time.sleep(LOOKS)
+
+    def _ends(self) -> bool:
+        """Look once, and do what a person does; return whether the tree is over. A fault may keep us from looking."""
+        with contextlib.suppress(OperationalError):
+            if self.is_over:
+                return True
+            self._be_a_person()
+            self._last = self._state
+        return False
 
     @property
     def is_over(self) -> bool:
@@ -122,7 +144,8 @@ class Play:
         task = job_rows.task_of(store, self.root)
         if task is None or any(not job.state.has_ended for job in job_rows.tree(store, self.root)):
             return False
-        return task.state.has_ended or (task.state is TaskState.BLOCKED and self._retried >= RETRIES)
+        retried = self._retried >= RETRIES and task.revision != self._retried_at
+        return task.state.has_ended or (task.state is TaskState.BLOCKED and retried)
 
     @property
     def _state(self) -> object:
@@ -143,10 +166,10 @@ class Play:
                 self.stack.post(f"/v1/jobs/{row.coordinator_id}/resume", body, f"{self.key}-{row.round_id}")
                 self._answered.add(row.round_id)
         task = job_rows.task_of(service.store, self.root)
-        if task and task.state is TaskState.BLOCKED and self._retried < RETRIES:
+        if task and task.state is TaskState.BLOCKED and self._retried < RETRIES and task.revision != self._retried_at:
             self._retried += 1
-            if task.to_retry:
-                self.stack.post(f"/v1/jobs/{task.to_retry}/retry", {}, "")
+            if task.to_retry and "error" not in self.stack.post(f"/v1/jobs/{task.to_retry}/retry", {}, ""):
+                self._retried_at = task.revision
             else:
                 self._retried = RETRIES
         if self.workload.kills and not self._killed and self._has_begun(self.workload.kills):

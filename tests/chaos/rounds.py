@@ -1,7 +1,6 @@
 """Rounds: cases that are played beside each other on one stack, and what came of each."""
 
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from tests.chaos import checks
 from tests.chaos.cases import Case
 from tests.chaos.controller import subject_of
 from tests.chaos.play import Play
+from tests.chaos.protocol import Fault
 from tests.chaos.stack import Stack
 
 _numbers = count(1)
@@ -43,22 +43,35 @@ class Outcome:
         }
 
 
-ONCE = "kill helper"
-"""Two of these at once are two faults for whoever has work in a helper: a helper is replaced once."""
+LIFT = 60.0
+"""Seconds that the end of a fault may take."""
+ONCE = "helper"
+"""Two kills of it at once are two faults for whoever has work in a helper: a helper is replaced once."""
+OF_JOBS = {"", "agent", "supervisor"}
+"""Parts of which each job has its own."""
+PLACES = {"fork_server": "worker", "helper": "worker"}
+"""What dies with what."""
 
 
 def beside(waiting: list[Case], most: int) -> list[Case]:
-    """Take from those that wait the cases that may be played beside each other."""
+    """Take from those that wait the cases that may be played beside the first: all faults last, or none does."""
     chosen: list[Case] = []
     for case in list(waiting):
-        alone = case.made().alone
-        twice = case.fault == ONCE and any(other.fault == ONCE for other in chosen)
-        if len(chosen) < most and not twice and not (alone and chosen):
+        if len(chosen) < most and not any(_clash(case.made(), other.made()) for other in chosen):
             chosen.append(case)
             waiting.remove(case)
-        if alone and chosen == [case]:
-            break
     return chosen
+
+
+def _clash(one: Fault, other: Fault) -> bool:
+    """Return whether one fault could keep the other from its proof, or both together be too much for a promise."""
+    if one.alone or other.alone or bool(one.seconds) != bool(other.seconds):
+        return True
+    part, another = (getattr(fault, "part", "") for fault in (one, other))
+    if not one.seconds:
+        return part == another == ONCE
+    parts = {PLACES.get(part, part), PLACES.get(another, another)}
+    return "daemon" in parts or (len(parts) == 1 and not parts & OF_JOBS)
 
 
 def play(stack: Stack, cases: Sequence[Case]) -> list[Outcome]:
@@ -71,8 +84,8 @@ def play(stack: Stack, cases: Sequence[Case]) -> list[Outcome]:
     try:
         list(threads.map(Play.run, plays))
         list(threads.map(_check, plays))  # some stations come after a tree's end
-        while time.time() < max(one.struck_at + one.fault.seconds for one in plays):
-            time.sleep(0.1)
+        for one in plays:
+            one.lifted.wait(one.fault.seconds + LIFT)
         stack.until_well()
         for one in plays:
             one.prove()

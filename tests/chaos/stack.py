@@ -8,8 +8,9 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,8 @@ class Stack:
     lines: dict[str, Line] = field(default_factory=dict)
     """Its lines to a Temporal server and a PostgreSQL store that are not the daemon's own."""
     database: Postgres | None = None
+    left: set[str] = field(default_factory=set)
+    """What earlier rounds left and were blamed for."""
     troubled_until: float = 0.0
     """The end of the last fault, and of what it took to have all members back."""
 
@@ -227,11 +230,15 @@ class Stack:
         address = self.service("dashboard", "--print").stdout.split("/ui/")[0].strip()
         return httpx.Client(base_url=address, headers=token(self.service), timeout=15)
 
-    def get(self, path: str) -> Any:
-        """Return what the bridge answers; None while it does not."""
-        with contextlib.suppress(httpx.HTTPError, ValueError):
-            answer = self.http.get(path)
-            return answer.json() if answer.status_code == 200 else None
+    def get(self, path: str, patience: float = 90.0) -> Any:
+        """Return what the bridge answers; None if it does not for so long: a fault of another case may last."""
+        until = time.monotonic() + patience
+        while time.monotonic() < until:
+            with contextlib.suppress(httpx.HTTPError):
+                answer = self.http.get(path)
+                if answer.status_code == 200:
+                    return answer.json()
+            time.sleep(0.3)
         return None
 
     def post(self, path: str, body: Mapping[str, object], key: str, patience: float = 90.0) -> Any:
@@ -264,18 +271,33 @@ class Stack:
                 os.kill(pid, signal.SIGKILL)
 
 
+class Kind(StrEnum):
+    """The kinds of stack."""
+
+    PLAIN = "plain"
+    DISK = "disk"
+    """Its home is on a disk of its own, which takes root."""
+    ELSEWHERE = "elsewhere"
+    """Temporal server and PostgreSQL are not the daemon's own, and behind lines."""
+
+    @classmethod
+    def that_has(cls, needs: Set[str]) -> "Kind":
+        """Return the simplest kind that has what a fault needs."""
+        if needs & {"lines", "postgres"}:
+            return cls.ELSEWHERE
+        return cls.DISK if "disk" in needs else cls.PLAIN
+
+
 @contextlib.contextmanager
-def stack(elsewhere: bool = False, disk_too: bool = False) -> Iterator[Stack]:
-    """Run a service during the context, in memory where there is room; with `elsewhere`, on a Temporal server and a
-    PostgreSQL that are not the daemon's own, behind lines; with `disk_too`, its home on a disk of its own.
-    """
+def stack(kind: Kind = Kind.PLAIN) -> Iterator[Stack]:
+    """Run a service during the context, in memory where there is room."""
     shm = Path("/dev/shm")
     where = shm if shm.is_dir() and shutil.disk_usage(shm).free > ROOM else Path(tempfile.gettempdir())
     with contextlib.ExitStack() as made:
         folder = Path(tempfile.mkdtemp(prefix="chaos-", dir=where))
         made.callback(shutil.rmtree, folder, ignore_errors=True)
         controller = made.enter_context(Controller(folder / "controller"))
-        if elsewhere:
+        if kind is Kind.ELSEWHERE:
             disk, database = None, made.enter_context(postgres.running(100, disk=256 if os.getuid() == 0 else 0))
             host, port = made.enter_context(server.running(folder / "temporal.db")).address.split(":")
             lines = {
@@ -283,7 +305,11 @@ def stack(elsewhere: bool = False, disk_too: bool = False) -> Iterator[Stack]:
                 "store": made.enter_context(line_to("127.0.0.1", database.port)),
             }
         else:
-            disk, database, lines = made.enter_context(mounted(folder / "home")) if disk_too else None, None, {}
+            disk, database, lines = (
+                made.enter_context(mounted(folder / "home")) if kind is Kind.DISK else None,
+                None,
+                {},
+            )
         there = Stack(folder, controller, disk, lines, database)
         made.callback(there.end)
         there.start()

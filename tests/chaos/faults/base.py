@@ -6,14 +6,10 @@ if TYPE_CHECKING:
     from tests.chaos.stack import Stack
 
 
-ASKED_FOR = "asked for"
-"""What a run must say that it is able to: without it these faults are not drawn, and seeds stand for the kills."""
-
-
 class Base:
     """A fault that strikes at any station, harms no job, and is over at once."""
 
-    needs: frozenset[str] = frozenset({ASKED_FOR})
+    needs: frozenset[str] = frozenset()
     seconds: float = 0.0
     alone: bool = False
 

@@ -25,14 +25,14 @@ DATA = 0
 class _OfLine(Base):
     """A fault of one line. Its proof is a counter of the line that grew."""
 
-    to: str
+    part: str
     """`temporal` or `store`."""
     needs: frozenset[str] = frozenset({"lines"})
     seconds: float = OUTAGE
     _before: int = 0
 
     def strike(self, stack: "Stack", arrival: Arrival) -> str:
-        line = stack.lines[self.to]
+        line = stack.lines[self.part]
         self._before = self.count(line)
         self.begin(line)
         return GO
@@ -45,14 +45,14 @@ class _OfLine(Base):
         return line.withheld
 
     def proof(self, stack: "Stack") -> str:
-        if (more := self.count(stack.lines[self.to]) - self._before) <= 0:
-            raise NotLandedError(f"nothing met the fault of the line to {self.to}")
-        return f"the line to {self.to}: {more} {self.what}"
+        if (more := self.count(stack.lines[self.part]) - self._before) <= 0:
+            raise NotLandedError(f"nothing met the fault of the line to {self.part}")
+        return f"the line to {self.part}: {more} {self.what}"
 
     what = "bytes withheld"
 
     def lift(self, stack: "Stack") -> None:
-        stack.lines[self.to].mend()
+        stack.lines[self.part].mend()
 
 
 class Cut(_OfLine):
@@ -60,7 +60,7 @@ class Cut(_OfLine):
 
     @property
     def name(self) -> str:
-        return f"cut {self.to}"
+        return f"cut {self.part}"
 
     def begin(self, line: Line) -> None:
         line.cut()
@@ -71,7 +71,7 @@ class HalfOpen(_OfLine):
 
     @property
     def name(self) -> str:
-        return f"half-open {self.to}"
+        return f"half-open {self.part}"
 
     def begin(self, line: Line) -> None:
         line.desert()
@@ -84,7 +84,7 @@ class Slow(_OfLine):
 
     @property
     def name(self) -> str:
-        return f"slow {self.to}"
+        return f"slow {self.part}"
 
     def begin(self, line: Line) -> None:
         line.delay = SLOW
@@ -102,7 +102,7 @@ class Reset(_OfLine):
 
     @property
     def name(self) -> str:
-        return f"reset {self.to}"
+        return f"reset {self.part}"
 
     def begin(self, line: Line) -> None:
         line.reset()
@@ -117,10 +117,10 @@ class LostReply(_OfLine):
 
     @property
     def name(self) -> str:
-        return f"lost reply {self.to}"
+        return f"lost reply {self.part}"
 
     def begin(self, line: Line) -> None:
-        line.loses = REPLIES[self.to]
+        line.loses = REPLIES[self.part]
 
 
 def commits(chunk: bytes) -> bool:

@@ -25,6 +25,7 @@ class LostPush(Base):
     """The remote of the repository takes a push, and dies before it says so."""
 
     name: str = "lost reply push"
+    part: str = "hub"
     needs: frozenset[str] = frozenset({"hub"})
     seconds: float = OUTAGE
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from activities.runs.os_processes import descendants, identity, is_stopped
 from tests.chaos.faults.base import Base
+from tests.chaos.faults.kills import AT_STATION, OF_JOBS, OF_SUPERVISORS, RUNS
 from tests.chaos.protocol import GO, Arrival, NotLandedError
 from tests.starved import Group, made
 from tests.waiting import wait_for
@@ -28,12 +29,11 @@ SLEEPS = ("230", "35", "115", "101")
 UNLIMITED = 1 << 40
 BEAT = 1.0
 """Seconds of one turn of a process that is stopped and continued by turns."""
-ROOM = 8 << 20
+ROOM = 2 << 20
 """Bytes that a part may use more than it uses already."""
-AT_STATION = "whoever is there"
 MEMBERS = ("server", "worker", "bridge")
 OF_WORKER = ("fork_server", "helper")
-OF_JOBS = ("supervisor", "agent")
+"""Parts that the worker kills and starts anew if they do not answer."""
 
 
 @dataclass
@@ -50,12 +50,17 @@ class Freeze(Base):
     def name(self) -> str:
         return f"freeze {self.part}"
 
+    def fits(self, station: str) -> bool:
+        return station in {"agent": (RUNS,), "supervisor": OF_SUPERVISORS}.get(self.part, (station,))
+
     def strike(self, stack: "Stack", arrival: Arrival) -> str:
         for pid in _pids(stack, self.part, arrival):
             self._frozen[pid] = identity(pid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
         wait_for(lambda: all(identity(pid) != known or is_stopped(pid) for pid, known in self._frozen.items()))
+        if self.part in OF_WORKER and self._frozen:
+            self._seen = f"{self.part} {', '.join(map(str, self._frozen))} stopped until it was replaced"
         self._at = time.monotonic()
         return GO
 

@@ -23,6 +23,7 @@ class Locked(Base):
     """Another program has begun to write to the SQLite store, and does not end."""
 
     name: str = "store locked"
+    part: str = "store"
     needs: frozenset[str] = frozenset({"sqlite"})
     seconds: float = LOCKED
     _other: sqlite3.Connection | None = None
@@ -56,6 +57,7 @@ class PostgresKilled(Base):
     """PostgreSQL dies by SIGKILL, and starts again at the end."""
 
     name: str = "kill PostgreSQL"
+    part: str = "store"
     needs: frozenset[str] = frozenset({"postgres"})
     seconds: float = OUTAGE
     _died: bool = False
@@ -80,6 +82,7 @@ class PostgresFull(Base):
     """The disk of PostgreSQL is full."""
 
     name: str = "PostgreSQL full"
+    part: str = "store"
     needs: frozenset[str] = frozenset({"postgres", "disk"})
     seconds: float = OUTAGE
     _before: int = 0
@@ -105,7 +108,9 @@ class FailedOver(Base):
     """PostgreSQL dies, and a replica that has all it committed takes its place."""
 
     name: str = "PostgreSQL fails over"
+    part: str = "store"
     needs: frozenset[str] = frozenset({"postgres", "lines"})
+    seconds: float = OUTAGE
     _seen: str = ""
 
     def strike(self, stack: "Stack", arrival: Arrival) -> str:
