@@ -7,6 +7,7 @@ so that the bridge sees who started it, and an agent gains nothing by starting i
 import http.client
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -35,6 +36,7 @@ class Passing:
     def __init__(self, home: Path, token: str) -> None:
         self._home, self._token, self._version, self._client = home, token, "", "stdio"
         self._writing, self._starting = threading.Lock(), threading.Lock()
+        self._open = dict[str, http.client.HTTPConnection]()
 
     def pass_on(self, line: bytes) -> None:
         """Send a message to the bridge, and write its answer."""
@@ -55,6 +57,9 @@ class Passing:
     def _call(self, message: dict[str, Any], line: bytes) -> None:
         params = _part(message, "params")
         method = str(message.get("method", ""))
+        if method == "notifications/cancelled":
+            self._cancel(params.get("requestId"))
+            return
         if method == "initialize":
             self._client = str(_part(params, "clientInfo").get("name", self._client))
         version = str(_part(params, "_meta").get(_VERSION, self._version))
@@ -68,7 +73,8 @@ class Passing:
         }
         headers |= {"Mcp-Name": named} if named else {}
         headers |= {"Mcp-Protocol-Version": version} if version and method != "initialize" else {}
-        connection = self._connect()
+        request = json.dumps(message.get("id"))
+        connection = self._open[request] = self._connect()
         try:
             connection.request("POST", "/mcp", line, {name: _plain(value) for name, value in headers.items()})
             response = connection.getresponse()
@@ -78,9 +84,19 @@ class Passing:
                         self._write(json.loads(part[5:]))
                 return
             body = response.read()
+        except (OSError, http.client.HTTPException):
+            if request in self._open:
+                raise
+            return
         finally:
+            self._open.pop(request, None)
             connection.close()
         self._answer(message, response.status, body)
+
+    def _cancel(self, request: object) -> None:
+        """End a call or a stream that the client has cancelled; it gets no answer."""
+        if (connection := self._open.pop(json.dumps(request), None)) and connection.sock:
+            connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _answer(self, message: dict[str, Any], status: int, body: bytes) -> None:
         if not body or "id" not in message:

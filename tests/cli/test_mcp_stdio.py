@@ -13,6 +13,7 @@ import pytest
 from activities.settings.home import Home
 from bridge.machine import tokens_file
 from bridge.operations.service import Service
+from cli import mcp_stdio
 from tests.bridge.conftest import Live, listening
 from tests.waiting import PATIENCE
 
@@ -80,6 +81,26 @@ def test_a_message_of_a_wrong_shape_is_answered_too(
     answers = talk(service.home, token, wrong, WAITING)
     assert [answer["id"] for answer in answers][1:] == [2]
     assert "error" in answers[0]
+
+
+@pytest.mark.ruling("S2", "S8")
+def test_streams_that_were_cancelled_leave_room_for_calls(
+    service: Service, listening: Callable[[Service], Live]
+) -> None:
+    announce(service.home, listening(service).url)
+    token = tokens_file.add(service.home, "codex", "read")
+    version = "2026-07-28"
+    names = {"protocolVersion": version, "clientCapabilities": {}, "clientInfo": {"name": "codex", "version": "1"}}
+    meta = {f"io.modelcontextprotocol/{name}": value for name, value in names.items()}
+    asked = {"notifications": {"resourceSubscriptions": ["service://waiting"]}, "_meta": meta}
+    messages: list[dict[str, Any]] = []
+    for number in range(mcp_stdio.AT_ONCE + 1):
+        messages.append({"jsonrpc": "2.0", "id": number, "method": "subscriptions/listen", "params": asked})
+        cancelled = {"requestId": number}
+        messages.append({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled})
+    *streams, called = talk(service.home, token, *messages, WAITING)
+    assert {message["method"] for message in streams} == {"notifications/subscriptions/acknowledged"}
+    assert called["result"]["structuredContent"] == {"waiting": "nothing"}
 
 
 @pytest.mark.ruling("S8")

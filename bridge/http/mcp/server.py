@@ -14,13 +14,14 @@ from pydantic import ValidationError
 from starlette.types import ASGIApp
 
 from activities.store.registry.host_rows import release
-from bridge.http.mcp import tasks
+from bridge.http.mcp import prompts, resources, tasks
 from bridge.http.mcp.answers import MOST_BYTES, Answer, as_json, as_text, shorten
 from bridge.http.mcp.route_calls import RouteCalls, RouteRefusal
-from bridge.http.mcp.tools import TOOLS, Effect, Tool
+from bridge.http.mcp.tools import TOOLS, TREES, WHOLE, Effect, Tool
 from bridge.http.wire.errors import as_ours, sentences
 from bridge.http.wire.projections import without_paths
 from bridge.http.wire.refusals import sentence_of
+from bridge.http.wire.store_watch import StoreWatch
 from bridge.http.wire.thread_pools import read
 from bridge.operations.service import Service
 
@@ -73,6 +74,31 @@ def mcp_server(app: ASGIApp, service: Service) -> "Server[Any]":
         tasks.refuse_foreign(context, params)
         return tasks.cancel(calls_of(context), params)
 
+    async def list_resources(context: Any, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        calls = calls_of(context)
+        with _in_sentences(calls):
+            return await resources.list_page(calls, params.cursor if params else None)
+
+    async def list_templates(_context: Any, _params: Any) -> types.ListResourceTemplatesResult:
+        return resources.templates()
+
+    async def read_resource(context: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        calls = calls_of(context)
+        with _in_sentences(calls):
+            return await resources.contents(calls, params.uri)
+
+    async def listen(context: Any, params: types.SubscriptionsListenRequestParams) -> types.SubscriptionsListenResult:
+        calls = calls_of(context)
+        with _in_sentences(calls):
+            return await resources.tell(calls, context, params, watch)
+
+    async def list_prompts(_context: Any, _params: Any) -> types.ListPromptsResult:
+        return prompts.listed()
+
+    async def get_prompt(_context: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        return prompts.prompt(params.name, params.arguments or {})
+
+    watch = StoreWatch(service)
     # The SDK types a call's result without the tasks of the extension, and passes them on.
     server: Server[Any] = Server(
         "delegation-service",
@@ -80,6 +106,12 @@ def mcp_server(app: ASGIApp, service: Service) -> "Server[Any]":
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=cast("Any", call_tool),
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_subscriptions_listen=listen,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
     )
     server.extensions[tasks.EXTENSION] = {}
     server.add_request_handler("tasks/get", tasks.TaskParams, get_task)
@@ -94,12 +126,15 @@ def _result(service: Service, answer: Answer) -> types.CallToolResult:
     structured = None
     if len(text.encode()) < MOST_BYTES:
         structured = json.loads(without_paths(service, json.dumps(as_json(answer), ensure_ascii=False)))
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=structured)
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
+    if uri := answer.get(WHOLE):
+        content.append(types.ResourceLink(type="resource_link", uri=uri, name=uri.removeprefix(TREES)))
+    return types.CallToolResult(content=content, structured_content=structured)
 
 
 @contextmanager
 def _in_sentences(calls: RouteCalls) -> Iterator[None]:
-    """Turn what goes wrong in a task's method into an error of the protocol, which has no other results."""
+    """Turn what goes wrong outside of tools into an error of the protocol, which has no other results."""
     try:
         yield
     except MCPError:
@@ -107,7 +142,9 @@ def _in_sentences(calls: RouteCalls) -> Iterator[None]:
     except RouteRefusal as refusal:
         raise MCPError(types.INVALID_PARAMS, str(refusal)) from None
     except Exception as error:
-        raise MCPError(types.INTERNAL_ERROR, sentence_of(as_ours(error, calls.scope))) from None
+        ours = as_ours(error, calls.scope)
+        code = types.INTERNAL_ERROR if ours.status >= 500 else types.INVALID_PARAMS
+        raise MCPError(code, sentence_of(ours)) from None
 
 
 def _described(tool: Tool) -> types.Tool:

@@ -28,6 +28,11 @@ FOLLOW_SECONDS = 25.0
 
 LOOK_SECONDS = 0.5
 LISTED = 20
+TREES = "service://trees/"
+"""The URIs of resources begin so; a job follows, and a part of it."""
+
+WHOLE = "whole"
+"""The field that names the resource of a text that an answer has only in part."""
 
 
 class Effect(StrEnum):
@@ -197,16 +202,12 @@ async def look(calls: RouteCalls, asked: LookArguments) -> Answer:
         case "result":
             record = await calls.get(path)
             result = json.dumps(record["result"], indent=1, ensure_ascii=False) if record["result"] else ""
-            return {
-                "state": record["state"],
-                "result": Quote(shorten(result, LONGEST, f"service job show {job}")),
-            }
+            shown = _cut(result, LONGEST, job, "result", f"service job show {job}")
+            return {"state": record["state"], **shown}
         case "prompt":
             prompt = await read(output.prompt, service, job)
-            return {
-                "attempt": prompt.attempt,
-                "prompt": Quote(shorten(prompt.prompt, LONGEST, f"service job prompt {job}")),
-            }
+            shown = _cut(prompt.prompt, LONGEST, job, "prompt", f"service job prompt {job}")
+            return {"attempt": prompt.attempt, **shown}
 
 
 async def changes(calls: RouteCalls, asked: ChangesArguments) -> Answer:
@@ -354,21 +355,32 @@ def next_calls(root: str, summary: Answer) -> list[str]:
 
 
 def _changes(calls: RouteCalls, asked: ChangesArguments) -> Answer:
-    service, job = calls.service, asked.job
-    whole = jobs.get(service, job).root_job_id == job
-    diff = diffs.of_tree(service, job) if whole else diffs.of_job(service, job)
+    job = asked.job
+    diff = diff_of(calls.service, job)
     text, cut = diffs.beginning(_of_path(diff, asked.path), diffs.JSON_LIMIT)
-    rest = f"service job diff {job}{' --tree' if whole else ''}"
+    rest = f"service job diff {job}{' --tree' if diff.source == 'tree' else ''}"
     listed = [f"{change.path} +{change.added} -{change.removed}" for change in diff.files]
     most = LONGEST // 2 if asked.path is None else LONGEST
     return without_empty(
         {
             "files": listed[:200] or "none",
             "left_out": [*diff.left_out],
-            "diff": Quote(shorten(text + ("\n[cut here]" if cut else ""), most, rest)),
+            **_cut(text + ("\n[cut here]" if cut else ""), most, job, "diff", rest),
             "next": [f"changes(job={job}, path=FILE)"] if asked.path is None and len(text) > most else [],
         }
     )
+
+
+def diff_of(service: Service, job: str) -> diffs.JobDiff:
+    """Return the diff of a job, or of the whole task for its first job."""
+    whole = jobs.get(service, job).root_job_id == job
+    return diffs.of_tree(service, job) if whole else diffs.of_job(service, job)
+
+
+def _cut(text: str, most: int, job: str, part: str, rest: str) -> dict[str, Any]:
+    """Return a part of a job's work, and where all of it is if that is too long."""
+    cut = {WHOLE: f"{TREES}{job}/{part}"} if len(text.encode()) > most else {}
+    return {**cut, part: Quote(shorten(text, most, rest))}
 
 
 def _of_path(diff: diffs.JobDiff, path: str | None) -> Iterator[bytes]:

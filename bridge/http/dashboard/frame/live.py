@@ -16,16 +16,15 @@ from functools import partial
 
 from sqlalchemy.exc import DBAPIError
 
-from activities.store.database import Changes
 from bridge.http.dashboard.frame.outages import Outage, find_outages
 from bridge.http.dashboard.frame.page import PageRequest, PageView
+from bridge.http.wire.store_watch import StoreWatch
 from bridge.http.wire.thread_pools import act, read
 from bridge.operations.orders import attention
 from bridge.operations.service import Service
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.4
 REST_SECONDS = 4.0
 """Seconds between two checks for outages and counts of waiting items."""
 OLD_SECONDS = 15.0
@@ -59,20 +58,16 @@ class _RenderedPage:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-class Watch:
-    """A counter of changes in the store and of outages, polled while a page is open."""
+class Watch(StoreWatch):
+    """A watch of the store that also checks for outages, and counts what waits."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
-        self.change = 0
+        super().__init__(service)
         self.outages: tuple[Outage, ...] = ()
         self.waiting: int | None = None
         """Number of items that wait for a person; None until it was counted."""
-        self.lookers = 0
-        self._task: asyncio.Task[None] | None = None
         self._rest: asyncio.Task[None] | None = None
         self._rest_at = float("-inf")
-        self._news = asyncio.Condition()
 
     async def refresh(self) -> None:
         """Refresh outages and the count of waiting items. If the last check is old, wait for the new one, up to a
@@ -86,6 +81,10 @@ class Watch:
     async def recount(self) -> None:
         """Count the waiting items again, after an order on them."""
         self.waiting = await read(attention.number, self._service)
+
+    def _beside(self) -> object:
+        self._look_at_the_rest()
+        return self.outages, self.waiting
 
     def _look_at_the_rest(self) -> asyncio.Task[None]:
         """Check outages and waiting items in a separate task: a hanging Temporal must not delay news of the store."""
@@ -103,54 +102,6 @@ class Watch:
         except Exception:
             log.exception("cannot read what is gone and what waits")
         self._rest_at = time.monotonic()
-
-    def __enter__(self) -> "Watch":
-        self.lookers += 1
-        if self._task is None:
-            self._task = asyncio.create_task(self._look())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.lookers -= 1
-
-    async def later_than(self, change: int, seconds: float, unless: Callable[[], bool]) -> None:
-        """Wait until a newer change, until `unless` is true, or for the given seconds."""
-        try:
-            async with asyncio.timeout(seconds), self._news:
-                await self._news.wait_for(lambda: self.change > change or unless())
-        except TimeoutError:
-            return
-
-    async def stir(self) -> None:
-        """Wake all tasks that wait for a change."""
-        async with self._news:
-            self._news.notify_all()
-
-    async def _look(self) -> None:
-        """Poll while a page is open. Errors are retried: without this task no open page would be updated."""
-        changes: Changes | None = None
-        number, before = -1, None
-        try:
-            while self.lookers:
-                try:
-                    if changes is None:
-                        changes = await read(lambda: Changes(self._service.store))
-                    number = await read(changes.number)
-                except Exception as error:
-                    number = -1
-                    if not isinstance(error, DBAPIError):
-                        log.exception("cannot read whether the store has changed")
-                self._look_at_the_rest()
-                if before != (now := (number, self.outages, self.waiting)):
-                    before = now
-                    async with self._news:
-                        self.change += 1
-                        self._news.notify_all()
-                await asyncio.sleep(LOOK_SECONDS)
-        finally:
-            self._task = None
-            if changes is not None:
-                changes.close()
 
 
 @dataclass(eq=False)

@@ -4,13 +4,10 @@ import asyncio
 import json
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx2
 import pytest
 from mcp.client.client import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from activities.store import job_rows, round_rows
 from bridge.http.mcp import tools
@@ -22,6 +19,7 @@ from cli.invocation.permitted import DESTROYS, READS, WRITES, effect
 from tests.bridge import seeds
 from tests.bridge.conftest import Live
 from tests.bridge.http.conftest import caller
+from tests.bridge.http.mcp.clients import ERAS, QUESTIONS, connected
 from tests.bridge.seeds import ROOT
 from tests.waiting import PATIENCE
 from workflows.model.orders import ResumeOrder
@@ -29,12 +27,7 @@ from workflows.model.rows import QuestionRecord, TaskRecord
 from workflows.model.states import JobState, TaskState
 
 pytestmark = pytest.mark.ruling("S2")
-QUESTIONS = (
-    QuestionRecord(id="store", prompt="which?", choices=("redis", "memory"), job_id=ROOT),
-    QuestionRecord(id="limit", prompt="how many?", job_id=ROOT),
-)
 MEGABYTE = 1024 * 1024
-ERAS = ("legacy", "2026-07-28")
 COMMANDS = {
     "start": ["agent ask", "agent implement", "agent review", "orchestrate verifier"],
     "follow": ["job show"],
@@ -53,19 +46,10 @@ def paused(service: Service) -> None:
     seeds.paused(service, questions=QUESTIONS)
 
 
-@asynccontextmanager
-async def connected(live: Live, secret: str = "", era: str = "legacy") -> AsyncIterator[Client]:
-    """Connect the SDK's client to a bridge, by default with the operator's token."""
-    secret = secret or live.service.home.bridge_token.read_text()
-    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}, timeout=PATIENCE)
-    async with http, Client(streamable_http_client(f"{live.url}/mcp", http_client=http), mode=era) as client:
-        yield client
-
-
 async def outcome(client: Client, tool: str, **arguments: object) -> tuple[bool, str, Any]:
     """Call a tool: whether it was an error, its text, its structured content."""
     answer = await client.call_tool(tool, arguments)
-    [text] = answer.content
+    text, *_links = answer.content
     assert text.type == "text"
     return bool(answer.is_error), text.text, answer.structured_content
 
