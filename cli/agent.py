@@ -42,7 +42,7 @@ def add(
     role: Annotated[str, typer.Option("--role", "--about", help="What the agent is for, in a few words.")] = "",
     repo: Annotated[list[str] | None, typer.Option(help="OWNER/NAME it may work on; may be repeated.")] = None,
     session: Annotated[
-        str, typer.Option(help="fresh: a new session for each job; tree: a coordinator continues its session.")
+        str, typer.Option(help="fresh: a new session for each job; tree: a lead continues its session.")
     ] = "fresh",
     require: Annotated[
         list[str] | None, typer.Option(metavar="LABEL", help="A label its hosts must have; may be repeated.")
@@ -249,7 +249,7 @@ orchestrate_app = typer.Typer(
 
 Goal = Annotated[str, typer.Argument(help="The goal, or what to review; `-` reads it from standard input.")]
 Runtimes = Annotated[str, typer.Option(help="Comma-separated; by default all that are configured.")]
-Legs = Annotated[int | None, typer.Option(help="How many parallel legs.")]
+Legs = Annotated[int | None, typer.Option(help="How many parallel parts.")]
 
 
 def orchestrate(
@@ -274,7 +274,7 @@ def orchestrate(
 
 for recipe, says in (
     ("review-panel", "Several reviewers, each with one question in mind, on different runtimes."),
-    ("decompose-and-verify", "Parallel implementation legs, and a gate that verifies them."),
+    ("decompose-and-verify", "Parallel implementation parts, and a gate that verifies them."),
 ):
     orchestrate_app.command(recipe, help=says)(orchestrate)
 

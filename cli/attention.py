@@ -1,4 +1,4 @@
-"""`service attention`: everything that waits for a person."""
+"""`service attention`: everything that needs a person."""
 
 import sys
 import time
@@ -30,7 +30,7 @@ def attention(
     json: Json = False,
     web: Web = False,
 ) -> None:
-    """List what waits for a person, oldest first, each with the exact command to type."""
+    """List what needs you, oldest first, each with the exact command to type."""
     from bridge.operations.home.links import FIRST
     from bridge.operations.orders import attention
     from cli.drawing.screens import can_move
@@ -108,7 +108,7 @@ def _lines(waiting: "AttentionReport") -> list[str]:
             f"{how.job_id}  notification not delivered ({tried}): {one_line(how.error, 200)}",
             f"  it said: {one_line(how.message, 200)}",
         ]
-    return lines or ["nothing waits for a person"]
+    return lines or ["nothing needs you"]
 
 
 def _blocked_line(task: "TaskRecord") -> str:

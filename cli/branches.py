@@ -26,11 +26,11 @@ _ON = re.compile(r"(?P<path>.+?):(?P<side>old:|new:)?(?P<line>[0-9]{1,9})=(?P<te
 MERGE = "TO MERGE IT"
 LOOK_SECONDS = 0.2
 HEADINGS = (
-    Column("LEG", least=8),
+    Column("PART", least=8),
     "JOB",
     Column("STATE", leaves=1, tone=of_state),
     Column("BRANCH", leaves=5),
-    Column("IS", tone=of_state),
+    Column("WORK", tone=of_state),
     Column("AHEAD", leaves=3, right=True),
     Column("BEHIND", leaves=4, right=True),
     Column("FILES", leaves=2, right=True),
@@ -42,7 +42,9 @@ _IS = {"waiting": "not made yet", "running": "being worked on", "empty": "no com
 def merge(
     legs: Annotated[
         list[str],
-        typer.Argument(metavar="JOB...", help="Job ids of implement legs, in merge order; a root stands for all."),
+        typer.Argument(
+            metavar="JOB...", help="Job ids of parts that write, in merge order; a task's first job stands for all."
+        ),
     ],
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Merge even what the part itself or its checker decided against.")
@@ -59,13 +61,13 @@ def merge(
         list[str] | None,
         typer.Option(
             "--without",
-            metavar="LEG",
-            help="With --into-mine: take the rest although this leg is left out. May be repeated.",
+            metavar="PART",
+            help="With --into-mine: take the rest although this part is left out. May be repeated.",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Merge the branches of these legs into their task's branch: all of them, or none. Only --into-mine touches a
+    """Merge the branches of these parts into their task's branch: all of them, or none. Only --into-mine touches a
     checkout.
     """
     from bridge.operations.branches import merges
@@ -136,7 +138,7 @@ def revise(
         str, typer.Option("--agent", metavar="NAME", help="The agent that does it; by default the job's own.")
     ] = "",
     tree: Annotated[
-        bool, typer.Option("--tree", help="About all work of the job's tree, as `job diff --tree` shows it.")
+        bool, typer.Option("--tree", help="About all work of the task, as `job diff --tree` shows it.")
     ] = False,
     wait: Wait = False,
     json: Json = False,
@@ -214,7 +216,7 @@ def gate(
     pr: Annotated[int | None, typer.Option("--pr", min=1, help="Judge the head of this pull request.")] = None,
     json: Json = False,
 ) -> None:
-    """Say whether a tree's work is ready to be merged. If not, print one reason a line and exit with 3."""
+    """Say whether a task's work is ready to be merged. If not, print one reason a line and exit with 3."""
     from bridge.operations.branches import merge_gate
     from workflows.github.merge_gate import GateState
     from workflows.model.errors import RefusedError
@@ -270,11 +272,13 @@ def _row(leg: "LegBranch", merge: str) -> tuple[str, ...]:
 
 
 def drop(
-    leg: Annotated[str, typer.Argument(metavar="JOB", help="The job id of a part that writes; a root stands for all.")],
+    leg: Annotated[
+        str, typer.Argument(metavar="JOB", help="The job id of a part that writes; a task's first job stands for all.")
+    ],
     force: Annotated[bool, typer.Option("--force", help="Also delete unmerged work.")] = False,
     json: Json = False,
 ) -> None:
-    """Remove a leg's branch, or all branches of a task. Unmerged branches are removed only with --force."""
+    """Remove a part's branch, or all branches of a task. Unmerged branches are removed only with --force."""
     from bridge.operations.branches import drops
     from cli.drawing.words import signature
 
@@ -297,7 +301,7 @@ def diff(
     ] = False,
     name_only: Annotated[bool, typer.Option("--name-only", help="Print only the names of the files.")] = False,
     tree: Annotated[
-        bool, typer.Option("--tree", help="All work of the job's tree, as far as it merges, against the task's base.")
+        bool, typer.Option("--tree", help="All work of the task, as far as it merges, against the task's base.")
     ] = False,
     json: Json = False,
 ) -> None:

@@ -23,7 +23,7 @@ def dashboard(
     page: Annotated[
         str,
         typer.Argument(
-            metavar="[JOB|PAGE]", help="A job or tree, or a page such as /ui/memory; by default the page of what waits."
+            metavar="[JOB|PAGE]", help="A job or task, or a page such as /ui/memory; by default the page of what waits."
         ),
     ] = "",
     only_print: Annotated[bool, typer.Option("--print", help="Only print the link.")] = False,

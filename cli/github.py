@@ -23,7 +23,7 @@ REPOSITORIES = (
     Column("24 HOURS", leaves=2),
     Column("PROBLEM", least=16, plain=80, tone=lambda _: Tone.BAD),
 )
-THREADS = ("THREAD", "TREE", Column("TITLE", least=16, plain=60))
+THREADS = ("THREAD", "TASK", Column("TITLE", least=16, plain=60))
 ORDERS = (
     Column("ORDERED", leaves=1),
     "THREAD",

@@ -1,4 +1,4 @@
-"""`service job`: shows jobs and trees, ends them, repeats failed parts."""
+"""`service job`: shows jobs and tasks, ends them, repeats failed parts."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bridge.operations.orders.trees import Killed
     from bridge.operations.service import Service
 
-app = typer.Typer(help="Look at jobs and trees.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Look at jobs and tasks.", no_args_is_help=True, rich_markup_mode=None)
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job id; any job of a task names the task.")]
 ReviewId = Annotated[str, typer.Argument(metavar="REVIEW", help="The id that `job open` printed.")]
 
@@ -28,16 +28,16 @@ ReviewId = Annotated[str, typer.Argument(metavar="REVIEW", help="The id that `jo
 @app.command(name="list")
 def list_(
     repo: Annotated[str | None, typer.Option(help="Only work on OWNER/NAME.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Only trees with a job of this agent.")] = None,
-    state: Annotated[str | None, typer.Option(help="Only trees in this state; with --jobs, jobs.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only tasks with a job of this agent.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only tasks in this state; with --jobs, jobs.")] = None,
     search: Annotated[
-        str, typer.Option(metavar="TEXT", help="Only with these words in a title, id, leg or agent.")
+        str, typer.Option(metavar="TEXT", help="Only with these words in a title, id, part or agent.")
     ] = "",
     pr: Annotated[int | None, typer.Option(min=1, help="Only work on this pull request.")] = None,
     issue: Annotated[int | None, typer.Option(min=1, help="Only work on this issue.")] = None,
-    jobs: Annotated[bool, typer.Option("--jobs", help="List jobs instead of trees.")] = False,
+    jobs: Annotated[bool, typer.Option("--jobs", help="List jobs instead of tasks.")] = False,
     tree: Annotated[str | None, typer.Option(metavar="JOB", help="Only the jobs of this job's tree.")] = None,
-    roots: Annotated[bool, typer.Option("--roots", help="Only the first job of each tree.")] = False,
+    roots: Annotated[bool, typer.Option("--roots", help="Only the first job of each task.")] = False,
     preflight_failed: Annotated[
         bool, typer.Option("--preflight-failed", help="Only coordinators whose delegations could not be routed.")
     ] = False,
@@ -101,7 +101,7 @@ def _list_trees(service: "Service", wanted: "TreeFilter", *, json: bool) -> None
         say_json([listed_tree(row) for row in trees])
         return
     link = link_of(address_of(service, "/ui/"))
-    headings = (Column("TREE", link=link), *TREE_HEADINGS[1:], PREFLIGHT)
+    headings = (Column("TASK", link=link), *TREE_HEADINGS[1:], PREFLIGHT)
     count = len(headings) if any(row.tree.preflight_failed for row in trees) else -1
     say_table(headings[:count], [tree_row(row)[:count] for row in trees], NOTHING)
     if any(row.tree.waits_for.who == "person" for row in trees):
@@ -395,7 +395,7 @@ def close(
 NOTHING = 'no jobs; start one: service agent ask NAME "MESSAGE" --repo OWNER/NAME'
 PREFLIGHT = Column("PREFLIGHT_FAILED:", least=17, leaves=1, plain=60)
 TREE_HEADINGS = (
-    "TREE",
+    "TASK",
     Column("STATE", tone=of_state),
     Column("TITLE", least=16, plain=60),
     Column("WAITS FOR", least=12, leaves=2, plain=60),

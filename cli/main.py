@@ -33,9 +33,9 @@ PANELS = {
         "pipeline": "register pipelines, run them, by hand or on a schedule",
     },
     "See and decide": {
-        "attention": "list what waits for a person",
-        "resume": "answer a paused tree's questions, or decide about failures",
-        "job": "list, show, merge, retry and end jobs and their trees",
+        "attention": "list what needs you",
+        "resume": "answer a task's questions, or decide about failures",
+        "job": "list, show, merge, retry and end jobs and their tasks",
         "memory": "write, confirm and recall what agents should know",
         "spend": "show what was spent, by day, agent, repository and model",
         "result": "check, explain and render result objects",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Register repositories.", no_args_is_help=True, rich_markup_mode=None)
 LISTED = ("NAME", Column("PATH", least=20), Column("HOST", leaves=2), Column("GITHUB", leaves=1))
 UNMERGED = (
-    "TREE",
+    "TASK",
     Column("STATE", tone=of_state),
     Column("TITLE", least=16, leaves=2, plain=60),
     "ENDED",
@@ -117,7 +117,7 @@ def sweep(
         str | None, typer.Option(help="Unmerged branches of tasks that ended longer ago, such as 30d.")
     ] = None,
     state: Annotated[
-        str | None, typer.Option(help="Unmerged branches of trees in this state: done, failed or cancelled.")
+        str | None, typer.Option(help="Unmerged branches of tasks in this state: done, failed or cancelled.")
     ] = None,
     yes: Annotated[bool | None, typer.Option("--yes/--dry-run", help="Remove without asking, or only list.")] = None,
     json: Json = False,

@@ -29,6 +29,15 @@ REPLACED = (
     "works with older ones",
     "MODEL not said",
     "registered repositories, and output",
+    "pipe it in",
+    "nothing waits for a person",
+    'parts = ["waits for',
+    'Column("IS"',
+    'Column("LEG"',
+    '"TREE",',
+    "} has begun",
+    "cannot ask; it can",
+    "preflight failures",
 )
 
 

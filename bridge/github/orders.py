@@ -157,7 +157,7 @@ async def _target(session: GithubSession, source: CommandSource, command: Resume
     tasks = await asyncio.to_thread(job_rows.tasks_of, session.store, roots)
     if not (pauses.mine or pauses.others) and tasks and all(task.state.is_closed for task in tasks.values()):
         over = ", ".join(f"{root} is {task.state}" for root, task in tasks.items())
-        raise RefusedError(f"nothing on #{source.row.number} waits for a person any more: {over}")
+        raise RefusedError(f"nothing on #{source.row.number} needs an answer any more: {over}")
     only = _only_round(source, command, pauses)
     return only.coordinator_id, only.number
 

@@ -182,7 +182,7 @@ async def _refuse_protected(session: GithubSession, github: str, branch: str) ->
     there = await api.branch(session.client, github, branch)
     if branch == default or (there is not None and there.protected):
         what = "the default branch" if branch == default else "protected"
-        raise RefusedError(f"{branch} is {what} of {github}: it is never pushed", "service job publish LEG")
+        raise RefusedError(f"{branch} is {what} of {github}: it is never pushed", "service job publish PART")
 
 
 def _push(session: GithubSession, fact: FactRow, repo: Path, work: NamedCommit) -> None:

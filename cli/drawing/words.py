@@ -277,6 +277,6 @@ def claim_lines(changes: Sequence[str], seen: dict[str, Any]) -> Iterator[str]:
 def work_in_sum(works: "Sequence[UnmergedWork]") -> str:
     """Return a sentence on the number, size and age of unmerged branches."""
     count, oldest = sum(len(work.branches) for work in works), min(work.ended_at for work in works)
-    trees, branches = quantity(len(works), "tree"), quantity(count, "unmerged branch", "unmerged branches")
+    trees, branches = quantity(len(works), "task"), quantity(count, "unmerged branch", "unmerged branches")
     held = format_size(sum(work.bytes for work in works))
     return f"{branches} of {trees} take {held}, the oldest ended {ago(oldest)}"

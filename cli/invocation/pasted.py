@@ -7,7 +7,7 @@ from typing import Any
 from workflows.model import ids
 from workflows.model.errors import UsageError, with_correction
 
-_PLACEHOLDERS = ("JOB", "JOB_ID", "LEG", "TREE")
+_PLACEHOLDERS = ("JOB", "JOB_ID", "PART", "TASK", "ROOT", "LEG", "TREE")
 """Words that documents and help texts write for a job's id."""
 
 

@@ -46,7 +46,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_an_answered_tree_that_is_done_reads_done(answered: None, capsys: pytest.CaptureFixture[str]) -> None:
     head, row = printed(capsys).splitlines()
-    assert head.split("  ")[0].strip() == "TREE"
+    assert head.split("  ")[0].strip() == "TASK"
     assert [cell.strip() for cell in row.split("  ") if cell][:5] == [ROOT, "done", "Choose a store", "-", "2/2"]
     assert row.endswith("In memory.")
     assert "blocked" not in row

@@ -130,10 +130,10 @@ def test_pages_and_commands_are_completed() -> None:
 @pytest.mark.parametrize(
     ("environment", "heading"),
     [
-        ({"TERM": "xterm"}, "\x1b[1mLimits of a tree\x1b[0m\n"),
-        ({"TERM": "xterm", "NO_COLOR": "1"}, "Limits of a tree\n"),
-        ({"TERM": "dumb"}, "# Limits of a tree\n"),
-        ({}, "# Limits of a tree\n"),
+        ({"TERM": "xterm"}, "\x1b[1mLimits of a task\x1b[0m\n"),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, "Limits of a task\n"),
+        ({"TERM": "dumb"}, "# Limits of a task\n"),
+        ({}, "# Limits of a task\n"),
     ],
     ids=str,
 )

@@ -27,11 +27,11 @@ def test_without_a_choice_only_the_cost_is_said(tree: Grown, capsys: pytest.Capt
     before = branches(tree)
     assert main(["repo", "sweep", "--yes"]) == 0
     output = capsys.readouterr().out
-    assert f"{len(before)} unmerged branches of 1 tree take " in output
+    assert f"{len(before)} unmerged branches of 1 task take " in output
     assert "to look at them: service repo sweep --unmerged" in output
     assert branches(tree) == before
     assert main(["gc", "--older-than", "1h"]) == 0
-    assert f"{len(before)} unmerged branches of 1 tree take " in capsys.readouterr().err
+    assert f"{len(before)} unmerged branches of 1 task take " in capsys.readouterr().err
 
 
 def test_a_choice_is_listed_and_dropped_with_yes(tree: Grown, capsys: pytest.CaptureFixture[str]) -> None:

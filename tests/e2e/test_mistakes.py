@@ -131,7 +131,7 @@ def test_an_id_of_another_tree_never_answers_this_one(script: Script, waiting: s
     script.until_over(other)
     refused = script.service("resume", other, "answer", "store: x", code=3).stderr
     assert f"the task {other} has ended (done); nothing in it waits" in refused
-    assert f"nothing in the task {other} waits" in script.service("resume", other, code=4).stderr
+    assert f"nothing in the task {other} needs you" in script.service("resume", other, code=4).stderr
     assert script.tree(waiting)["task"]["state"] == "awaiting_human"
 
 

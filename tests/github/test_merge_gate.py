@@ -126,7 +126,7 @@ CASES = (
         "a round is open",
         replace(task(TaskState.AWAITING_HUMAN), rounds=(rows.round_(),)),
         PENDING,
-        (f"round 1 of {ROOT} waits for a person; next: service resume {ROOT} answer",),
+        (f"round 1 of {ROOT} needs an answer; next: service resume {ROOT} answer",),
     ),
     Case(
         "waits for a person, and the round is not written yet", task(TaskState.AWAITING_HUMAN), PENDING, ("not done",)

@@ -117,7 +117,7 @@ def _of_rounds(seen: GateInputs) -> Iterator[_Reason]:
     for row in seen.rounds:
         if row.end is None:
             command = row.commands[0] if row.commands else f"service job show {row.coordinator_id}"
-            yield _Reason(f"round {row.number} of {row.coordinator_id} waits for a person", command, GateState.PENDING)
+            yield _Reason(f"round {row.number} of {row.coordinator_id} needs an answer", command, GateState.PENDING)
 
 
 def _of_work(seen: GateInputs) -> Iterator[_Reason]:

@@ -26,7 +26,7 @@ def get_open(service: Service, job_id: str) -> RoundRecord:
         return mine[0]
     if not mine:
         over = end_in_words(service, root, job_id)
-        nothing = f"nothing in the task {root} waits for a person"
+        nothing = f"nothing in the task {root} needs you"
         raise NotFoundError(f"{nothing}; {over}" if over else nothing, f"service job tree {root}")
     names = ", ".join(each.coordinator_id for each in mine)
     raise NotFoundError(f"several jobs of the task {root} wait: {names}", "service attention")

@@ -252,7 +252,7 @@ def storable_message(service: Service, message: str) -> str:
     """Return the message as it is stored and as agents read it (rulings B6, N7); refuse an empty one."""
     message = service.kept.hide(storable(message))
     if not message.strip():
-        raise UsageError("the message is empty: say what to do, or pipe it in with `-`")
+        raise UsageError("the message is empty: write what is to be done")
     if len(message.encode()) > MESSAGE_LIMIT:
         raise UsageError("the message is larger than 1 MiB", "put it into the repository and name the file")
     return message

@@ -102,7 +102,7 @@ def _refuse_by_rows(order: ResumeOrder, waiting: list[RoundRecord]) -> None:
     mine = rounds.meant_by(order.job_id, waiting)
     if len(mine) != 1:
         names = ", ".join(row.coordinator_id for row in mine)
-        many, none = "several jobs wait for a person, name one of them", "does not wait for a person"
+        many, none = "several jobs need an answer, name one of them", "needs no answer"
         raise RefusedError(f"{many}: {names}" if mine else f"{order.job_id} {none}", "service attention")
     meant = mine[0]
     name = f"round {meant.number} of {meant.coordinator_id}"

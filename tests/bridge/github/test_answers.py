@@ -69,7 +69,7 @@ async def test_an_answer_where_every_task_is_over_says_so(office: Office, resume
     office.hub.comment(as_="ann", number=number, body="/service resume answer red")
     await heard(office)
     assert resumes == []
-    assert f"#\u200b{number} waits for a person any more: {ROOT} is done" in office.hub.bodies(number)[-1]
+    assert f"#\u200b{number} needs an answer any more: {ROOT} is done" in office.hub.bodies(number)[-1]
 
 
 def commands(root: str) -> tuple[str, ...]:

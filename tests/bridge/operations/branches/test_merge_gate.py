@@ -100,7 +100,7 @@ def test_a_tree_without_branches_is_asked_about_with_its_own_pull_request(tree: 
 def test_a_task_that_is_not_done_is_not_looked_up_in_git(tree: Reviewed) -> None:
     tree.repo.rename(tree.repo.with_name("moved"))
     seeds.write(tree.service, seeds.task(revision=2, state=TaskState.AWAITING_HUMAN), seeds.round_())
-    assert f"round 1 of {ROOT} waits for a person" in only(judged(tree))
+    assert f"round 1 of {ROOT} needs an answer" in only(judged(tree))
     seeds.write(tree.service, seeds.round_(revision=2, end=RoundEnd.ANSWERED, closed_at=3.0))
     seeds.write(tree.service, seeds.task(revision=3, state=TaskState.BLOCKED, reason="why", next="service job retry x"))
     assert only(judged(tree), GateState.FAILING) == f"the task {ROOT} is blocked: why; next: service job retry x"

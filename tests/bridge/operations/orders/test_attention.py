@@ -77,7 +77,7 @@ def test_a_preflight_flag_stands_until_a_later_set_of_its_coordinator_goes_throu
     shown = capsys.readouterr().out
     assert ("no agent `scuot`, did you mean `scout`?" in shown) is not clears
     assert (f"  service job tree {FIRST}\n" in shown) is not clears
-    assert ("nothing waits for a person" in shown) is clears
+    assert ("nothing needs you" in shown) is clears
 
 
 @pytest.mark.ruling("C6", "B3")
