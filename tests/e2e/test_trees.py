@@ -42,7 +42,7 @@ def test_a_dependent_sees_its_dependencies_work_and_the_coordinator_is_told_ever
     assert git(script.service.repo, "show", f"service/{job}.1-one:one.txt") == "1"
     assert script.service.json("job", "tree", job) == tree
     shown = script.service("job", "tree", job).stdout
-    assert "└─ ✔ .4 lead brings the parts together: succeeded approved" in shown
+    assert "└─ ✔ .4 lead reads the results: succeeded approved" in shown
     assert "jobs 4 of 64, time " in shown
 
 

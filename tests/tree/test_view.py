@@ -62,7 +62,7 @@ def test_the_summary_of_a_job_begins_with_its_path_in_the_tree() -> None:
     waits = world.leg("build", None)
     assert [each.summary for each in waits if isinstance(each, StartTimer)] == ["sub / build: waits before attempt 2"]
     assert _summaries(world.fire()) == ["sub / build · coder implement, attempt 2 · a goal"]
-    assert _summaries(world.leg("build")) == ["sub · coder implement, brings the parts together · a goal"]
+    assert _summaries(world.leg("build")) == ["sub · coder implement, reads the results · a goal"]
 
 
 @pytest.mark.ruling("engine:ui.paths")

@@ -29,7 +29,7 @@ BATCH_BLOCKED = "its batch is blocked: "
 
 _NAMES = {
     Continuation.NONE: "first job",
-    Continuation.NORMAL: "brings the parts together",
+    Continuation.NORMAL: "reads the results",
     Continuation.CORRECTIVE: "corrects its plan",
     Continuation.REPLAN: "plans again",
     Continuation.ANSWERED: "goes on after the answer",
@@ -143,6 +143,11 @@ class TaskRecord(Wire):
     def elapsed_seconds(self, now: float) -> float:
         """Return the wall-clock time without pauses (ruling C4)."""
         return max(0.0, (self.ended_at or self.paused_since or now) - self.opened_at - self.paused_seconds)
+
+    def waited_seconds(self, now: float) -> float:
+        """Return the time of all pauses so far (ruling C4)."""
+        since = now if self.ended_at else self.paused_since or now
+        return self.paused_seconds + max(0.0, now - since)
 
 
 class QuestionRecord(Wire):

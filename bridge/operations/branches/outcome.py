@@ -8,6 +8,8 @@ from activities.git import git_branches
 from activities.git.registered_repository import git_directory
 from bridge.operations.branches.branches import Branches, BranchState, LegBranch
 from bridge.operations.jobs.jobs import Tree
+from workflows.contract.models import Action, Decision
+from workflows.model.rows import JobRecord
 from workflows.model.states import JobState
 from workflows.policy.decisions import report
 from workflows.policy.tree_states import TreeState
@@ -81,19 +83,36 @@ def _done(tree: Tree, merged: MergedWork | None) -> str:
     failed = _failed(tree)
     if merged:
         return merged.says + ("" if merged.is_mine else ", and not yet into your branch") + f"{failed}."
-    last = next((job for job in reversed(tree.jobs) if not job.delegation_id), tree.jobs[-1])
+    last = last_job(tree)
     who = "the lead" if any(job.delegation_id for job in tree.jobs) else last.agent
-    nothing = "" if any(job.work and job.head_sha for job in tree.jobs) else " Nothing was changed."
-    return (f"Done: {who} {report(last.decision)}{failed}." if last.decision else f"Done{failed}.") + nothing
+    says = "says that it is implemented" if last.decision is Decision.IMPLEMENTED else report(last.decision)
+    return (f"Done: {who} {says}{failed}." if last.decision else f"Done{failed}.") + _checked(tree)
+
+
+def _checked(tree: Tree) -> str:
+    """Return whether an agent that was asked to review has looked at the changes, as a sentence of its own."""
+    if not any(job.work and job.head_sha for job in tree.jobs):
+        return " Nothing was changed."
+    reviews = [job for job in tree.jobs if job.action is Action.REVIEW and job.state is JobState.SUCCEEDED]
+    return f" Reviewed by {reviews[-1].agent}." if reviews else " No agent was asked to review it."
+
+
+def last_job(tree: Tree) -> JobRecord:
+    """Return the lead's last job, with the result of the tree."""
+    return next((job for job in reversed(tree.jobs) if not job.delegation_id), tree.jobs[-1])
+
+
+def failed_parts(tree: Tree) -> list[JobRecord]:
+    """Return the parts of a tree that is done of which no later attempt succeeded."""
+    last = {job.delegation_id: job for job in tree.jobs if job.delegation_id}
+    return [job for job in last.values() if job.state is JobState.FAILED] if tree.state is TreeState.DONE else []
 
 
 def _failed(tree: Tree) -> str:
-    """Return which parts of a tree that is done failed, as the end of a sentence; empty if none did."""
-    last = {job.delegation_id: job for job in tree.jobs if job.delegation_id}
-    failed = [name for name, job in last.items() if job.state is JobState.FAILED]
+    failed = failed_parts(tree)
     if not failed:
         return ""
-    return f"; part {failed[0]} failed" if len(failed) == 1 else f"; {len(failed)} parts failed"
+    return f"; part {failed[0].delegation_id} failed" if len(failed) == 1 else f"; {len(failed)} parts failed"
 
 
 def _progress(tree: Tree) -> str:

@@ -21,6 +21,7 @@ from workflows.contract import models
 from workflows.github.merge_gate import GateState, GateVerdict
 from workflows.model.errors import UsageError
 from workflows.model.rows import EventRecord
+from workflows.model.states import TaskState
 
 TRANSCRIPTS, EVENTS = 12, 30
 """Number of newest transcripts and events that the log begins with; a link shows all."""
@@ -31,16 +32,23 @@ Values = Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class TimelineView:
-    """The chosen view of a timeline. It is part of the address, so it survives updates and needs no scripts."""
+class ChosenView:
+    """The chosen view of a timeline or an outline, as its address has it: it survives updates and needs no scripts."""
 
     path: str
     clock: bool
     """True if the timeline shows idle times in full."""
     unfolded: tuple[str, ...]
-    """The keys of finished batches that the graph shows leg by leg, or `all`."""
+    """The keys of finished batches that are shown leg by leg, or `all`."""
     folds: bool
     """True if finished batches are folded otherwise."""
+
+    @classmethod
+    def of(cls, seen: "_Seen", at: str = "") -> "ChosenView":
+        """Return the view that the address wants."""
+        unfolded = tuple(key for key in seen.asked.query.get("unfold", "").split(",") if key)
+        folds, clock = len(seen.tree.jobs) > outline.LARGE, seen.asked.query.get("time") == "clock"
+        return cls(f"/ui/trees/{seen.root}{at}", clock, unfolded, folds)
 
     @property
     def other_clock(self) -> str:
@@ -109,6 +117,8 @@ def _view(at: str, more: Callable[[_Seen], Values]) -> Callable[[Service, PageRe
             "finish": seen.finish,
             "merged": merged,
             "outcome": outcome.sentence(tree, merged),
+            "spent": grid.spend_in_sum(tree),
+            "take_over": legs.take_over(branches, seen.finish),
             **_merging(seen),
             "web_ui": links.web_ui(service, tree.task.root_job_id),
         }
@@ -119,15 +129,33 @@ def _view(at: str, more: Callable[[_Seen], Values]) -> Callable[[Service, PageRe
 
 def _overview(seen: _Seen) -> Values:
     service, tree = seen.service, seen.tree
-    page = attention.of_tree(service, seen.root)
+    page, view = attention.of_tree(service, seen.root), ChosenView.of(seen)
     return {
         **resuming.values_of(service, page),
         "conflicts": () if page.items else legs.conflicts_of(service, tree, seen.events),
         "logs": {job: text for item in page.items for job, text in _logs(service, item)},
-        "chains": outline.of_tree(tree.jobs, tree.rounds, over=tree.over, deep=False),
+        "view": view,
+        "chains": outline.overview(tree.jobs, tree.rounds, over=tree.over, unfolded=view.unfolded),
         "spend": grid.spend(tree),
-        "spent": grid.spend_in_sum(tree),
+        "failed": outcome.failed_parts(tree),
+        "result": _result(service, tree),
     }
+
+
+@dataclass(frozen=True)
+class _Result:
+    """The job with the result of a tree that is over, and the number of its findings."""
+
+    job_id: str
+    findings: int
+
+
+def _result(service: Service, tree: Tree) -> _Result | None:
+    if tree.task.state is not TaskState.DONE:
+        return None
+    last = outcome.last_job(tree).job_id
+    payload = jobs.detail(service, last).payload or {}
+    return _Result(last, len((payload.get("service_result") or {}).get("findings") or ()))
 
 
 def _logs(service: Service, item: Item) -> Sequence[tuple[str, str]]:
@@ -146,9 +174,7 @@ def _merging(seen: _Seen) -> Values:
 def _timeline(seen: _Seen) -> Values:
     """Return the timeline in the tree's order, and the graph, as the address wants them."""
     service, tree = seen.service, seen.tree
-    folds = len(tree.jobs) > outline.LARGE
-    unfolded = tuple(key for key in seen.asked.query.get("unfold", "").split(",") if key)
-    view = TimelineView(f"/ui/trees/{seen.root}/timeline", seen.asked.query.get("time") == "clock", unfolded, folds)
+    view = ChosenView.of(seen, "/timeline")
     follows = jobs.edges_of_tree(service, tree)
     chains = outline.of_tree(tree.jobs, tree.rounds, over=tree.over)
     names = outline.names(chains)
@@ -157,7 +183,7 @@ def _timeline(seen: _Seen) -> Values:
     waits = jobs.waits(service, seen.root)
     course = timeline.Course(ordered, seen.events, waits, tree.rounds, follows, time.time(), names)
     drawn = timeline.draw(course, cut=not view.clock)
-    graph = outline.of_tree(tree.jobs, over=tree.over, unfolded=unfolded) if unfolded else chains
+    graph = outline.of_tree(tree.jobs, over=tree.over, unfolded=view.unfolded) if view.unfolded else chains
     return {
         "view": view,
         "names": names,

@@ -27,12 +27,14 @@ def seconds_of(job: JobRecord) -> float | None:
 
 
 def spend_in_sum(tree: Tree) -> str:
-    """Return what a tree has used, on one line: "3 jobs, 41k tokens, $0.62 (limit $5.00), 12 min"."""
+    """Return what a tree has used: "3 jobs, 41k tokens, $0.62 (limit $5.00), 12 min at work, 3 h waiting for you"."""
     used, limit = tree.spent, tree.bounds.max_delegation_cost_usd
     jobs = f"{len(tree.jobs)} job{'' if len(tree.jobs) == 1 else 's'}"
     dollars = money(used.cost_usd, assumed=used.price_assumed) + (f" (limit {money(limit)})" if limit else "")
     spent = f"{short_count(used.tokens)} tokens, {dollars}" if used.tokens else "tokens and cost not measured"
-    return ", ".join((jobs, spent, span(used.elapsed_seconds)))
+    waited = tree.task.waited_seconds(time.time())
+    for_you = (f"{span(waited)} waiting for you",) if waited >= 1 else ()
+    return ", ".join((jobs, spent, f"{span(used.elapsed_seconds)} at work", *for_you))
 
 
 def spend(tree: Tree) -> tuple[BoundUse, ...]:

@@ -32,7 +32,9 @@ class Finish:
     parts: int
     """How many parts a merge into the operator's own branch brings."""
     drops: int
-    """How many branches can be deleted."""
+    """How many branches of parts can be deleted."""
+    drops_own: bool
+    """True if the task's own branch can be deleted."""
     objected: bool
     left_out: tuple[OmittedLeg, ...] = ()
     missing: tuple[OmittedLeg, ...] = ()
@@ -41,6 +43,23 @@ class Finish:
     """The name of the operator's own branch."""
     merged: MergedWork | None = None
     """The branch that has all the work, once nothing is left to merge."""
+
+    @property
+    def deletes(self) -> str:
+        """Return which branches can be deleted, for a button; empty if there is none."""
+        parts = f"the {self.drops} part branches" if self.drops > 1 else "the part's branch" if self.drops else ""
+        return " and ".join(filter(None, (parts, "the task's branch" if self.drops_own else "")))
+
+
+@dataclass(frozen=True)
+class TakeOver:
+    """The way to have a tree's work in a checkout: the branch and the command that switches to it, or the number of
+    branches to choose from.
+    """
+
+    branch: str = ""
+    command: str = ""
+    branches: int = 0
 
 
 LOG_ENTRIES, LOG_LETTERS = 6, 800
@@ -101,11 +120,25 @@ def _finish(service: Service, tree: Tree, listed: Branches) -> Finish:
         parts=sum(not git_branches.contains(Path(listed.path), "HEAD", leg.head_sha or "") for leg in brings),
         mine=own_branch(listed),
         merged=None if offer.fresh else merged_work(listed),
-        drops=sum(leg.exists for leg in listed.legs) + bool(listed.head and listed.owns_task_branch),
+        drops=sum(leg.exists for leg in listed.legs),
+        drops_own=bool(listed.head and listed.owns_task_branch),
         objected=bool(offer.objected),
         left_out=offer.left_out,
         missing=tuple(merge_offer.missing(offer, listed)),
     )
+
+
+def take_over(listed: Branches | None, finish: Finish | None) -> TakeOver | None:
+    """Return how to take a tree's work over; None if there is none, or the operator's own branch has it."""
+    if listed is None or listed.problem or (finish and finish.merged and finish.merged.is_mine):
+        return None
+    makes = "" if listed.head else f"service job merge {listed.root_job_id} && "
+    if not listed.default and (listed.head or (finish and finish.merges)):
+        return TakeOver(listed.task_branch, f"{makes}git switch {listed.task_branch}")
+    made = [leg.branch for leg in listed.legs if leg.exists]
+    if len(made) == 1:
+        return TakeOver(made[0], made[0] if listed.default else f"git switch {made[0]}")
+    return TakeOver(branches=len(made)) if made else None
 
 
 def _moment(service: Service, tree: Tree, events: Sequence[EventRecord]) -> tuple[object, ...]:

@@ -16,8 +16,18 @@ from workflows.policy.decisions import decision_label, state_label
 
 LARGE = 20
 """Trees with more jobs than this fold their finished batches."""
+HUGE = 100
+"""In an overview of trees with more jobs than this, the jobs of a folded batch are only shown on demand."""
+STEPS = 20
+"""The number of last steps of the lead in such an overview: jobs, batches and rounds. Earlier ones are one line."""
+EARLIER = "earlier"
+"""The key of that line in addresses."""
 
 _WORDS = {JobState.SUCCEEDED: "done"}
+
+
+def _in_states(states: Iterable[JobState]) -> str:
+    return ", ".join(f"{number} {_WORDS.get(state, state)}" for state, number in Counter(states).items())
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,8 @@ class Batch:
     finished: bool
     """True if nothing of it runs any more, and its coordinator has gone on."""
     folded: bool = False
+    on_demand: bool = False
+    """True if its jobs are not shown before a person asks for them."""
 
     @property
     def title(self) -> str:
@@ -82,8 +94,7 @@ class Batch:
     @property
     def says(self) -> str:
         """Return how many legs ended in which state, such as "4 done, 1 failed"."""
-        states = Counter(leg.state for leg in self.legs)
-        return ", ".join(f"{number} {_WORDS.get(state, state)}" for state, number in states.items())
+        return _in_states(leg.state for leg in self.legs)
 
     @property
     def jobs(self) -> Iterator[JobRecord]:
@@ -112,6 +123,25 @@ class Batch:
         return next((state for state in _WORST_FIRST if state in states), JobState.SUCCEEDED)
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """The first steps of a very long chain, on one line."""
+
+    kind: ClassVar[str] = "earlier"
+    key: ClassVar[str] = EARLIER
+    jobs: tuple[JobRecord, ...]
+    batches: int
+
+    @property
+    def says(self) -> str:
+        """Return how many jobs ended in which state, such as "814 done, 2 failed"."""
+        return _in_states(job.state for job in self.jobs)
+
+    @property
+    def cost_usd(self) -> float:
+        return sum(job.cost_usd for job in self.jobs)
+
+
 _WORST_FIRST = (
     JobState.RUNNING,
     JobState.QUEUED,
@@ -126,7 +156,7 @@ _WORST_FIRST = (
 class Chain:
     """A coordinator's job and its continuations, with everything in between; for most legs one job."""
 
-    parts: tuple[JobLine | RoundLine | Batch, ...]
+    parts: tuple[JobLine | RoundLine | Batch | Earlier, ...]
 
     @property
     def first(self) -> JobRecord:
@@ -159,7 +189,7 @@ class Chain:
         for part in self.parts:
             if isinstance(part, JobLine):
                 yield part.job
-            elif isinstance(part, Batch):
+            elif isinstance(part, Batch | Earlier):
                 yield from part.jobs
 
 
@@ -199,8 +229,28 @@ def of_tree(
     for record in rounds:
         asked.setdefault(record.job_id if record.job_id in known else jobs[0].job_id, []).append(record)
     folds = len(jobs) > LARGE and "all" not in unfolded
-    making = _Making(below, asked, rounds, over=over, folds=folds, unfolded=frozenset(unfolded), deep=deep)
+    huge = folds and not deep and len(jobs) > HUGE
+    making = _Making(below, asked, rounds, over=over, folds=folds, unfolded=frozenset(unfolded), deep=deep, huge=huge)
     return tuple(making.chain(job, 1) for job in below.get(None, ()))
+
+
+def overview(
+    jobs: Sequence[JobRecord], rounds: Sequence[RoundRecord], *, over: bool, unfolded: Collection[str]
+) -> tuple[Chain, ...]:
+    """Return the chains of an overview. That of a huge tree begins with its last steps, the others on demand."""
+    chains = of_tree(jobs, rounds, over=over, unfolded=unfolded, deep=False)
+    if len(jobs) <= HUGE or {EARLIER, "all"} & set(unfolded):
+        return chains
+    return tuple(map(_last_steps, chains))
+
+
+def _last_steps(chain: Chain) -> Chain:
+    first, *others = chain.parts
+    if len(others) <= STEPS + 2:
+        return chain
+    gone = Chain(tuple(others[:-STEPS]))
+    earlier = Earlier(tuple(gone.jobs), sum(isinstance(part, Batch) for part in gone.parts))
+    return Chain((first, earlier, *others[-STEPS:]))
 
 
 @dataclass(frozen=True)
@@ -213,6 +263,8 @@ class _Making:
     folds: bool
     unfolded: frozenset[str]
     deep: bool
+    huge: bool
+    """True if the jobs of all batches are only shown on demand."""
 
     def chain(self, first: JobRecord, level: int) -> Chain:
         parts: list[JobLine | RoundLine | Batch] = []
@@ -255,5 +307,6 @@ class _Making:
         chains = tuple(self.chain(leg, level + 1) for leg in legs)
         ended = all(chain.state.has_ended and all(job.state.has_ended for job in chain.jobs) for chain in chains)
         finished = ended and (gone_on or self.over)
+        on_demand = self.huge and key not in self.unfolded
         folded = self.folds and (finished or (level > 1 and not self.deep)) and key not in self.unfolded
-        return Batch(key, number, of, chains, level + 1, finished, folded)
+        return Batch(key, number, of, chains, level + 1, finished, folded or on_demand, on_demand)

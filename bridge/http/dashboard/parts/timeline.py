@@ -13,12 +13,21 @@ from workflows.policy.decisions import state_label
 
 THIN = 0.4
 """The least width of a bar in percent, so that a moment can still be seen and pointed at."""
+SLIVER = 0.8
+"""The least width at which the hatch of a wait can be told from others."""
 CUT, CUTS = 4.0, 40.0
 """The width of an idle time that is cut short, and of all of them together at most."""
 TICKS, APART = 6, 12.0
 """The number of labels on the axis, about, and the least distance between two of them."""
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
 DAY = 86_400
+
+_WAITED = {
+    "dependency": "of waiting for other jobs",
+    "place": "in the queue",
+    "limit": "of waiting for a program",
+    "person": "of waiting for you",
+}
 
 Follows = Iterable[tuple[str, str]]
 """Pairs of jobs: the second could only begin after the first."""
@@ -52,6 +61,11 @@ class Bar:
     x: float
     width: float
     part: TimePart
+
+    @property
+    def is_sliver(self) -> bool:
+        """Return whether this is a wait too short to be recognised: it is told in words, and not drawn."""
+        return self.part.kind is not PartKind.RAN and self.width < SLIVER
 
 
 @dataclass(frozen=True)
@@ -122,21 +136,21 @@ def draw(course: Course, *, cut: bool) -> Timeline:
     idle = [*_long(_idle(every, start, end), end - start)]
     scale = _Scale(start, max(end, start + 1), idle if cut else ())
     critical = _critical(course, parts)
+    lanes = tuple(_lane(course, job, parts[job.job_id], scale, job.job_id in critical) for job in course.jobs)
     return Timeline(
-        lanes=tuple(_lane(course, job, parts[job.job_id], scale, job.job_id in critical) for job in course.jobs),
+        lanes=lanes,
         ticks=tuple(_ticks(scale, course.now)),
         gaps=tuple(_gap(begun, ended, every, scale) for begun, ended in scale.cuts),
         idle=bool(idle),
-        kinds=frozenset(part.kind for part in every),
+        kinds=frozenset(bar.part.kind for lane in lanes for bar in lane.bars if not bar.is_sliver),
     )
 
 
 def _lane(course: Course, job: JobRecord, parts: Sequence[TimePart], scale: "_Scale", critical: bool) -> JobRow:
     ran = [part.end - part.start for part in parts if part.kind is PartKind.RAN]
     label = state_label(job, course.rounds)
-    return JobRow(
-        job, label, course.names[job.job_id], tuple(map(scale.bar, parts)), sum(ran) if ran else None, critical
-    )
+    bars = tuple(map(scale.bar, parts))
+    return JobRow(job, label, course.names[job.job_id], bars, sum(ran) if ran else None, critical)
 
 
 # What a job did when
@@ -343,8 +357,8 @@ def _gap(begun: float, ended: float, parts: Iterable[TimePart], scale: _Scale) -
     waits = [part for part in parts if part.kind is not PartKind.RAN and part.start < ended and part.end > begun]
     longest = max(waits, key=lambda part: min(part.end, ended) - max(part.start, begun), default=None)
     x = scale.at(begun)
-    why = f" ({longest.words})" if longest else ""
-    return Gap(x, scale.at(ended) - x, f"{precise_span(ended - begun)} of waiting not drawn{why}")
+    why = _WAITED[longest.kind] if longest else "in which nothing ran"
+    return Gap(x, scale.at(ended) - x, f"{precise_span(ended - begun)} {why}, shortened in the chart")
 
 
 def _ticks(scale: _Scale, now: float) -> Iterator[Tick]:

@@ -27,6 +27,7 @@ def tree(service: Service, tmp_path: Path) -> Grown:
 
 
 WORK, DROP = "finish", "drop"
+DELETE = "Delete the 2 part branches and the task's branch"
 """The names of the forms of the work, and of the menu."""
 
 
@@ -36,8 +37,8 @@ async def press(ann: Surfer, button: str, form: str = WORK, **fields: str) -> Sh
 
 async def test_the_tree_is_merged_into_the_branch_of_its_task(tree: Grown, ann: Surfer) -> None:
     html = (await ann.open(f"{TREE}/changes")).html
-    assert html.index("Merge into the task's branch") < html.index("Merge all"), "the first button"
-    shown = await press(ann, "Merge into the task's branch")
+    assert html.index(f"Merge into {TASK_BRANCH} only") < html.index("Merge all"), "the first button"
+    shown = await press(ann, f"Merge into {TASK_BRANCH} only")
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
     assert not (tree.repo / FILE).exists()
     assert "Part docs is missing: it conflicts with code and fix in app.txt" in shown.words
@@ -57,7 +58,7 @@ async def test_it_is_merged_into_the_checkout_and_dropped(tree: Grown, ann: Surf
     assert "Your branch main has the work now." in shown.words
     assert (tree.repo / FILE).read_text() == "code, mended\n"
     assert "Merge 2 parts into main" not in shown.words
-    assert f"2 parts merged into main ({tree.line[:7]})." in shown.words
+    assert f"2 parts merged into main ({tree.line[:7]} )." in shown.words
     refused = await press(ann, "Drop all branches", DROP)
     assert "loses unmerged commits" in refused.words
     gone = await press(ann, "Drop all branches", DROP, force="yes")
@@ -102,13 +103,13 @@ async def test_after_a_merge_the_page_agrees_with_itself(service: Service, ann: 
     assert "Your branch main has the work now." in shown.words
     for page in (TREE, f"{TREE}/changes"):
         shown = await ann.open(page)
-        assert f"2 parts merged into main ({head[:7]})." in shown.words
+        assert f"2 parts merged into main ({head[:7]} )." in shown.words
         assert '<span class="state merged">' in shown.html
         assert "eady to be merged" not in shown.words
         assert "Merge" not in [words for form in shown.read.forms for *_, words in form.buttons]
-        assert [words for *_, words in shown.form(FINISH, form_id=WORK).buttons] == ["Delete the 3 merged branches"]
+        assert [words for *_, words in shown.form(FINISH, form_id=WORK).buttons] == [DELETE]
     assert f"{TREE}/diff" in (await ann.open(TREE)).read.links
-    shown = await press(ann, "Delete the 3 merged branches")
+    shown = await press(ann, DELETE)
     assert run_git(repo, "branch", "--list", "service/*") == ""
     assert "2 parts merged into main" in shown.words, "also once its branches are gone"
     assert "Delete the" not in shown.words
@@ -126,10 +127,26 @@ async def test_what_is_merged_shows_what_it_brought_also_once_its_branches_are_g
     assert "2 parts merged into main" in merged.words
     assert 'type="checkbox" id="leg-' not in merged.html, "no action takes a choice of them"
     assert "Drop the chosen" not in merged.words
-    await press(ann, "Delete the 3 merged branches")
+    await press(ann, DELETE)
     for shown in (merged, await ann.open(f"{TREE}/changes")):
         assert "no base" not in shown.words
         assert "2 files" in shown.words.split("What it changed")[1]
         assert shown.words.count("● merged service/") == 2
         assert shown.words.count("1 1 file") == 2, "commits and files"
     assert "git switch" not in shown.html, "its branches are gone"
+
+
+@pytest.mark.ruling("M3")
+async def test_every_view_shows_how_to_take_the_work_over(service: Service, ann: Surfer, tmp_path: Path) -> None:
+    planted.writers(service, tmp_path, {"a": ("a.py", "a\n"), "b": ("b.py", "b\n")})
+    makes = f'data-copy="service job merge {ROOT} &amp;&amp; git switch {TASK_BRANCH}"'
+    for view in (TREE, f"{TREE}/timeline", f"{TREE}/changes", f"{TREE}/log"):
+        shown = await ann.open(view)
+        assert (f"Take over: {TASK_BRANCH}" in shown.words, makes in shown.html) == (True, True), view
+        assert "● ready to merge" in shown.words
+    ready = (await ann.open("/ui/")).words.partition("Ready to merge")[2]
+    assert ready.startswith(" look acme/shop done "), "also where a person looks first"
+    await press(ann, f"Merge into {TASK_BRANCH} only")
+    assert f'data-copy="git switch {TASK_BRANCH}"' in (await ann.open(TREE)).html
+    await press(ann, "Merge 2 parts into main")
+    assert "Take over" not in (await ann.open(TREE)).words, "the checkout has it"

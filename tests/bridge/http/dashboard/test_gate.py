@@ -30,7 +30,7 @@ async def test_a_done_tree_says_whether_it_is_ready(service: Service, ann: Surfe
     shown = await ann.open(f"{TREE}/changes")
     assert ("ready to be merged" in shown.words, "Merge 2 parts into main" in shown.words) == (False, True)
     shown = await ann.send(shown.form(f"{TREE}/branches"), "Merge all 2")
-    assert f"2 parts merged into {TASK_BRANCH} ({run_git(tree.repo, 'rev-parse', TASK_BRANCH)[:7]})" in shown.words
+    assert f"2 parts merged into {TASK_BRANCH} ({run_git(tree.repo, 'rev-parse', TASK_BRANCH)[:7]} )" in shown.words
     head = tree.merge("a", "b")
     assert f"Ready to be merged , at {head[:7]} ." in shown.words
     tree.write(2, v={"decision": "changes_requested", "attempt": 2})

@@ -4,7 +4,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from bridge.http.dashboard.parts.outline import LARGE, Batch, Chain, JobLine, RoundLine, names, of_tree
+from bridge.http.dashboard.parts.outline import (
+    EARLIER,
+    LARGE,
+    STEPS,
+    Batch,
+    Chain,
+    Earlier,
+    JobLine,
+    RoundLine,
+    names,
+    of_tree,
+    overview,
+)
 from tests.bridge import seeds
 from tests.bridge.http.dashboard.planted import ROOT, leg
 from workflows.model.rows import JobRecord
@@ -26,6 +38,8 @@ def words(chain: Chain) -> Iterator[str | list[list[object]]]:
                 yield f"round {part.asked.number}"
             case Batch():
                 yield [[*words(each)] for each in part.legs]
+            case Earlier():
+                yield f"{part.batches} batches"
 
 
 def batches(chain: Chain) -> list[Batch]:
@@ -46,7 +60,7 @@ def test_batches_rounds_and_continuations_are_in_order() -> None:
         "lead (plans)",
         [["a", [["deep"]]], ["b"]],
         "round 1",
-        "lead: brings the parts together",
+        "lead: reads the results",
         [["c"]],
     ]
     assert [(each.key, each.number) for each in batches(chain)] == [("0", 1), ("4", 2)]
@@ -124,7 +138,7 @@ def test_the_parts_of_a_part_name_it_and_so_does_the_job_that_brings_them_togeth
     [batch] = batches(chains[0])
     [below] = batches(batch.legs[0])
     assert (batch.title, below.title) == ("Batch 1", "2 parts of api")
-    assert [*names(chains).values()] == ["lead (plans)", "api", "x", "y", "api: brings the parts together"]
+    assert [*names(chains).values()] == ["lead (plans)", "api", "x", "y", "api: reads the results"]
 
 
 def test_of_a_large_tree_that_runs_only_the_lead_s_own_parts_are_unfolded() -> None:
@@ -134,3 +148,20 @@ def test_of_a_large_tree_that_runs_only_the_lead_s_own_parts_are_unfolded() -> N
         [batch] = batches(of_tree(jobs, over=False, deep=deep)[0])
         [below] = batches(batch.legs[0])
         assert (batch.folded, below.folded) == (False, not deep)
+
+
+def test_the_overview_of_a_huge_tree_is_its_last_steps_and_shows_the_jobs_of_a_batch_on_demand() -> None:
+    jobs, above = [seeds.job()], ROOT
+    for batch in range(30):
+        parts = [leg(batch * 5 + number, f"leg-{batch}-{number}", parent_job_id=above) for number in range(1, 5)]
+        jobs += [*parts, continuation(batch * 5 + 5, above)]
+        above = jobs[-1].job_id
+    [chain] = overview(jobs, (), over=False, unfolded=())
+    first, earlier, *last = chain.parts
+    assert (first.kind, earlier.kind, len(last)) == ("job", "earlier", STEPS)
+    assert isinstance(earlier, Earlier)
+    assert (earlier.batches, earlier.says) == (20, "100 done")
+    assert [*chain.jobs] == jobs
+    assert all(batch.on_demand for batch in batches(chain)), "also one that runs"
+    [whole] = overview(jobs, (), over=False, unfolded=(EARLIER, "0"))
+    assert [batch.on_demand for batch in batches(whole)] == [False] + [True] * 29

@@ -202,11 +202,12 @@ async def test_a_failure_shows_its_part_its_reason_and_the_end_of_its_log(
     shown = await ann.open(TREE)
     for words in (
         "Part “limiter” failed",
-        "attempt 2 failed",
+        "✕ failed after 2 attempts",
         "exit code 101",
         "line 0 <b> line 1 <b> line 2 <b>",
-        "Note (optional): for the agent that retries, or for the lead if you go on without it",
-        "if not answered",
+        "Note (optional), sent to the agent that retries, or to the lead, who decides how to go on without it",
+        "deadline in ",
+        "If nobody decides before the deadline, the task stops",
         "one last job sums up",
     ):
         assert words in shown.words, words
@@ -221,11 +222,11 @@ async def test_a_failure_shows_its_part_its_reason_and_the_end_of_its_log(
 async def test_idle_times_are_cut_short_and_shown_in_full_by_a_link(service: Service, ann: Surfer) -> None:
     planted.played(service, 30, 5 * 86_400)
     shown = await ann.open(TIMELINE)
-    assert "3 d 12 h of waiting not drawn" in shown.words
+    assert "3 d 12 h of waiting for you, shortened in the chart" in shown.words
     assert "waits 3 d 12 h for a person: Which store should the limiter use?" in shown.words
     shown = await ann.open(f"{TIMELINE}?time=clock")
-    assert "not drawn" not in shown.words
-    assert "Cut idle times short" in shown.words
+    assert "shortened in the chart" not in shown.words
+    assert "Shorten long waits" in shown.words
 
 
 async def test_a_finished_tree_begins_with_its_final_summary(service: Service, ann: Surfer) -> None:
@@ -276,7 +277,7 @@ async def test_the_outline_puts_each_job_below_the_one_that_led_to_it(service: S
     assert levels == [["1"], ["2"], ["3"], ["2"], ["1"]]
     assert re.findall(r'<details id="batch-([^"]+)" open>', shown) == ["0", "1"]
     assert f'href="/ui/jobs/{ROOT}.3"' in deep
-    assert "lead: brings the parts together" in then
+    assert "lead: reads the results" in then
 
 
 async def test_in_a_fleet_a_leg_names_its_host(service: Service, ann: Surfer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,13 +311,38 @@ async def test_a_leg_is_told_with_everything_that_counts(service: Service, ann: 
     assert "It is fine." in row
 
 
+async def test_a_done_task_shows_what_failed_in_it_and_leads_to_its_findings(service: Service, ann: Surfer) -> None:
+    broken = leg(1, "a", state=JobState.FAILED, reason="the usage limit was reached")
+    last = leg(2, "x", delegation_id=None, continuation="finalize", decision="approved")
+    seeds.write(service, seeds.task(state=TaskState.DONE, ended_at=2.0), seeds.job(), broken, last)
+    assert "The whole result" in (await ann.open(TREE)).words
+    planted.result(service, last.job_id, {"findings": ["one", "two"]})
+    shown = await ann.open(TREE)
+    assert "part a failed. Nothing was changed. a ✕ failed the usage limit was reached Transcript" in shown.words
+    assert "2 findings" in shown.words
+    assert f"/ui/jobs/{last.job_id}" in shown.read.links
+
+
+async def test_a_huge_task_is_small_and_shows_the_jobs_of_a_batch_on_demand(service: Service, ann: Surfer) -> None:
+    planted.played(service, 200, 600)
+    shown = await ann.open(TREE)
+    assert "earlier batches" in shown.words
+    assert len(shown.html) < 60_000
+    [last] = [link for link in shown.read.links if link.startswith(f"{TREE}?unfold=") and "earlier" not in link][-1:]
+    unfolded = await ann.open(last)
+    assert len(rows_of(unfolded.html)) > len(rows_of(shown.html))
+    assert "earlier batches" not in (await ann.open(f"{TREE}?unfold=earlier")).words
+
+
 async def test_what_is_spent_stands_on_one_line_and_against_every_bound(service: Service, ann: Surfer) -> None:
     spent = {"usage": {"input_tokens": 40_000, "output_tokens": 1200}, "cost_usd": 0.62}
-    opened = seeds.task(opened_at=time.time() - 735)
+    opened = seeds.task(opened_at=time.time() - 935, paused_seconds=200.0)
     seeds.write(service, opened, seeds.job(), leg(1, "a", **spent), leg(2, "b"))
     shown = await ann.open(TREE)
     bounds = Bounds()
-    assert "<summary>3 jobs, 41k tokens, $0.62, 12 min 15 s</summary>" in shown.html
+    for view in (TREE, TIMELINE, f"{TREE}/changes", f"{TREE}/log"):
+        summed = "3 jobs, 41k tokens, $0.62, 12 min 15 s at work, 3 min 20 s waiting for you"
+        assert summed in (await ann.open(view)).words, view
     assert "Limit Used Left Jobs and retries 2 (limit 64)" in shown.words
     assert f"{bounds.max_delegation_total_jobs - 2} left" in shown.words
     assert "Tokens 41 200 no limit" in shown.words
@@ -535,7 +561,7 @@ async def test_what_was_not_measured_is_no_zero_and_no_time_is_older_than_the_pr
     over: dict[str, Any] = {"state": TaskState.DONE, "opened_at": 0.0, "ended_at": time.time()}
     seeds.write(service, seeds.task(**over), seeds.job(state=JobState.SUCCEEDED, ended_at=2.0))
     shown = await ann.open(TREE)
-    assert "<summary>1 job, tokens and cost not measured, unknown</summary>" in shown.html
+    assert "<li>1 job, tokens and cost not measured, unknown at work</li>" in shown.html
     assert "started at an unknown time" in shown.words
     assert "$0.00" not in shown.words.split("Limit")[0]
     assert not re.search(r"\d{4,} d", shown.words), "nothing began in 1970"

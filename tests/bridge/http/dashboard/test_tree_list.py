@@ -51,7 +51,7 @@ async def test_a_row_tells_of_a_whole_tree_and_leads_to_it(service: Service, ann
     shown = await ann.open("/ui/trees")
     assert links(shown) == [f"/ui/trees/{ROOT}"]
     assert "◐ running Raise the limit acme/shop 1 of 2 jobs have ended ~$1.50 1 h More about Raise" in shown.words
-    for words in ("All is well", "started 1 h 1 min ago", "1 of 2 jobs ended", "12 345 tokens", "agent scout (ask)"):
+    for words in ("All is well", "started 1 h 1 min ago", "1 of 2 jobs ended", "12k tokens", "scout (reads only)"):
         assert words in shown.words.split("More about Raise the limit")[1]
 
 
