@@ -52,6 +52,7 @@ class Entry(BaseModel):
 
     kind: EntryKind
     at: int = Field(default=0, description="Offset in bytes of its line in the output of the attempt.")
+    written_at: float | None = Field(default=None, description="When its line was written, to about two seconds.")
     text: str = Field(default="", description="What was said, thought or printed; the result of a call; a message.")
     left_out: int = Field(default=0, description="Characters left out in the middle of `text`.")
     tool: str = ""

@@ -9,13 +9,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
 from typing import BinaryIO
 
 from activities.agents.entries import ARGUMENT_LIMIT, Entry, EntryKind, Read
 from activities.redaction.redact import redact_begin, redact_between
+from activities.runs import output_times
 from activities.runs.output import LONGEST_SECRET
+from activities.runs.output_times import OutputTimes
 from activities.runs.regular_files import open_to_read, size_of
 from activities.runs.supervised_run import Claim
 
@@ -55,6 +58,10 @@ class ProgramOutput:
     why: str = ""
     """Why the attempt started a further program; empty for the first one."""
 
+    @cached_property
+    def times(self) -> OutputTimes:
+        return output_times.read(self.file)
+
 
 @dataclass(frozen=True)
 class Page:
@@ -75,6 +82,10 @@ class _Line:
     text: bytes | None
     """The line's text; None if the line is longer than `LINE_LIMIT`."""
     program: ProgramOutput
+
+    @property
+    def written_at(self) -> float | None:
+        return self.program.times.written_at(self.at - self.program.begin)
 
 
 _WHY = {"again": "started again", "fresh": "started in a new session", "repair": "asked to correct its result"}
@@ -192,19 +203,21 @@ def _entries(parsed: Iterable[_Parsed], longest: int) -> Iterator[Entry]:
             continue
         for parsed_line in group:
             for entry in parsed_line.entries or ():
-                yield _finish(entry, parsed_line.line.at, longest)
+                yield _finish(entry, parsed_line.line, longest)
 
 
-def _finish(entry: Entry, at: int, longest: int) -> Entry:
+def _finish(entry: Entry, line: _Line, longest: int) -> Entry:
     """Remove secrets from an entry of a record, and cut it to `longest` characters."""
     text, left_out = _shorten(entry.text, longest)
     more = {
+        "at": line.at,
+        "written_at": line.written_at,
         "tool": redact_begin(entry.tool, NAME_LIMIT),
         "argument": redact_begin(entry.argument, ARGUMENT_LIMIT),
         "call": redact_begin(entry.call, NAME_LIMIT),
         "files": tuple(redact_begin(file, ARGUMENT_LIMIT) for file in entry.files),
     }
-    return entry.model_copy(update={"at": at, "text": text, "left_out": left_out} | more)
+    return entry.model_copy(update={"text": text, "left_out": left_out} | more)
 
 
 def _text_block(lines: Sequence[_Line], longest: int) -> Iterator[Entry]:
@@ -216,7 +229,7 @@ def _text_block(lines: Sequence[_Line], longest: int) -> Iterator[Entry]:
     whole = b"\n".join(line.text or b"" for line in lines).decode("utf-8", "replace")
     text, left_out = _shorten(whole, longest + BLOCK, ahead, behind)
     if text.strip():
-        yield Entry(kind=EntryKind.PRINTED, at=first.at, text=text, left_out=left_out)
+        yield Entry(kind=EntryKind.PRINTED, at=first.at, written_at=first.written_at, text=text, left_out=left_out)
 
 
 def _around(file: BinaryIO, begin: int, end: int, errors: str = "replace") -> tuple[str, str]:

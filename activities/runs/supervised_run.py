@@ -20,7 +20,7 @@ from typing import Any
 
 from activities.boxes.box import Box
 from activities.boxes.enter import describe
-from activities.runs import records, supervisor
+from activities.runs import output_times, records, supervisor
 from activities.runs.await_process import wait_until_gone
 from activities.runs.os_processes import identity, kill_all, send, with_mark
 from activities.runs.output import last_line, last_lines
@@ -256,12 +256,15 @@ def _claim_as_cancelled(run_dir: Path) -> Claim:
 async def follow(run_dir: Path, claim: Claim, on_progress: Callable[[Progress], None] | None) -> RunEnd:
     """Wait for the end of a claimed run, and return it."""
     key = made_run_key(run_dir)
-    progress: Progress | None = None
+    progress, stdout = None, run_dir / "stdout.log"
     while claim.alive and claim.pid is not None:
         if on_progress is not None:
-            progress = _look(run_dir / "stdout.log", claim.pid, progress)
+            before, progress = progress, _look(stdout, claim.pid, progress)
+            if progress is not before:
+                output_times.note(stdout)
             on_progress(progress)
         await wait_until_gone(claim.pid, lambda: claim.alive, PROGRESS_SECONDS)
+    output_times.note(stdout)
     end = read_end(run_dir, key)
     return end if end is not None else await asyncio.to_thread(_unknown, run_dir, claim, key)
 

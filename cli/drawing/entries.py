@@ -1,5 +1,6 @@
 """Transcript entries as lines: each begins with a label, and the agent's text is prefixed."""
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,16 @@ _WORDS = {"files": "changed", "usage": "tokens"}
 
 
 def lines_of(entry: "Entry") -> Iterator[str]:
-    """Yield the lines of an entry."""
+    """Yield the lines of an entry, the first with its time of day if that is known."""
+    first, *others = _lines_of(entry)
+    if entry.written_at is not None:
+        at = Piece(f"{time.strftime('%H:%M:%S', time.localtime(entry.written_at))} ", Tone.QUIET)
+        first = ScreenLine(at, *first.pieces, below=first.below)
+    yield first
+    yield from others
+
+
+def _lines_of(entry: "Entry") -> Iterator[ScreenLine]:
     word = "failed" if entry.failed and entry.kind in ("result", "note") else _WORDS.get(entry.kind, entry.kind.value)
     head = Piece(f"{word}:", Tone.BAD if entry.failed else _LOOKS.get(entry.kind, Tone.PLAIN))
     match entry.kind:
@@ -47,7 +57,7 @@ def lines_of(entry: "Entry") -> Iterator[str]:
             yield from _with_head(head, prefix_lines(entry.text))
 
 
-def _with_head(head: Piece, text: list[str]) -> Iterator[str]:
+def _with_head(head: Piece, text: list[str]) -> Iterator[ScreenLine]:
     """Yield a text behind its label, or below the label if it has several lines."""
     if len(text) == 1:
         yield _line(head, f" {text[0].removeprefix(PREFIX)}".rstrip())

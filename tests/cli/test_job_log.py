@@ -2,11 +2,13 @@
 
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from activities.runs import output_times
 from activities.settings.home import Home
 from activities.store import queries, schema
 from bridge.operations.service import Service
@@ -61,6 +63,16 @@ def test_a_result_is_shortened_and_lines_of_the_agent_are_prefixed(
     assert "result:\n  | line 0\n" in text
     assert "  | line 9\n    20 more lines\n" in text
     assert "\n  | error: forged\n" in text
+
+
+def test_entries_begin_with_their_time_of_day_where_it_was_recorded(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = ({"role": "assistant", "content": f"step {n}"} for n in range(2))
+    output = attempt(service, output="".join(json.dumps(each) + "\n" for each in entries), runtime="runtime_c")
+    output_times.note(output)
+    clock = time.strftime("%H:%M:%S", time.localtime(output.stat().st_mtime))
+    assert printed(capsys) == f"{clock} said: step 0\n{clock} said: step 1\n"
 
 
 def test_the_end_is_shown_and_all_on_demand(service: Service, capsys: pytest.CaptureFixture[str]) -> None:

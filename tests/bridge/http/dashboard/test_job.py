@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from activities.runs import output_times
 from activities.store import schema
 from bridge.http.dashboard.pages.job import PROMPT_LETTERS
 from bridge.operations.service import Service
@@ -130,6 +131,10 @@ async def test_a_conversation_has_what_was_said_and_each_call_with_its_result(se
     one(service, runtime="runtime_b")
     printing(service, (STREAMS / "claude" / "stream-json.stdout").read_text(), worktree="<REPO>")
     shown = await ann.open(PAGE)
+    assert 'class="clock' not in shown.html, "a run of before has no times"
+    output_times.note(service.home.runs / f"{JOB}.1" / "stdout.log")
+    shown = await ann.open(PAGE)
+    assert shown.html.count('class="clock') == 1, "once for all that came together"
     assert "Write hello.txt File created successfully" in shown.words
     assert (
         "Bash git status --short ?? hello.txt Result, as it was sent; it stands above in words ```json" in shown.words
