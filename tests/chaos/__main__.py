@@ -11,14 +11,17 @@ from pathlib import Path
 from types import FrameType
 
 from tests import guard
-from tests.chaos import cases, rounds, scorecard
+from tests.chaos import cases, rounds, scorecard, shrink
 from tests.chaos.cases import REACHES, Case
 from tests.chaos.faults.none import NoFault
+from tests.chaos.shrink import Script
 from tests.chaos.stack import Kind, Stack, stack
 from tests.chaos.workloads import WORKLOADS
 
 AGAIN = 2
 """How often a case is played again whose fault found nothing to strike."""
+TRIES = 3
+"""How often a script is played that might fail."""
 PROFILES = 3
 """How often each workload is played for its profile: what it reaches only at times is no aim."""
 
@@ -52,6 +55,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--beside", type=int, default=8, help="how many cases are under way at once on a stack")
+    parser.add_argument("--shrink", metavar="CASES", help="find the shortest script of a failure: `case; case; ...`")
     parser.add_argument("--scorecard", type=Path, metavar="FILE", help="make the page of the outcomes in a file")
     asked = parser.parse_args()
     if asked.scorecard:
@@ -65,12 +69,27 @@ def main() -> int:
         drawn = [cases.draw(asked.seed)]
     if asked.case:
         drawn = [Case.read(asked.case)]
+    if asked.shrink:
+        print("; ".join(map(str, shrink.shortest(shrink.read(asked.shrink), fails))))
+        return 0
     until, failed = time.monotonic() + asked.minutes * 60, 0
     for kind in Kind:
         if waiting := [case for case in drawn if Kind.that_has(case.needs) is kind]:
             with stack(kind) as there:
                 failed += play(there, waiting, asked.beside, until)
     return 1 if failed else 0
+
+
+def fails(script: Script) -> bool:
+    """Play cases beside each other on a stack of their own; return whether one of them fails, in a few tries."""
+    with stack(Kind.that_has({need for case in script for need in case.needs})) as there:
+        for _ in range(TRIES):
+            outcomes = rounds.play(there, script)
+            failed = [outcome for outcome in outcomes if outcome.failures and not outcome.missed]
+            print(*(f"{outcome.case}: {outcome.failures[0]}" for outcome in failed), sep="\n", file=sys.stderr)
+            if failed:
+                return True
+    return False
 
 
 def play(there: Stack, waiting: list[Case], most: int, until: float) -> int:

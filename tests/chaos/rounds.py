@@ -26,6 +26,8 @@ class Outcome:
     proof: str
     failures: tuple[str, ...]
     seconds: float
+    beside: str = ""
+    """All cases of the round of a failed case, as `--shrink` takes them."""
     story: tuple[str, ...] = ()
     """The events of a failed case, with the seconds since its fault."""
 
@@ -39,6 +41,7 @@ class Outcome:
             "proof": self.proof,
             "failures": list(self.failures),
             "seconds": round(self.seconds, 1),
+            "beside": self.beside if self.failures else "",
             "story": list(self.story),
         }
 
@@ -97,7 +100,8 @@ def play(stack: Stack, cases: Sequence[Case]) -> list[Outcome]:
         over.set()
         watch.join()
         threads.shutdown(wait=False, cancel_futures=True)  # after an interrupt they may last for minutes
-    return [Outcome(one.case, one.root, one.proof, tuple(one.failures), one.took, _story(one)) for one in plays]
+    beside = "; ".join(map(str, cases))
+    return [Outcome(one.case, one.root, one.proof, tuple(one.failures), one.took, beside, _story(one)) for one in plays]
 
 
 def _check(one: Play) -> None:
