@@ -12,7 +12,7 @@ from temporalio.service import RPCError
 from activities.runs.os_processes import marks as process_marks
 from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
-from activities.store import event_rows, job_rows, round_rows, run_rows
+from activities.store import attempt_rows, event_rows, job_rows, round_rows, run_rows
 from bridge.operations.temporal import client_of
 from tests.chaos.play import Play
 from tests.chaos.stack import Stack
@@ -71,7 +71,11 @@ def _marks(play: Play, jobs: list[JobRecord], again: Counter[tuple[str, object]]
             yield f"an agent of {job}, attempt {attempt}, ran, which no row knows"
     for row in jobs:
         key = row.job_id, row.attempt
-        sure, other = again[row.job_id, row.attempt], again[row.job_id, None]  # a repair may be an earlier attempt's
+        limits = len(attempt_rows.deferrals_of_run(play.stack.service.seen.store, *key))
+        sure, other = (
+            limits + again[row.job_id, row.attempt],
+            again[row.job_id, None],
+        )  # a repair may be an earlier attempt's
         ran, more = begun[key], sure + min(other, max(0, begun[key] - 1 - sure))
         may = _of_harmed_job(play, row.job_id)
         if row.started_at is None and ran:

@@ -1,6 +1,7 @@
 """The side of the processes under test: at each station, ask the controller what to do. Standard library only."""
 
 import _thread
+import contextlib
 import ctypes
 import errno
 import json
@@ -16,6 +17,8 @@ CONTROLLER = "CHAOS_CONTROLLER"
 """The variable with the controller's socket. Without it nothing is hooked."""
 CLOCK = "clock"
 """The file beside that socket with a module whose clock is to be wrong, by how many seconds, and libfaketime's path."""
+UNCACHED = "uncached"
+"""The file beside that socket which has a worker begin without a cache of workflows; it writes its pid there."""
 ROOT = str(Path(__file__).parents[2])
 FIRST = str(Path(__file__).with_name("first"))
 _numbers = iter(range(1, sys.maxsize))
@@ -25,6 +28,7 @@ def install() -> None:
     """Hook the stations of this process, if its environment names a controller."""
     if CONTROLLER in os.environ:
         obey_clock(Path(os.environ[CONTROLLER]).parent)
+        obey_cache(Path(os.environ[CONTROLLER]).parent)
         stations.hook = arrive
 
 
@@ -37,6 +41,22 @@ def obey_clock(folder: Path) -> None:
     if "FAKETIME" not in os.environ and module in sys.orig_argv:
         wrong = {"LD_PRELOAD": library, "FAKETIME": f"{int(seconds):+}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         os.execve(sys.executable, sys.orig_argv, os.environ | wrong)
+
+
+def obey_cache(folder: Path) -> None:
+    """Make the workers of this process without a cache of workflows, if it is to have none."""
+    if "activities" not in sys.orig_argv or not (folder / UNCACHED).exists():
+        return
+    from temporalio.worker import Worker
+
+    make: Any = Worker.__init__
+
+    def uncached(self: Worker, *words: Any, **named: Any) -> None:
+        with contextlib.suppress(OSError), (folder / UNCACHED).open("a") as file:
+            file.write(f"{os.getpid()} ")
+        make(self, *words, **named | {"max_cached_workflows": 0})
+
+    setattr(Worker, "__init__", uncached)  # noqa: B010
 
 
 def arrive(station: str, subject: str, detail: str) -> None:

@@ -29,6 +29,7 @@ CLAIM = """\
 STARTED = '    reach("command started", run_dir.name)\n'
 LATE = """\
     claim(run_dir, key, spec["ours"], kept=False)
+    reach("run claimed", run_dir.name)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)

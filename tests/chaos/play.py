@@ -17,13 +17,15 @@ from tests.chaos.protocol import Arrival, Fault, NotLandedError
 from tests.chaos.stack import Stack
 from tests.chaos.workloads import WORKLOADS, Workload, plan_of
 from workflows.model.rounds import RoundKind
-from workflows.model.states import TaskState
+from workflows.model.states import JobState, TaskState
 from workflows.pipeline.plan import OPEN_RUNS
 
 QUIET = 60.0
 """Seconds after the end of all faults in which a tree must go on, or a screen say why it does not."""
 LONGEST = 240.0
 LOOKS = 0.3
+SHOWN = 15.0
+"""Seconds after an agent's begin, and after the end of all faults, in which each screen shows that it runs."""
 RETRIES = 3
 
 
@@ -118,6 +120,8 @@ class Play:
             now, seen = time.time(), self._last
             if seen is not None and seen != self._seen:
                 self._seen, self._changed = seen, now
+            if unseen := self._unseen(now):
+                raise AssertionError(f"agents run, and no screen says so: {unseen}")
             quiet = now - max(self._changed, self.stack.troubled_until)
             if quiet > QUIET and (silent := self._unexplained()):
                 raise AssertionError(f"stalls in silence for {quiet:.0f} s: {silent}")
@@ -163,7 +167,10 @@ class Play:
             if row.round_id not in self._answered:
                 verb, text = self._decision(row.kind, row.number)
                 body = {"verb": verb, "text": text, "round": row.number}
-                self.stack.post(f"/v1/jobs/{row.coordinator_id}/resume", body, f"{self.key}-{row.round_id}")
+                if self.workload.by_form and verb == "answer":
+                    self.stack.form(self.root, dict([text.split(": ")]) if ": " in text else {})
+                else:
+                    self.stack.post(f"/v1/jobs/{row.coordinator_id}/resume", body, f"{self.key}-{row.round_id}")
                 self._answered.add(row.round_id)
         task = job_rows.task_of(service.store, self.root)
         if task and task.state is TaskState.BLOCKED and self._retried < RETRIES and task.revision != self._retried_at:
@@ -172,7 +179,7 @@ class Play:
                 self._retried_at = task.revision
             else:
                 self._retried = RETRIES
-        if self.workload.kills and not self._killed and self._has_begun(self.workload.kills):
+        if self.workload.kills and not self._killed and self._is_running(self.workload.kills):
             self.stack.post(f"/v1/jobs/{self.root}/kill", {"now": self.workload.at_once}, "")
             self._killed = True
             (self.stack.plans / self.key / "go").touch()
@@ -184,8 +191,19 @@ class Play:
             return planned[0]
         return ("answer", "go on") if kind is RoundKind.ASK else ("retry", "")
 
-    def _has_begun(self, name: str) -> bool:
-        return any(mark.job.startswith(self.root) and mark.name == name for mark in self.stack.marks)
+    def _is_running(self, name: str) -> bool:
+        rows = job_rows.tree(self.stack.service.seen.store, self.root)
+        return any(row.delegation_id == name and row.state is JobState.RUNNING for row in rows)
+
+    def _unseen(self, now: float) -> list[tuple[str, str]]:
+        """Return the jobs whose agents run for a while, and are said not to."""
+        if self.workload.pipeline or now - self.stack.troubled_until < SHOWN:
+            return []
+        mine = [mark for mark in self.stack.marks if mark.job.startswith(self.root)]
+        ended = {(mark.job, mark.pid) for mark in mine if mark.word == "end"}
+        runs = {mark.job for mark in mine if (mark.job, mark.pid) not in ended and mark.at < now - SHOWN}
+        rows = job_rows.tree(self.stack.service.seen.store, self.root)
+        return [(row.job_id, row.state.value) for row in rows if row.job_id in runs and row.state is JobState.QUEUED]
 
     def _unexplained(self) -> str:
         """Return what no screen explains of a tree that stands still; empty if some screen does."""

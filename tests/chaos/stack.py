@@ -1,6 +1,7 @@
 """A whole service to break: the daemon with its members on a home of its own, agents that leave marks, a controller."""
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -31,6 +32,8 @@ from tests.e2e.bridge import token
 from tests.e2e.conftest import Installed, set_up
 from tests.fleet import server
 from tests.fleet.lines import Line, line_to
+from tests.guard import MARK
+from tests.mcp_messages import message
 from tests.postgres import Postgres
 from tests.starved import can_limit
 from tests.unboxed import shell
@@ -49,10 +52,22 @@ plan=$PLANS/$key step=$name
 [ -e "$plan/$name.sh" ] && . "$plan/$name.sh"
 [ -e "$PLANS/$job.flood" ] && . "$PLANS/$job.flood"
 mark end
-if [ -e "$plan/$step" ]; then cat "$plan/$step"
-else echo "{\\"service_result\\": {\\"decision\\": \\"approved\\", \\"summary\\": \\"did $name\\"}}"; fi
+if [ -e "$plan/$step" ]; then answer=$(cat "$plan/$step")
+else answer="{\\"service_result\\": {\\"decision\\": \\"approved\\", \\"summary\\": \\"did $name\\"}}"; fi
+case "$*" in
+*stream-json*)
+  error=false status=null
+  if [ -n "$limit" ]; then error=true status=429 answer=$limit; fi
+  printf '{"type":"result","subtype":"success","is_error":%s,"api_error_status":%s,"session_id":"s-1","result":"%s",' \
+    "$error" "$status" "$(printf '%s' "$answer" | sed 's/"/\\\\"/g')"
+  printf '"usage":{"input_tokens":1,"output_tokens":1}}\\n'
+  [ $error = false ] ;;
+*) printf '%s\\n' "$answer" ;;
+esac
 """
-"""An agent that plays the plan of its case, which its prompt names, and marks its begin and its end."""
+"""An agent that plays the plan of its case, which its prompt names, and marks its begin and its end. As a
+`runtime_b` it answers as that program does, also of a limit.
+"""
 
 SETTINGS = """\
 [bridge]
@@ -62,6 +77,13 @@ max_parallel_jobs = 24
 free_disk = 0.01
 [orchestrate]
 merge = "line"
+"""
+LIMITED = """\
+[runtimes.runtime_b]
+box = "none"
+command = {}
+env = {}
+rate_limit_backoff = "1s"
 """
 ROOM = 2 << 30
 """Bytes that /dev/shm must have free for a stack to be there."""
@@ -113,7 +135,8 @@ class Stack:
         (self.plans / "prompts").mkdir(parents=True)
         agent = self.service.program("agent", AGENT)
         self.service.extra.update({"PLANS": str(self.plans), hook.CONTROLLER: str(self.controller.address)})
-        (self.home / "config.toml").write_text(shell("PLANS") + SETTINGS + self._elsewhere)
+        limited = LIMITED.format(json.dumps(agent.split()), json.dumps(["PLANS", MARK]))
+        (self.home / "config.toml").write_text(shell("PLANS") + limited + SETTINGS + self._elsewhere)
         if self.lines:
             self.service("cluster", "init")
             self.service("repo", "add", "acme/shop", str(made.repo))
@@ -121,6 +144,7 @@ class Stack:
         self.service("repo", "add", "acme/hub", "--remote", str(self.hub))
         for name in ("lead", "dev"):
             self.service.register(name, agent, "--repo", "acme/hub")
+        self.service("agent", "add", "capped", "--runtime", "runtime_b", "--repo", "acme/shop", "--capabilities", "ask")
 
     @property
     def hub(self) -> Path:
@@ -241,16 +265,35 @@ class Stack:
             time.sleep(0.3)
         return None
 
-    def post(self, path: str, body: Mapping[str, object], key: str, patience: float = 90.0) -> Any:
+    def post(
+        self,
+        path: str,
+        body: Mapping[str, object],
+        key: str,
+        patience: float = 90.0,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
         """Send an order under one key until the bridge has answered it, as a careful client does."""
         until, answer = time.monotonic() + patience, None
         while time.monotonic() < until:
             with contextlib.suppress(httpx.HTTPError):
-                answer = self.http.post(path, json=body, headers={"Idempotency-Key": key})
+                answer = self.http.post(path, json=body, headers={"Idempotency-Key": key, **(headers or {})})
                 if answer.status_code < 500 and answer.status_code != 429:
                     return answer.json()
             time.sleep(0.3)
         raise AssertionError(f"POST {path} has no answer in {patience:g} s: {answer and answer.text}")
+
+    def form(self, job: str, content: Mapping[str, str]) -> None:
+        """Follow a tree as a client of MCP does, and answer the form that it asks with."""
+        task = self._mcp("tools/call", name="follow", arguments={"job": job})["taskId"]
+        forms = self._mcp("tasks/get", taskId=task).get("inputRequests", {})
+        answers = {key: {"action": "accept", "content": dict(content)} for key in forms}
+        self._mcp("tasks/update", taskId=task, inputResponses=answers)
+
+    def _mcp(self, method: str, **params: Any) -> Any:
+        """Send a message until it is answered. An answer that was carried out before is refused: all the same."""
+        headers, body = message(method, **params)
+        return self.post("/mcp", body, "", headers=headers).get("result", {})
 
     def end(self) -> None:
         """Let everything go on, stop the service, and kill what is left of it."""

@@ -25,8 +25,6 @@ NOT_PLAYED = {
     "host chosen": "it needs several hosts",
     "job called off": "the one workload that reaches it is open",
     "offer moved": "it needs several hosts",
-    "run put off": "it needs a program that tells its limit",
-    "task answered": "it needs a client of MCP",
 }
 """The stations that no workload reaches, and why."""
 

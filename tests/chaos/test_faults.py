@@ -23,7 +23,8 @@ from activities.runs.os_processes import is_stopped
 from tests import postgres
 from tests.chaos import hook
 from tests.chaos.controller import Aim, Controller
-from tests.chaos.faults import all_faults, clock, disk, network, output, replies, starvation, store
+from tests.chaos.faults import all_faults, clock, disk, network, output, replies, starvation, store, together
+from tests.chaos.protocol import Arrival
 from tests.chaos.stack import AGENT
 from tests.chaos.tiny import Tiny, python
 from tests.fleet.lines import line_to
@@ -418,3 +419,26 @@ def test_an_agent_prints_what_no_agent_should_and_then_answers(tmp_path: Path, w
     assert len(printed[1]) < 1000
     (tmp_path / "job.flooded").unlink()
     Tiny(tmp_path).misses(output.Flood(what))
+
+
+def test_a_worker_dies_while_whoever_is_at_the_station_is_frozen(tmp_path: Path) -> None:
+    with python("print(1)\ninput()") as process, python("print(1)\ninput()") as worker:
+        stack, fault = Tiny(tmp_path, worker.pid), together.KillFrozen()
+        fault.strike(stack.stack, Arrival("run claimed", JOB, process.pid, 1, time.time()))
+        assert is_stopped(process.pid)
+        worker.wait()
+        fault.lift(stack.stack)
+        assert "died while" in fault.proof(stack.stack)
+        assert not is_stopped(process.pid)
+
+
+def test_a_whole_host_dies_with_what_it_has_started(tmp_path: Path) -> None:
+    code = "import subprocess\nprint(subprocess.Popen(['sleep', '99']).pid, flush=True)\ninput()"
+    with python(code) as daemon:
+        assert daemon.stdout is not None
+        child = int(daemon.stdout.readline())
+        fault, stack = together.KillHost(), Tiny(tmp_path, daemon.pid).stack
+        fault.strike(stack, Arrival("run claimed", JOB, daemon.pid, 1, time.time()))
+        daemon.wait()
+        wait_for(lambda: not Path(f"/proc/{child}").exists())
+        assert "died by SIGKILL" in fault.proof(stack)

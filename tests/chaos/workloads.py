@@ -25,18 +25,20 @@ class Workload:
     resumes: tuple[tuple[str, str], ...] = ()
     """The verb and text with which a person ends each pause."""
     kills: str = ""
-    """The leg on whose begin a person ends the tree; it ends once that is ordered."""
+    """The leg that a person sees running, and then ends the tree; it ends once that is ordered."""
     at_once: bool = False
     """Whether that also stops what runs."""
     repo: str = "acme/shop"
     pipeline: str = ""
     """The stages of its file; a run of it is started, and no tree of a person's."""
+    by_form: bool = False
+    """Whether a person answers by the form of an MCP task."""
     files: tuple[str, ...] = ()
     """The files that are on the task's branch at the end."""
 
 
-def leg(name: str, action: str = "ask", **more: object) -> dict[str, object]:
-    return {"id": name, "agent": "dev", "action": action, "prompt": f"do {name} of CASE"} | more
+def leg(name: str, action: str = "ask", agent: str = "dev", **more: object) -> dict[str, object]:
+    return {"id": name, "agent": agent, "action": action, "prompt": f"do {name} of CASE"} | more
 
 
 def legs(*made: Mapping[str, object]) -> dict[str, object]:
@@ -54,6 +56,7 @@ COLOR = {"human_questions": [{"id": "color", "prompt": "Which color?"}]}
 WAITS = 'while [ ! -e "$plan/go" ]; do sleep 0.05; done'
 WRITES = 'echo "$name" > "$name.txt"'
 TWICE = '[ -e "$plan/said" ] && step=$step.again; touch "$plan/said"'
+CAPPED = '[ -e "$plan/capped.asked" ] || limit="You have hit your usage limit"; touch "$plan/capped.asked"'
 STAGES = """\
   - id: first
     kind: shell
@@ -126,6 +129,21 @@ WORKLOADS = {
             good("answered"),
             action="ask",
             resumes=(("answer", f"color: {ANSWER}"),),
+        ),
+        Workload(
+            "form",
+            {"none": COLOR},
+            good("answered"),
+            action="ask",
+            resumes=(("answer", f"color: {ANSWER}"),),
+            by_form=True,
+        ),
+        Workload(
+            "limited",
+            {"none": legs(leg("capped", agent="capped"), leg("b"))},
+            good("capped", "b", "normal"),
+            {"capped": CAPPED},
+            action="ask",
         ),
         Workload(
             "asking-leg",

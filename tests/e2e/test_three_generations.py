@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,7 +115,7 @@ def walked(stage: Stage) -> Walk:
     return Walk(stage, root, stage.tree(root))
 
 
-def opened(folder: Path, model: ScriptedModel) -> Stage:
+def opened(folder: Any, model: ScriptedModel) -> Stage:
     """Create a service with the real programs, and a repository with a failing test."""
     service = set_up(folder)
     service.repo.joinpath("test_limits.py").write_text(TEST)
@@ -131,10 +130,10 @@ def opened(folder: Path, model: ScriptedModel) -> Stage:
 
 
 @pytest.fixture(scope="module")
-def walk(outside_dev: Path) -> Iterator[Walk]:
+def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
     need(*PROGRAMS)
     with ScriptedModel(SCENARIOS) as model:
-        stage = opened(outside_dev, model)
+        stage = opened(tmp_path_factory.mktemp("walk"), model)
         try:
             yield walked(stage)
         finally:

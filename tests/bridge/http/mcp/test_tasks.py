@@ -12,33 +12,24 @@ from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.conftest import caller
 from tests.bridge.seeds import ROOT
+from tests.mcp_messages import TASKS, message
 from workflows.model.orders import ResumeOrder
 from workflows.model.rounds import RoundEnd, RoundKind
 from workflows.model.rows import FailingRecord, QuestionRecord
 from workflows.model.states import JobState, TaskState
 
 pytestmark = pytest.mark.ruling("S3")
-VERSION = "2026-07-28"
 QUESTIONS = (
     QuestionRecord(id="store", prompt="which?", choices=("redis", "memory"), job_id=ROOT),
     QuestionRecord(id="limit", prompt="how many?", job_id=ROOT),
 )
-TASKS: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 
 
 async def send(
     call: httpx.AsyncClient, method: str, has_tasks: bool = True, header_name: str = "", **params: Any
 ) -> dict[str, Any]:
     """Send a message as a client of the newest era, and return its answer."""
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": VERSION,
-        "io.modelcontextprotocol/clientInfo": {"name": "claude-code", "version": "2"},
-        "io.modelcontextprotocol/clientCapabilities": TASKS if has_tasks else {},
-    }
-    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": VERSION, "mcp-method": method}
-    if named := header_name or params.get("name", params.get("taskId", "")):
-        headers["mcp-name"] = named
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    headers, body = message(method, TASKS if has_tasks else {}, header_name, **params)
     answer: dict[str, Any] = (await call.post("/mcp", json=body, headers=headers)).json()
     return answer
 
