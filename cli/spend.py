@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from bridge.operations.jobs.spend import SpendLine
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-NUMBERS = [Column(heading, right=True) for heading in ("JOBS", "TOKENS_IN", "TOKENS_OUT", "DOLLARS", "REPAIRED")]
+NUMBERS = [
+    Column(heading, right=True) for heading in ("JOBS", "TOKENS_IN", "TOKENS_OUT", "DOLLARS", "REQUESTS", "REPAIRED")
+]
 
 
 @app.command()
@@ -24,7 +26,8 @@ def spend(
 ) -> None:
     """Show tokens and dollars by day, agent, repository and model. `~` marks sums that are partly estimated.
 
-    REPAIRED counts results that an agent had to correct.
+    REQUESTS counts calls of models, as far as programs report them. REPAIRED counts results that an agent had to
+    correct.
     """
     from bridge.operations.jobs import spend
 
@@ -57,6 +60,7 @@ def _say(heading: str, lines: "Sequence[SpendLine]") -> None:
             f"{line.used.input_tokens:,}",
             f"{line.used.output_tokens:,}",
             dollars(line.used.cost_usd, assumed=line.used.price_assumed),
+            "-" if line.used.requests is None else f"{line.used.requests:,}",
             f"{line.used.repaired:,}",
         )
         for line in lines

@@ -69,7 +69,7 @@ class _Stream:
     model: str | None = None
     """Model of the latest message; before the first message, the model that the stream announced."""
     spent: dict[str, Usage] = field(default_factory=dict)
-    """Tokens of each message, by its id."""
+    """Tokens of each message, by its id; each request to the model has one message."""
     written: Counter[str] = field(default_factory=Counter)
     """Characters of each message."""
 
@@ -120,6 +120,7 @@ class Claude(Driver):
         """
         stream = _read(end)
         usage = usage_of(stream.envelope.get("usage")) if stream.envelope else _so_far(stream)
+        usage = usage.model_copy(update={"requests": len(stream.spent) or None})
         session = stream.session or call.session or session_of(call)
         fault = self._fault(call, end, stream)
         report = self._installed.report(stream.messages.text, usage, session, _model(stream), fault)

@@ -66,10 +66,12 @@ class _Stream:
 
 @dataclass
 class _SessionFile:
-    """The content of a session's file: the last turn's model and refusals, and all tokens so far."""
+    """The content of a session's file: the last turn's model, requests and refusals, and all tokens so far."""
 
     model: str | None = None
     usage: Usage | None = None
+    requests: int = 0
+    """Requests of the last turn."""
     refused: list[str] = field(default_factory=list)
 
 
@@ -126,6 +128,8 @@ class Codex(Driver):
         session = stream.session or call.session
         session_file = _read_session_file(call.home, session)
         usage = stream.usage if stream.finished else session_file.usage
+        if usage is not None:
+            usage = usage.model_copy(update={"requests": session_file.requests or None})
         fault = self._fault(call, end, stream)
         text = stream.messages.text
         if not stream.events and fault is None:  # a version without events prints plain text, and reports no usage
@@ -154,9 +158,11 @@ def _read_session_file(home: Path, session: str | None) -> _SessionFile:
             case "turn_context", {"model": named}:
                 content.model = model_of(named) or content.model
             case _, {"type": "token_count", "info": {"total_token_usage": total}}:
-                content.usage = usage_of(total)
+                content.requests += (used := usage_of(total)) != content.usage
+                content.usage = used
             case "event_msg", {"type": "task_started"}:
                 content.refused.clear()
+                content.requests = 0
             case _, {"type": "custom_tool_call_output" | "function_call_output", "output": output}:
                 content.refused += _refused_tools(str(output))
             case _:

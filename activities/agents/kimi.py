@@ -84,8 +84,9 @@ class Kimi(Driver):
         stream = _read(end)
         session = stream.session or call.session or _session_in(call.home, call.cwd)
         used, model = _from_session(call.home, session, end.started_at)
+        usage = (stream.usage or used).model_copy(update={"requests": used.requests})
         fault = self._fault(call, end, stream)
-        report = self._installed.report(stream.messages.text, stream.usage or used, session, model, fault)
+        report = self._installed.report(stream.messages.text, usage, session, model, fault)
         return replace(report, refused=tuple(stream.refused))
 
     def _own_files(self) -> tuple[Path, ...]:
@@ -171,7 +172,7 @@ def _session_in(home: Path, cwd: Path) -> str | None:
 
 
 def _from_session(home: Path, session: str | None, since: float | None) -> tuple[Usage, str | None]:
-    """Return the tokens of the session's requests since the run began, and the model; zero and None if unknown.
+    """Return the session's requests since the run began with their tokens, and the model; zero and None if unknown.
 
     Tokens are listed under the model's alias in Kimi's settings, and each request names the model of an alias.
     """
@@ -185,7 +186,7 @@ def _from_session(home: Path, session: str | None, since: float | None) -> tuple
                 names[alias] = model_of(line.get("model"))
             case {"type": "usage.record", "time": int() | float() as at} if at >= since * 1000:
                 usage, alias = _usage(line.get("usage")), text_of(line, "model")
-                total += usage
+                total += usage.model_copy(update={"requests": 1})
                 if model := names.get(alias) or model_of(alias):
                     used[model] += usage.total
     return total, busiest(used)

@@ -82,8 +82,7 @@ def defer(context: Context, run: JobRun, blocker: Blocker, used: Usage) -> Defer
         message=storable(redact_text(blocker.message)),
         at=now,
         until=until,
-        input_tokens=used.input_tokens,
-        output_tokens=used.output_tokens,
+        **used.model_dump(),
     )
     attempt_rows.defer(context.store, deferral)
     reach("run put off", run.job_id)

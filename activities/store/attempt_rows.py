@@ -258,11 +258,12 @@ class Deferral:
     until: float
     input_tokens: int = 0
     output_tokens: int = 0
+    requests: int | None = None
 
     @property
     def usage(self) -> Usage:
-        """Return the tokens that the deferred try used."""
-        return Usage(input_tokens=self.input_tokens, output_tokens=self.output_tokens)
+        """Return what the deferred try used."""
+        return Usage(input_tokens=self.input_tokens, output_tokens=self.output_tokens, requests=self.requests)
 
 
 def defer(engine: Engine, deferral: Deferral) -> None:

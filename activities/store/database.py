@@ -24,7 +24,7 @@ from activities.store.queries import Database
 from workflows.model.errors import Commands, ServiceError, UnreachableError, UsageError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0017"
+HEAD = "0018"
 """The newest migration; a test compares it with alembic's."""
 
 

@@ -224,7 +224,7 @@ def count_preflight_failures(engine: Engine) -> int:
 
 def _job_row(job: JobRecord) -> dict[str, Any]:
     row = job.model_dump(mode="json", exclude={"usage"})
-    return row | {"input_tokens": job.usage.input_tokens, "output_tokens": job.usage.output_tokens}
+    return row | job.usage.model_dump()
 
 
 def _job(row: Row[Any]) -> JobRecord:
@@ -233,5 +233,5 @@ def _job(row: Row[Any]) -> JobRecord:
 
 def job_of(values: dict[str, Any]) -> JobRecord:
     """Return the record of a row's values."""
-    values["usage"] = Usage(input_tokens=values.pop("input_tokens"), output_tokens=values.pop("output_tokens"))
+    values["usage"] = {name: values.pop(name) for name in Usage.model_fields}
     return JobRecord.model_validate(values)

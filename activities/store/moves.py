@@ -69,8 +69,8 @@ def give_up(engine: Engine, offered: Offered, move: Move) -> dict[str, Any] | No
 def _moved_outcome(connection: Connection, offered: Offered, move: Move, begun_at: float | None) -> JobOutcome:
     """Return the outcome of an attempt that moves, with the tokens that its deferred tries have recorded."""
     used = schema.deferrals.c
-    query = select(func.sum(used.input_tokens), func.sum(used.output_tokens))
-    [(read, written)] = rows(connection, query.where(attempt_rows.is_of(schema.deferrals, offered)))
+    query = select(func.sum(used.input_tokens), func.sum(used.output_tokens), func.sum(used.requests))
+    [(read, written, requests)] = rows(connection, query.where(attempt_rows.is_of(schema.deferrals, offered)))
     return JobOutcome(
         job_id=offered.job_id,
         attempt=offered.attempt,
@@ -78,7 +78,7 @@ def _moved_outcome(connection: Connection, offered: Offered, move: Move, begun_a
         begun_at=begun_at,
         reason=move.reason,
         moved=True,
-        usage=Usage(input_tokens=read or 0, output_tokens=written or 0),
+        usage=Usage(input_tokens=read or 0, output_tokens=written or 0, requests=requests),
     )
 
 

@@ -32,6 +32,8 @@ class Spent:
     cost_usd: float
     price_assumed: bool
     """True if some of the cost is a guess (ruling K5)."""
+    requests: int | None
+    """None if no program said how many (ruling S6)."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,11 @@ def since(engine: Engine, day: int) -> list[Spent]:
     total, any_of = ("total", "max") if engine.dialect.name == "sqlite" else ("sum", "bool_or")
     keys = (jobs.agent, jobs.repo, jobs.model, _day_of(engine, at))  # in the order of the covering index
     used = [getattr(func, total)(column) for column in (jobs.input_tokens, jobs.output_tokens, jobs.cost_usd)]
-    sums = (func.count(), *used, getattr(func, any_of)(jobs.price_assumed))
+    sums = (func.count(), *used, getattr(func, any_of)(jobs.price_assumed), func.sum(jobs.requests))
     query = select(*keys, *sums).where(at >= day * DAY_SECONDS).group_by(*keys)
     return [
-        Spent(int(day), agent, repo, model or "", count, int(read), int(written), float(usd), bool(guess))
-        for agent, repo, model, day, count, read, written, usd, guess in rows(engine, query)
+        Spent(int(day), agent, repo, model or "", count, int(read), int(written), float(usd), bool(guess), requests)
+        for agent, repo, model, day, count, read, written, usd, guess, requests in rows(engine, query)
     ]
 
 
@@ -90,7 +92,8 @@ def _day_of(engine: Engine, at: ColumnElement[float]) -> ColumnElement[Any]:
 
 
 def of_turn(engine: Engine, runtime: str, session: str, turn: str, total: Usage, *, fresh: bool) -> Usage:
-    """Return a turn's usage from the session's total after it. Idempotent for each turn.
+    """Return a turn's usage from the session's total after it; its requests are the turn's own already. Idempotent for
+    each turn.
 
     A fresh session begins at zero. Return zero for the first known turn of any other session, and if the total has
     become lower. Later turns count from that total.
@@ -113,6 +116,7 @@ def of_turn(engine: Engine, runtime: str, session: str, turn: str, total: Usage,
     return Usage(
         input_tokens=max(0, total.input_tokens - before.input_tokens),
         output_tokens=max(0, total.output_tokens - before.output_tokens),
+        requests=total.requests,
     )
 
 

@@ -173,6 +173,8 @@ def in_words(detail: "JobDetail", program: str, page: str = "") -> list[str]:
     stuck = waits or (task if job.state in ENDED_BADLY else None)
     cost = dollars(job.cost_usd, assumed=job.price_assumed)
     spent = f"{job.usage.input_tokens} in, {job.usage.output_tokens} out, {cost}" if job.usage.total else ""
+    if spent and job.usage.requests:
+        spent += f", by {job.usage.requests} request{'s' if job.usage.requests > 1 else ''}"
     fields: list[tuple[str, object]] = [
         ("job", ScreenLine(Piece(job.job_id, link=page))),
         ("state", state(detail.state_label or job.state, job.reason)),

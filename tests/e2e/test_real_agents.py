@@ -74,10 +74,11 @@ def asked(stage: Stage, program: str) -> Ended:
 
 
 @pytest.mark.play(of=asked)
+@pytest.mark.ruling("S6", "spec:limits.token_capture")
 def test_a_question_is_answered_and_counted(stage: Stage, program: str, played: Ended) -> None:
     assert (played.state, played.job["decision"]) == ("succeeded", "approved")
     assert played.tokens == cost(program, 1)
-    assert len(played.requests) == 1
+    assert len(played.requests) == played.job["usage"]["requests"] == 1
 
 
 @pytest.mark.play(of=asked)
@@ -122,7 +123,7 @@ def repaired(stage: Stage, program: str) -> Ended:
 
 
 @pytest.mark.play(of=repaired)
-@pytest.mark.ruling("A5")
+@pytest.mark.ruling("A5", "S6")
 def test_an_invalid_result_is_repaired_in_the_same_session_and_no_token_counts_twice(
     stage: Stage, program: str, played: Ended
 ) -> None:
@@ -132,6 +133,7 @@ def test_an_invalid_result_is_repaired_in_the_same_session_and_no_token_counts_t
     assert (len(played.requests), played.tokens) == (
         (7, cost(program, 6)) if program == "claude" else (3, cost(program, 3))
     )
+    assert played.job["usage"]["requests"] == len(played.requests)
     assert git(stage.service.repo, "show", f"{played.job['branch']}:made.txt") == "made by the model\n"
 
 

@@ -1,5 +1,6 @@
 """The resources that jobs and trees have used: tokens, jobs, time, dollars. Token prices are in `policy/prices`."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pydantic import ConfigDict
@@ -8,13 +9,21 @@ from workflows.contract.size_limits import MOST_TOKENS
 from workflows.model.wire import Wire
 
 
+def total_requests(counts: Iterable[int | None]) -> int | None:
+    """Return the sum of the counts that are known; None if none is."""
+    known = [count for count in counts if count is not None]
+    return min(MOST_TOKENS, sum(known)) if known else None
+
+
 class Usage(Wire):
-    """Tokens, as far as the runtime reports them."""
+    """Tokens and requests, as far as the runtime reports them."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     input_tokens: int = 0
     output_tokens: int = 0
+    requests: int | None = None
+    """Requests to the model; None if no program said how many (ruling S6)."""
 
     @property
     def total(self) -> int:
@@ -25,6 +34,7 @@ class Usage(Wire):
         return Usage(
             input_tokens=min(MOST_TOKENS, self.input_tokens + other.input_tokens),
             output_tokens=min(MOST_TOKENS, self.output_tokens + other.output_tokens),
+            requests=total_requests((self.requests, other.requests)),
         )
 
     def less(self, counted: "Usage") -> "Usage":
@@ -32,6 +42,7 @@ class Usage(Wire):
         return Usage(
             input_tokens=max(0, self.input_tokens - counted.input_tokens),
             output_tokens=max(0, self.output_tokens - counted.output_tokens),
+            requests=None if self.requests is None else max(0, self.requests - (counted.requests or 0)),
         )
 
 

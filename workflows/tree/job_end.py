@@ -62,7 +62,8 @@ def _record(step: Step, outcome: JobOutcome) -> JobState:
     if first:
         state.first[outcome.job_id] = first
     tokens = outcome.usage
-    used = Usage() + Usage(input_tokens=max(0, tokens.input_tokens), output_tokens=max(0, tokens.output_tokens))
+    known = {"input_tokens": max(0, tokens.input_tokens), "output_tokens": max(0, tokens.output_tokens)}
+    used = Usage() + tokens.model_copy(update=known)
     price = _price(step, outcome, used)
     state.usage, state.cost_usd = state.usage + used, state.cost_usd + price.usd
     state.price_assumed = state.price_assumed or price.assumed

@@ -74,6 +74,7 @@ deferrals = Table(
     Column("until", Double, nullable=False),
     Column("input_tokens", TOKENS, nullable=False),
     Column("output_tokens", TOKENS, nullable=False),
+    Column("requests", TOKENS),
 )
 
 agent_sessions = Table(

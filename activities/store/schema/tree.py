@@ -61,6 +61,7 @@ jobs = Table(
     Column("result_digest", String(64)),
     Column("input_tokens", TOKENS, nullable=False),
     Column("output_tokens", TOKENS, nullable=False),
+    Column("requests", TOKENS),
     Column("cost_usd", Double, nullable=False),
     Column("price_assumed", Boolean, nullable=False),
     Column("queued_at", Double, nullable=False),

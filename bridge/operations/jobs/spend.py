@@ -10,6 +10,7 @@ from activities.store import usage_rows
 from activities.store.usage_rows import DAY_SECONDS, Repairs, Spent
 from bridge.operations.service import Service
 from workflows.model.errors import UsageError
+from workflows.model.spend import total_requests
 
 MOST_DAYS = 366
 Part = Spent | Repairs
@@ -27,6 +28,8 @@ class SpendSum:
     """True if a part of the cost is estimated (ruling K5)."""
     repaired: int = 0
     """Number of results that agents were asked to correct (ruling A5)."""
+    requests: int | None = None
+    """Requests to models, of the programs that say how many; None if none does (ruling S6)."""
 
     @property
     def tokens(self) -> int:
@@ -43,6 +46,7 @@ class SpendSum:
             sum(part.cost_usd for part in used),
             any(part.price_assumed for part in used),
             sum(part.repaired for part in used if isinstance(part, cls)),
+            total_requests(part.requests for part in used),
         )
 
 

@@ -20,22 +20,28 @@ from workflows.model.spend import Usage
 ALL = sorted(STREAMS.glob("*/*.stdout"))
 
 
+def usage(read: int, written: int, requests: int | None) -> Usage:
+    return Usage(input_tokens=read, output_tokens=written, requests=requests)
+
+
 @pytest.mark.parametrize(
-    ("program", "case", "tokens", "session"),
+    ("program", "case", "used", "session"),
     [
-        ("codex", "fresh-ro", (1000, 50), "01a1fadb-31a1-7ea2-ab7f-f3f4a99bb764"),
-        ("codex", "resume-ro", (2000, 100), "01a1fadb-31a1-7ea2-ab7f-f3f4a99bb764"),
-        ("claude", "fresh-ro", (570, 50), "13d9e916-357b-49cb-81e9-62f85582ed1c"),
-        ("claude", "stream-json", (1710, 150), "39f7d7cf-1c17-4cea-9d58-62599d1eea0b"),
-        ("kimi", "fresh-ro", (0, 0), "session_6e8ba510-5069-40a2-919f-2fc5556bb7f3"),
+        ("codex", "fresh-ro", (1000, 50, None), "01a1fadb-31a1-7ea2-ab7f-f3f4a99bb764"),
+        ("codex", "resume-ro", (2000, 100, None), "01a1fadb-31a1-7ea2-ab7f-f3f4a99bb764"),
+        ("claude", "fresh-ro", (570, 50, None), "13d9e916-357b-49cb-81e9-62f85582ed1c"),
+        ("claude", "stream-json", (1710, 150, 3), "39f7d7cf-1c17-4cea-9d58-62599d1eea0b"),
+        ("kimi", "fresh-ro", (0, 0, None), "session_6e8ba510-5069-40a2-919f-2fc5556bb7f3"),
     ],
 )
-@pytest.mark.ruling("spec:limits.token_capture")
-def test_a_run_that_went_well(tmp_path: Path, program: str, case: str, tokens: tuple[int, int], session: str) -> None:
+@pytest.mark.ruling("S6", "spec:limits.token_capture")
+def test_a_run_that_went_well(
+    tmp_path: Path, program: str, case: str, used: tuple[int, int, int | None], session: str
+) -> None:
     report = read(tmp_path, program, recorded(program, case))
     assert report.fault is None
     assert isinstance(read_result(report.text), Accepted)
-    assert report.usage == Usage(input_tokens=tokens[0], output_tokens=tokens[1])
+    assert report.usage == usage(*used)
     assert report.session == session
     assert report.cumulative == (program == "codex")
 
@@ -47,14 +53,18 @@ def test_the_last_message_is_the_text_and_commentary_is_not(tmp_path: Path, prog
 
 @pytest.mark.ruling("S6")
 @pytest.mark.parametrize(
-    ("case", "code", "tokens"),
-    [("structured", 0, (1140, 100)), ("structured-in-vain", 1, (2280, 200)), ("structured-refused", 0, (1710, 150))],
+    ("case", "code", "used"),
+    [
+        ("structured", 0, (1140, 100, 2)),
+        ("structured-in-vain", 1, (2280, 200, 5)),
+        ("structured-refused", 0, (1710, 150, 3)),
+    ],
 )
 def test_what_claudes_tool_for_results_took_or_refused_is_read_as_its_last_message(
-    tmp_path: Path, case: str, code: int, tokens: tuple[int, int]
+    tmp_path: Path, case: str, code: int, used: tuple[int, int, int]
 ) -> None:
-    """A result that the tool refuses five times ends the run, whose last request Claude doesn't count, and is repaired
-    like any other.
+    """A result that the tool refuses five times ends the run, of whose last request Claude counts no tokens, and is
+    repaired like any other.
     """
     report = read(tmp_path, "claude", recorded("claude", case), code)
     assert report.fault is None
@@ -62,7 +72,7 @@ def test_what_claudes_tool_for_results_took_or_refused_is_read_as_its_last_messa
     if isinstance(reading, Rejected):
         assert [fault.path for fault in reading.faults] == ["decision"]
     assert isinstance(reading, Rejected) is (case == "structured-in-vain")
-    assert report.usage == Usage(input_tokens=tokens[0], output_tokens=tokens[1])
+    assert report.usage == usage(*used)
 
 
 def test_a_result_that_is_followed_by_a_farewell_is_still_found() -> None:
@@ -170,7 +180,7 @@ def test_kimis_session_file_tells_what_it_used_since_the_run_began(tmp_path: Pat
     lines = (STREAMS / "kimi" / "session-file-usage-lines.jsonl").read_bytes()
     old = lines.splitlines()[0].replace(b'"time":1795210171621', b'"time":-1')
     wire.write_bytes(old + b"\n" + lines)
-    assert read(tmp_path, "kimi", (out, err)).usage == Usage(input_tokens=4000, output_tokens=200)
+    assert read(tmp_path, "kimi", (out, err)).usage == usage(4000, 200, 4)
 
 
 def test_kimis_failed_run_is_found_by_its_worktree_and_counted(tmp_path: Path) -> None:
@@ -182,7 +192,7 @@ def test_kimis_failed_run_is_found_by_its_worktree_and_counted(tmp_path: Path) -
     lines = [json.dumps({"sessionId": session, "workDir": str(place)}) for session, place in begun]
     (home / "session_index.jsonl").write_text("\n".join(lines))
     report = read(tmp_path, "kimi", recorded("kimi", "write-then-500"), code=1)
-    assert (report.session, report.usage) == ("session_b", Usage(input_tokens=4000, output_tokens=200))
+    assert (report.session, report.usage) == ("session_b", usage(4000, 200, 4))
 
 
 def test_codex_failed_turn_is_counted_from_the_sessions_file(tmp_path: Path) -> None:
@@ -194,7 +204,7 @@ def test_codex_failed_turn_is_counted_from_the_sessions_file(tmp_path: Path) -> 
     no_count = b'{"type":"event_msg","payload":{"type":"token_count","info":null}}\n{"payload":3}\n'
     rollout.write_bytes((STREAMS / "codex" / "session-file-usage-lines.jsonl").read_bytes() + no_count)
     report = read(tmp_path, "codex", failed, code=1, HOME=str(tmp_path))
-    assert (report.usage, report.cumulative) == (Usage(input_tokens=4000, output_tokens=200), True)
+    assert (report.usage, report.cumulative) == (usage(4000, 200, 4), True)
 
 
 @pytest.mark.parametrize("program", ["codex", "claude", "kimi"])
@@ -216,10 +226,10 @@ def test_the_tokens_of_a_run_of_claude_that_was_stopped_are_those_of_its_message
     *messages, envelope = out.splitlines(keepends=True)
     assert b'"type":"result"' in envelope
     stopped = read(tmp_path, "claude", (b"".join(messages), err), kind=EndKind.TIMED_OUT)
-    assert stopped.usage.input_tokens == 3 * 570, "as the envelope says"
+    assert (stopped.usage.input_tokens, stopped.usage.requests) == (3 * 570, 3), "as the envelope says"
     assert 3 < stopped.usage.output_tokens < 150, "of a message that has just begun its stream counts one token"
     twice = read(
         tmp_path, "claude", (b"".join(line for line in messages for _ in range(2)), err), kind=EndKind.TIMED_OUT
     )
     assert twice.usage.input_tokens == 3 * 570, "a message's records repeat its usage"
-    assert read(tmp_path, "claude", (out, err)).usage == Usage(input_tokens=1710, output_tokens=150)
+    assert read(tmp_path, "claude", (out, err)).usage == usage(1710, 150, 3)

@@ -41,8 +41,20 @@ def test_jobs_that_agree_are_one_sum_and_a_guess_among_them_marks_it(store: Engi
     write(store, 2, model="m")
     write(store, 3, model=None, agent="other")
     sums = {each.model: each for each in usage_rows.since(store, DAY)}
-    assert sums["m"] == usage_rows.Spent(DAY, "scout", "acme/shop", "m", 2, 20, 2, 1.0, price_assumed=True)
+    assert sums["m"] == usage_rows.Spent(
+        DAY, "scout", "acme/shop", "m", 2, 20, 2, 1.0, price_assumed=True, requests=None
+    )
     assert (sums[""].agent, sums[""].jobs, sums[""].price_assumed) == ("other", 1, False)
+
+
+@pytest.mark.ruling("S6")
+def test_requests_are_summed_of_the_jobs_whose_programs_say_them(store: Engine) -> None:
+    for number, requests in enumerate((3, None, 4)):
+        used = Usage(input_tokens=10, requests=requests)
+        write(store, number, usage=used, agent="claude-dev")
+        assert job_rows.get(store, f"{seeds.ROOT}.{number}").usage == used
+    write(store, 9)
+    assert {spent.agent: spent.requests for spent in usage_rows.since(store, DAY)} == {"claude-dev": 7, "scout": None}
 
 
 def test_repairs_count_for_the_day_on_which_the_agent_was_asked(store: Engine) -> None:

@@ -22,13 +22,20 @@ def write(service: Service, number: int, days_ago: int = 0, **fields: Any) -> No
 
 
 async def test_it_is_told_by_day_agent_repository_and_model(service: Service, ann: Surfer) -> None:
-    write(service, 1, model="m-1")
+    write(service, 1, model="m-1", usage=Usage(input_tokens=1_000, output_tokens=20, requests=12))
     seeds.write(service, seeds.event(1, f"{seeds.ROOT}.1", kind="result_repaired", at=time.time()))
     write(service, 2, 3, agent="builder", cost_usd=0.5, price_assumed=True)
     shown = await ann.open("/ui/spend")
     assert "~$0.75 and 2\u202f040 tokens in 30 days" in shown.html
-    for row in ("builder 1 1 000 20 ~$0.50 0", "acme/shop 2 2 000 40 ~$0.75 1", "m-1 1 1 000 20 $0.25 1"):
+    for row in ("builder 1 1 000 20 ~$0.50 - 0", "acme/shop 2 2 000 40 ~$0.75 12 1", "m-1 1 1 000 20 $0.25 12 1"):
         assert row in shown.words.replace("\u202f", " ")
+
+
+@pytest.mark.ruling("S6")
+async def test_a_job_s_page_shows_its_requests(service: Service, ann: Surfer) -> None:
+    used = Usage(input_tokens=1_000, output_tokens=20, requests=12)
+    seeds.write(service, seeds.task(), seeds.job(usage=used, cost_usd=0.25))
+    assert "20 out, $0.25, by 12 requests" in (await ann.open(f"/ui/jobs/{seeds.ROOT}")).words
 
 
 async def test_the_picture_has_a_bar_for_each_day_and_says_in_words_what_it_shows(
