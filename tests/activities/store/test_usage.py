@@ -52,7 +52,9 @@ def test_requests_are_summed_of_the_jobs_whose_programs_say_them(store: Engine) 
     for number, requests in enumerate((3, None, 4)):
         used = Usage(input_tokens=10, requests=requests)
         write(store, number, usage=used, agent="claude-dev")
-        assert job_rows.get(store, f"{seeds.ROOT}.{number}").usage == used
+        row = job_rows.get(store, f"{seeds.ROOT}.{number}")
+        assert row is not None
+        assert row.usage == used
     write(store, 9)
     assert {spent.agent: spent.requests for spent in usage_rows.since(store, DAY)} == {"claude-dev": 7, "scout": None}
 
