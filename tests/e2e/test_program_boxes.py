@@ -127,7 +127,7 @@ def tried(request: pytest.FixtureRequest) -> Iterator[Tried]:
     uid = account_of(who)
     if why := try_boxes.look(WorkerSection().agents_uid).lacks():
         pytest.skip(why)
-    folder = Path(tempfile.mkdtemp(prefix="programs-"))
+    folder = Path(tempfile.mkdtemp(prefix="programs-", dir="/var/tmp"))  # in the sandbox of Codex, /dev/shm is another
     jobs = {
         f"{program}-{policy}": Job(program, policy, Action.IMPLEMENT if policy in WRITE_POLICIES else Action.REVIEW)
         for program in available()
