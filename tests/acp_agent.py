@@ -1,7 +1,8 @@
 """A fake agent that speaks ACP, and misbehaves as its prompt says: `python acp_agent.py`, standard library only.
 
 A prompt names what it does as `[[acp:NAME]]`, the last one counts; `DEEDS` has the names. It counts its starts in the
-file `starts` of its home, and keeps its sessions in the file `sessions`, so that a later process can resume one.
+file `starts` of its home, and keeps its sessions in the file `sessions`, so that a later process can resume one. With
+`FAKE_HOME` its home is a folder of its task below that one.
 """
 
 import json
@@ -13,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-HOME = Path(os.environ["HOME"])
+SHARED = os.environ.get("FAKE_HOME", "")
+HOME = Path(SHARED, os.environ.get("SERVICE_ROOT_JOB_ID", "")) if SHARED else Path(os.environ["HOME"])
 CAN = {"loadSession": True, "sessionCapabilities": {"resume": {}}}
 RESULT = '{"service_result": {"decision": "approved", "summary": "fine"}}'
 IMPLEMENTED = '{"service_result": {"decision": "implemented", "summary": "done", "changes_made": ["a.txt: made"]}}'
@@ -86,6 +88,35 @@ def works(turn: Turn) -> None:
     turn.end(usage=USAGE)
 
 
+def leads(turn: Turn) -> None:
+    """Delegate, and in the same session be content with what came of it."""
+    if sum(json.loads(line)[0] == turn.session for line in (HOME / "prompts").read_text().splitlines()) > 1:
+        return turn.good()
+    legs: list[dict[str, Any]] = [
+        {"id": "make", "action": "implement", "prompt": "Make it. [[acp:works]]"},
+        {"id": "check", "action": "review", "prompt": "Check it. [[acp:good]]"}
+        | {"deps": ["make"], "synthesis_rule": "verify"},
+    ]
+    result = {"decision": "approved", "summary": "delegated", "delegations": [{"agent": "mine"} | leg for leg in legs]}
+    turn.say(json.dumps({"service_result": result}))
+    return turn.end()
+
+
+def waits(turn: Turn) -> None:
+    """Show a plan, and work once the file `go` is there."""
+    turn.update("plan", entries=[{"content": "wait for it", "status": "in_progress"}])
+    (HOME / "began").write_text(str(os.getpid()))
+    while not (HOME / "go").exists():
+        time.sleep(0.05)
+    works(turn)
+
+
+def is_limited_once(turn: Turn) -> None:
+    if len((HOME / "starts").read_text()) > 1:
+        return turn.good()
+    return write({"id": turn.number, "error": {"code": -32603, "message": "429 Too Many Requests"}})
+
+
 def asks_for_all(turn: Turn) -> None:
     inside, git = str(Path.cwd() / "a.txt"), str(Path.cwd() / ".git" / "config")
     answers = [
@@ -95,8 +126,36 @@ def asks_for_all(turn: Turn) -> None:
         turn.permitted("move", locations=[{"path": "/etc/passwd"}]),
         turn.permitted("execute"),
         turn.permitted("no-such-kind"),
+        turn.permitted("edit", toolCallId="c-nowhere"),
     ]
     (HOME / "answers").write_text(" ".join(answers))
+    turn.good()
+
+
+def is_held_by_itself(turn: Turn) -> None:
+    """Refuse a tool without a word to the client, as copilot does, and claim to have worked."""
+    turn.update("tool_call", toolCallId="t1", kind="execute", title="make it", rawInput={"command": "make"})
+    denied = {"message": "Permission to run this tool was denied", "code": "denied"}
+    turn.update("tool_call_update", toolCallId="t1", status="failed", rawOutput=denied)
+    turn.say(IMPLEMENTED)
+    turn.end()
+
+
+def tells_results_in_many_forms(turn: Turn) -> None:
+    forms: list[dict[str, Any]] = [
+        {
+            "content": [{"type": "diff", "path": "a.txt", "oldText": None, "newText": "x"}],
+            "rawOutput": {"fileName": "x"},
+        },
+        {"rawOutput": {"content": "from content"}},
+        {"rawOutput": {"message": "from message"}},
+        {"rawOutput": "plain"},
+        {"rawOutput": {"odd": 1}},
+        {"rawOutput": ["odd"]},
+        {},
+    ]
+    for number, form in enumerate(forms):
+        turn.update("tool_call_update", toolCallId=f"t{number}", status="completed", **form)
     turn.good()
 
 
@@ -159,8 +218,13 @@ def asks_after_it_was_cancelled(turn: Turn) -> None:
 DEEDS: dict[str, Callable[[Turn], None]] = {
     "good": Turn.good,
     "works": works,
+    "leads": leads,
+    "waits": waits,
+    "rate-limit-once": is_limited_once,
     "asks-for-all": asks_for_all,
     "asks-for-what-is-off": asks_for_what_is_off,
+    "held-by-itself": is_held_by_itself,
+    "many-forms": tells_results_in_many_forms,
     "floods": floods,
     "long-line": sends_a_line_without_end,
     "nonsense": sends_nonsense,
@@ -180,6 +244,7 @@ DEEDS: dict[str, Callable[[Turn], None]] = {
 
 
 def main() -> None:
+    HOME.mkdir(exist_ok=True)
     with open(HOME / "starts", "a") as starts:
         starts.write("x")
     kept = HOME / "sessions"

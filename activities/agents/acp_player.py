@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 LINE_LIMIT = 16 * 1024 * 1024
@@ -28,8 +28,8 @@ BEGIN_SECONDS = 120.0
 """Time limit of each answer before the prompt. Afterwards only the job's own limit holds."""
 END_SECONDS = 2.0
 """How long an agent may take to end: after its input has ended, after SIGTERM, and after a cancelled prompt."""
-FAILED, LOST, CANCELLED = 1, 3, 130
-"""Exit codes: the agent failed; it can't go on in the session; the run was stopped."""
+FAILED, LOST, CANCELLED, KILLED = 1, 3, 130, 137
+"""Exit codes: the agent failed; it can't go on in the session; the run was stopped; the agent was killed by SIGKILL."""
 CHARACTERS_PER_TOKEN = 4
 
 _AUTH_REQUIRED, _NOT_FOUND = -32000, -32601
@@ -37,6 +37,8 @@ _READS = ("read", "search", "think", "fetch")
 _EDITS = ("edit", "delete", "move")
 _PERMITTED = {"auto": _READS, "read-only": _READS, "workspace-write": (*_READS, *_EDITS)}
 """The kinds of tools that a policy permits. A policy that isn't listed permits all."""
+_DENIED = "denied"
+"""The code by which copilot tells that its own arguments (`held_by`) refused a tool."""
 _PATHS = ("path", "file_path", "filePath", "filepath")
 
 Json = dict[str, Any]
@@ -50,12 +52,12 @@ class AgentError(Exception):
         self.code, self.exit_code = code, exit_code
 
 
-def permits(policy: str, kind: str, paths: Iterable[str], folder: str) -> bool:
-    """Return whether a policy permits a tool of this kind. Edits must stay in the folder, and out of `.git`."""
+def permits(policy: str, kind: str, paths: Collection[str], folder: str) -> bool:
+    """Return whether a policy permits a tool of this kind. Edits must name paths in the folder, and none in `.git`."""
     permitted = _PERMITTED.get(policy)
-    if permitted is None:
-        return True
-    return kind in permitted and (kind not in _EDITS or all(_is_inside(path, folder) for path in paths))
+    if permitted is None or kind not in _EDITS:
+        return permitted is None or kind in permitted
+    return kind in permitted and bool(paths) and all(_is_inside(path, folder) for path in paths)
 
 
 def _is_inside(path: str, folder: str) -> bool:
@@ -143,7 +145,8 @@ class _AcpProcess:
                 late = f"it did not answer {method} in {seconds:g} s" if seconds else "stopped"
                 raise AgentError(late, exit_code=FAILED if not self.stopping else CANCELLED)
             if self._is_silent:
-                raise AgentError(f"it {self._end()} before it answered {method}")
+                end, exit_code = self._end()
+                raise AgentError(f"it {end} before it answered {method}", exit_code=exit_code)
             self._wait(until)
         if "error" in self._answer:
             error = _dict(self._answer["error"])
@@ -165,12 +168,14 @@ class _AcpProcess:
         if self._faulty > MOST_NOTES:
             _say("note", text=f"{self._faulty - MOST_NOTES} more faulty messages of the agent are left out")
 
-    def _end(self) -> str:
+    def _end(self) -> tuple[str, int]:
         try:
             status = self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
-            return "closed its output"
-        return f"was ended by signal {-status}" if status < 0 else f"ended with exit status {status}"
+            return "closed its output", FAILED
+        if status >= 0:
+            return f"ended with exit status {status}", FAILED
+        return f"was ended by signal {-status}", KILLED if status == -signal.SIGKILL else FAILED
 
     def _send(self, message: Json) -> None:
         self._unsent += json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
@@ -391,7 +396,7 @@ class Player:
         allowed = not self._agent.stopping and permits(policy, kind, _paths(call), self._folder)
         chosen = None if self._agent.stopping else option(params.get("options"), allowed=allowed)
         answer = "cancelled" if chosen is None else "allowed" if allowed else "refused"
-        _say("permission", tool=_title(call), kind=kind, answer=answer, call=_text(call, "toolCallId"))
+        _say("permission", tool=_title(call), kind=kind, answer=answer)
         return {"outcome": "selected", "optionId": chosen} if chosen else {"outcome": "cancelled"}
 
     def updated(self, params: Json) -> None:
@@ -453,6 +458,8 @@ class Player:
             _say("tool", call=_text(call, "toolCallId"), **shown)
         if ends and not call.get("ended"):
             call["ended"] = True
+            if _text(call, "rawOutput", "code") == _DENIED:
+                _say("permission", tool=_title(call), kind=_text(call, "kind"), answer="refused")
             text = _output(call)
             self._characters["input"] += len(text)
             _say("result", call=_text(call, "toolCallId"), text=text[:TEXT_LIMIT], failed=call["status"] == "failed")
@@ -501,11 +508,11 @@ def _paths(call: Json) -> list[str]:
 
 def _output(call: Json) -> str:
     """Return a tool's output as text: its content, or else what it gave back."""
-    texts = [_text(part, "content", "text") for part in _list(call.get("content"))]
-    if any(texts):
-        return "\n".join(filter(None, texts))
+    parts = _list(call.get("content"))
+    texts = [_text(part, "content", "text") or _text(part, "path") for part in parts]  # a diff has a path
     raw = call.get("rawOutput")
-    return raw if isinstance(raw, str) else json.dumps(raw) if raw else ""
+    text = "\n".join(filter(None, texts)) or (raw if isinstance(raw, str) else _text(raw, "content"))
+    return text or _text(raw, "message") or (json.dumps(raw) if raw else "")
 
 
 def main() -> int:
@@ -519,6 +526,8 @@ def main() -> int:
             player.check()
     except AgentError as error:
         _say("error", message=str(error), code=error.code, lost=error.exit_code == LOST)
+        if error.exit_code == KILLED:
+            os.kill(os.getpid(), signal.SIGKILL)  # so the run ends as that of any program that was killed
         return error.exit_code
     except OSError as error:
         _say("error", message=f"it cannot be started: {error.strerror}", code=None, lost=False)

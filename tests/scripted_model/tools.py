@@ -9,7 +9,7 @@ from tests.scripted_model.wire import Asked, Call, Json
 
 WRITERS = ("Write", "WriteFile", "write_file", "write", "create_file", "create")
 READERS = ("Read", "ReadFile", "read_file", "read", "view")
-SHELLS = ("exec_command", "shell_command", "shell", "local_shell", "Bash", "Shell", "bash")
+SHELLS = ("exec_command", "shell_command", "shell", "local_shell", "Bash", "Shell", "bash", "run_shell_command")
 RESULT_TOOL = "StructuredOutput"
 """The tool by which claude takes a result in the form of a schema."""
 

@@ -18,6 +18,7 @@ CWD = (
     re.compile(r"(?:Primary w|W)orking directory:\s*`?([^\s`]+)`?"),  # claude
     re.compile(r"current working directory(?: is|:)?\s*`?(/[^\s`]+)`?", re.IGNORECASE),  # kimi
     re.compile(r"working directory(?: is|:)?\s*`?(/[^\s`,]+)`?", re.IGNORECASE),
+    re.compile(r"working in the directory: (/\S+)"),  # qwen
 )
 """Patterns of the programs' work folders in requests."""
 

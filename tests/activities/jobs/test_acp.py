@@ -84,7 +84,6 @@ TABLE = (
     Odd("asks-for-what-is-off", note="declined a question, since nobody is there: Which port?"),
     Odd("never-ends", FAILED, "the agent was stopped after its timeout", timeout=3.0),
     Odd("dies", FAILED, "mine: it ended with exit status 7 before it answered session/prompt"),
-    Odd("is-killed", FAILED, "mine: it was ended by signal 9 before it answered session/prompt"),
     Odd("says-nothing", FAILED, "mine on mine ended without saying anything"),
     Odd("refuses", FAILED, "mine: it stopped early: refusal"),
     Odd("ends-without-reason", FAILED, "mine: it stopped early: without a reason"),
@@ -128,10 +127,10 @@ async def test_a_job_by_acp_works_and_its_log_tells_plan_tools_and_permission(ac
 @pytest.mark.parametrize(
     ("policy", "answers"),
     [
-        (AutonomyPolicy.AUTO, "yes no no no no no"),
-        (AutonomyPolicy.READ_ONLY, "yes no no no no no"),
-        (WRITES, "yes yes no no no no"),
-        (FULL, "yes yes yes yes yes yes"),
+        (AutonomyPolicy.AUTO, "yes no no no no no no"),
+        (AutonomyPolicy.READ_ONLY, "yes no no no no no no"),
+        (WRITES, "yes yes no no no no no"),
+        (FULL, "yes yes yes yes yes yes yes"),
     ],
 )
 async def test_a_permission_request_is_answered_by_the_policy_once_and_at_once(
@@ -142,6 +141,19 @@ async def test_a_permission_request_is_answered_by_the_policy_once_and_at_once(
     assert (users_home / "answers").read_text() == answers
     events = [record["answer"] for record in _of(_records(acp), "permission")]
     assert events == ["allowed" if answer == "yes" else "refused" for answer in answers.split()]
+
+
+@pytest.mark.ruling("P5")
+async def test_what_an_agent_s_own_settings_refused_is_a_refusal_and_nothing_is_implemented(acp: Stage) -> None:
+    outcome = await acp.play(_job(acp, "held-by-itself", WRITES, action=Action.IMPLEMENT))
+    assert (outcome.state, 'by the policy "workspace-write" and wrote nothing' in outcome.reason) == (FAILED, True)
+    assert [record["answer"] for record in _of(_records(acp), "permission")] == ["refused"]
+
+
+async def test_results_of_tools_are_told_as_people_read_them(acp: Stage) -> None:
+    await acp.play(_job(acp, "many-forms"))
+    texts = [record["text"] for record in _of(_records(acp), "result")]
+    assert texts == ["a.txt", "from content", "from message", "plain", '{"odd": 1}', '["odd"]', ""]
 
 
 async def test_files_terminals_and_what_is_unknown_are_refused_and_a_question_is_declined(
@@ -164,6 +176,12 @@ async def test_a_stopped_job_cancels_the_prompt_and_permits_nothing_more(acp: St
 async def test_a_rate_limit_puts_the_job_off(acp: Stage) -> None:
     with pytest.raises(Exception, match="429 Too Many Requests"):
         await acp.play(_job(acp, "rate-limit"))
+
+
+async def test_a_killed_agent_puts_the_job_off_as_any_program_that_is_killed(acp: Stage) -> None:
+    with pytest.raises(Exception, match="mine was killed by signal 9"):
+        await acp.play(_job(acp, "is-killed"))
+    assert _of(_records(acp), "error")[0]["message"] == "it was ended by signal 9 before it answered session/prompt"
 
 
 async def test_a_login_that_is_missing_blocks_the_job_with_the_agents_own_words(
