@@ -252,31 +252,40 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
 def _suggest(misuse: typer.TyperException, words: "Sequence[str]") -> tuple[str, list[str]]:
     """Return the message for an unknown command or option, and what was probably meant; "" for other errors."""
+    from cli.invocation import suggestions
+    from cli.invocation.examples import EXAMPLES
+    from cli.invocation.faults import wrong_number
+
     message = misuse.format_message()
+    if message.startswith("No such"):
+        sentence, commands = suggestions.advice(words)
+        if sentence:
+            return sentence, list(commands)
     if not message.startswith("No such command") and (job_command := _of_a_job(words)):
         return f"`service {' '.join(walk(words)[1])}` takes no job", [job_command]
     if message.startswith("Got unexpected extra argument"):
         return _suggest_for_extra(message, words)
     if message.startswith("No such command"):
-        from cli.invocation.suggestions import advice
-
-        sentence, commands = advice(words)
-        if sentence:
-            return sentence, list(commands)
         near = near_commands(words)
         names = " or ".join(f"'{name}'" for name, _ in near)
         unknown = f"No such command '{words[len(walk(words)[1])]}'."
         return f"{unknown} Did you mean {names}?" if near else unknown, [each for _, each in near]
-    if message.startswith("Missing argument 'JOB"):
-        return "", ["service job list", help_of(words)]
+    if message.startswith("Missing"):
+        example = "service job list" if "'JOB" in message else EXAMPLES[" ".join(walk(words)[1])]
+        return "", [example, help_of(words)]
+    if refused := wrong_number(misuse):
+        command = suggestions.with_number(words, refused[1])
+        return refused[0], [command] if command else []
     option = getattr(misuse, "option_name", None)
     if option and message.startswith("No such option"):
-        from cli.invocation.suggestions import correct
         from workflows.contract.faults import nearest
 
-        known = [name for each in walk(words)[0].params for name in (*each.opts, *each.secondary_opts)]
+        parameters = walk(words)[0].params
+        known = [name for each in parameters for name in (*each.opts, *each.secondary_opts)]
+        if meant := suggestions.with_known_option(words, option, known, [each.metavar for each in parameters]):
+            return f"No such option: {option}.", [meant]
         if near_option := nearest(option, [name for name in known if name.startswith("--")] + ["--help"]):
-            command = correct(words, option, near_option)
+            command = suggestions.correct(words, option, near_option)
             return f"No such option: {option}. Did you mean {near_option}?", [command] if command else []
     return "", []
 
@@ -297,7 +306,8 @@ def _suggest_for_extra(message: str, words: "Sequence[str]") -> tuple[str, list[
     names = [parameter.metavar for parameter in command.params if parameter.param_type_name == "argument"]
     if not names or names[-1] not in suggestions.FREE_TEXTS:
         extra = message.partition(" (")[2].removesuffix(")")
-        return f"unexpected extra argument{'s' if ' ' in extra else ''}: {extra}", []
+        rest = suggestions.command(*(word for word in words if word not in extra.split())) if not names else ""
+        return f"unexpected extra argument{'s' if ' ' in extra else ''}: {extra}", [rest] if rest else []
     flags = {name for parameter in command.params if getattr(parameter, "is_flag", False) for name in parameter.opts}
     plain, options = suggestions.split(words[len(path) :], flags)
     place = 0 if path[0] == "agent" and not _is_agent(plain[0]) else len(names) - 1

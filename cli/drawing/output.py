@@ -311,7 +311,8 @@ def _printing() -> Iterator[None]:
         from workflows.model.errors import ServiceError
 
         why = "standard output is closed" if error.errno == errno.EBADF else str(error.strerror)
-        raise ServiceError(f"the output could not be written: {why}") from None
+        way = "df -h ." if error.errno == errno.ENOSPC else ""
+        raise ServiceError(f"the output could not be written: {why}", way) from None
 
 
 def _put(stream: "TextIO", text: str) -> None:

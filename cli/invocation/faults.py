@@ -14,7 +14,7 @@ from cli.drawing.output import is_for_programs, tell, tell_error, tell_fault
 from cli.invocation import help_texts
 from cli.invocation.exit_codes import INTERRUPTED
 from cli.invocation.parameters import kinds
-from workflows.model.errors import ServiceError, UnreachableError
+from workflows.model.errors import ServiceError, UnreachableError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +81,7 @@ def tell_misuse(misuse: "TyperException", message: str, commands: Sequence[str])
 
     `message` replaces Typer's own, unless it is empty.
     """
-    message = message or _wrong_number(misuse) or misuse.format_message()
+    message = message or misuse.format_message()
     context = getattr(misuse, "ctx", None)
     if type(misuse).__name__ == "NoArgsIsHelpError":
         tell(*map(help_texts.line, help_texts.without_colours(message).rstrip("\n").split("\n")))
@@ -91,16 +91,16 @@ def tell_misuse(misuse: "TyperException", message: str, commands: Sequence[str])
     return misuse.exit_code
 
 
-def _wrong_number(misuse: "TyperException") -> str | None:
-    """Return the message if the value is not a number or out of range; None for any other error."""
+def wrong_number(misuse: "TyperException") -> tuple[str, str] | None:
+    """Return the message and the typed value if that is not a number or out of range; None for any other error."""
     if type(misuse) is not BadParameter or misuse.param is None or misuse.ctx is None:
         return None
     kind = kinds(misuse.ctx.command.callback).get(misuse.param.name or "")
     if kind is None or kind.type not in (int, float):
         return None
     invalid = getattr(misuse.__cause__, "errors", None)  # newer releases of Typer validate by pydantic
-    typed = invalid()[0]["input"] if invalid else misuse.message.partition(" is not ")[0].strip("'")
-    return f"Invalid value for '{misuse.param.opts[0]}': {kind.refusal(str(typed))}."
+    typed = str(invalid()[0]["input"] if invalid else misuse.message.partition(" is not ")[0].strip("'"))
+    return f"Invalid value for '{misuse.param.opts[0]}': {kind.refusal(typed)}.", typed
 
 
 def open_streams() -> None:
@@ -133,6 +133,8 @@ def _service_error(fault: BaseException) -> ServiceError | None:
     """
     if isinstance(fault, OSError) and fault.errno == errno.EBADF and not fault.filename:
         return ServiceError("the output could not be written: standard output is closed")
+    if isinstance(fault, FileNotFoundError) and not os.stat(".").st_nlink:
+        return UsageError("the folder that you are in no longer exists", "cd")
     if isinstance(fault, OSError) and fault.errno in _OF_THE_SYSTEM:
         where = f": {fault.filename}" if fault.filename else ""
         return ServiceError(f"this machine refused it: {fault.strerror}{where}", "service doctor")

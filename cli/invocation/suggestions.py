@@ -1,5 +1,6 @@
 """Suggestions for mistyped commands, options and names: the command that was probably meant, with all its words."""
 
+import re
 import shlex
 from collections.abc import Collection, Iterable, Sequence
 from difflib import SequenceMatcher
@@ -31,10 +32,10 @@ _WANTED = {
     "attention": ("inbox", "questions", "todo"),
     "config show": ("config get", "limits", "model", "models", "settings"),
     "dashboard": ("browser", "gui", "open", "ui", "web"),
-    "daemon start": ("daemon restart", "restart", "serve", "up"),
+    "daemon start": ("serve", "up"),
     "daemon status": ("info",),
     "daemon stop": ("down", "exit", "quit"),
-    "doctor": ("check", "diagnose", "health", "test"),
+    "doctor": ("check", "cluster check", "cluster status", "diagnose", "health", "test"),
     "gc": ("clean", "cleanup", "prune"),
     "host list": ("hosts", "machines", "nodes", "workers"),
     "init": ("begin", "configure", "setup"),
@@ -92,6 +93,14 @@ _ADVICE = {
         "no command updates the service: stop it, pull in its clone, set it up again, start it",
         ("service daemon stop", "git pull", "./dev-cluster/setup", "service daemon start"),
     ),
+    "restart": (
+        "no command restarts the daemon: stop it, then start it; tasks go on where they were",
+        ("service daemon stop", "service daemon start"),
+    ),
+    "doctor --fix": (
+        "`service doctor` changes nothing: below each finding is the command that repairs it",
+        ("service doctor",),
+    ),
     "config set": (
         "settings are kept in a file; these commands say where it is, and what can be set",
         ("service config show", "service help settings"),
@@ -104,6 +113,7 @@ _ADVICE = {
 _SAME_ADVICE = {
     "config edit": "config set",
     "config write": "config set",
+    "daemon restart": "restart",
     "key": "token",
     "logout": "login",
     "revert": "undo",
@@ -118,6 +128,29 @@ def advice(words: Sequence[str]) -> tuple[str, Sequence[str]]:
     """Return a sentence and the commands for words that no single command stands for; empty for all others."""
     known = (_ADVICE.get(_SAME_ADVICE.get(typed, typed)) for typed in (" ".join(words[:2]), *words[:1]))
     return next(filter(None, known), ("", ()))
+
+
+_OPTIONS = {"-n": "--limit", "-v": "--version", "-V": "--version"}
+"""Short options of other tools, and the ones that they stand for here."""
+_OF_A_TEXT = ("-m", "-p", "--message", "--prompt", "--text", "--goal")
+"""Options of other tools for a text that is an argument here."""
+_NUMBER = re.compile(r"[^\d]*(\d+(?:\.\d+)?)[^\d]*")
+
+
+def with_known_option(
+    words: Sequence[str], option: str, known: Collection[str], arguments: Iterable[str | None]
+) -> str:
+    """Return the command with the option or argument that another tool's option stands for; "" if it is unknown."""
+    if option in _OF_A_TEXT and not {*FREE_TEXTS}.isdisjoint(arguments):
+        return command(*(word for word in words if word != option))
+    meant = _OPTIONS.get(option, "")
+    return correct(words, option, meant) if meant in known else ""
+
+
+def with_number(words: Sequence[str], wrong: str) -> str:
+    """Return the command with only the number of a value such as `$5`, `#7` or the address of a pull request."""
+    number = _NUMBER.fullmatch(wrong)
+    return correct(words, wrong, number[1]) if number else ""
 
 
 def of_a_job(words: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ def root_of(job_id: str) -> str | None:
 
 def find(text: str) -> str:
     """Return the job id in a pasted text, such as a branch, a task id, a link or a quoted id; "" unless it has one."""
-    job_ids = {match.replace("task-", "job-") for match in _PASTED.findall(text)}
+    job_ids = {match.replace("task-", "job-") for match in _PASTED.findall(text.lower())}
     return job_ids.pop() if len(job_ids) == 1 else ""
 
 

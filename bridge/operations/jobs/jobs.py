@@ -69,7 +69,9 @@ def get(service: Service, job_id: str) -> JobRecord:
     check_id(job_id)
     job = job_rows.get(service.store, job_id)
     if job is None:
-        raise NotFoundError(f"no job {job_id}", "service job list")
+        root = str(ids.root_of(job_id))
+        known = job_rows.get(service.store, root)
+        raise NotFoundError(f"no job {job_id}", f"service job tree {root}" if known else "service job list")
     return job
 
 

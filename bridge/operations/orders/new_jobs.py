@@ -129,8 +129,13 @@ async def _bind(service: Service, repo: Repo, new: NewWork, token: str | None) -
 
 
 def _seconds(timeout: str | None) -> float | None:
-    with argument("timeout"):
-        return limit(timeout)
+    try:
+        with argument("timeout"):
+            return limit(timeout)
+    except UsageError as error:
+        if timeout and timeout.isdecimal() and int(timeout):
+            error.correction = timeout, f"{timeout}m"
+        raise
 
 
 def _within(settings: TreeSettings, budget: float | None) -> TreeSettings:

@@ -58,6 +58,8 @@ async def schedule_again(service: Service) -> None:
 
 def read_file(path: Path) -> tuple[str, Format]:
     """Return a definition's text, and its language by the file's name."""
+    if path.is_dir():
+        raise UsageError(f"{path.absolute()} is a folder", "service pipeline add FILE")
     format_ = FORMATS.get(path.suffix.lower())
     if format_ is None:
         raise UsageError(f"{path} is neither .yaml, .yml nor .toml", "rename it after what it is written in")

@@ -217,5 +217,6 @@ def _command(new: NewAgent) -> tuple[str, ...]:
     except ValueError as error:
         raise UsageError(f"--command cannot be read: {error}") from None
     if not words:
-        raise UsageError("the shell runtime needs a command", '--command "python3 agent.py"')
+        example = f"service agent add {shlex.quote(new.name)} --runtime shell --command 'python3 agent.py'"
+        raise UsageError("the shell runtime needs a command", example)
     return words

@@ -2,6 +2,7 @@
 
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,25 @@ TYPOS = {
     "--session tree",
     "agent add x --runtime shell --command cat --capabilities reviw": "service agent add x --runtime shell "
     "--command cat --capabilities review",
+    "-v": "service --version",
+    "job list -n 5": "service job list --limit 5",
+    "ask boss -m 'how are you'": "service agent ask boss 'how are you'",
+    "ask boss hi --message": "service agent ask boss hi",
+    "ask boss hi --budget '$5'": "service agent ask boss hi --budget 5",
+    "ask boss hi --budget=5usd": "service agent ask boss hi --budget=5",
+    "ask boss hi --pr '#7'": "service agent ask boss hi --pr 7",
+    "ask boss hi --pr https://git.invalid/acme/shop/pull/7": "service agent ask boss hi --pr 7",
+    "ask boss hi --repo acme/shop --timeout 5": "service agent ask boss hi --repo acme/shop --timeout 5m",
+    "agent add x --runtime shell": "service agent add x --runtime shell --command 'python3 agent.py'",
+    # what is missing, or too much
+    "repo add": "service repo add acme/shop ~/src/shop",
+    "backup": "service backup ~/backups/monday",
+    "agent add x": "service agent add scout --runtime claude --repo acme/shop",
+    "gc now": "service gc",
+    "spend yesterday": "service spend",
+    "config show worker": "service config show",
+    "daemon restart": "service daemon stop",
+    "cluster check": "service doctor",
     # names
     "agent ask bos hi --repo acme/shop": "service agent ask boss hi --repo acme/shop",
     "ask boss hi --repo=acme/shopp": "service agent ask boss hi --repo=acme/shop",
@@ -152,6 +172,7 @@ PASTED = (
     "{job},",
     " {job} ",
     "({job})",
+    "JOB-0123456789AB",
     "<{job}>",
     "http://127.0.0.1:8500/ui/trees/{job}",
     "refs/heads/service/{job}",
@@ -232,6 +253,10 @@ SENTENCES = {
     f"logs {JOB}": "these are the logs of the service's own processes",
     "ask boss what is it": "put the message in quotes",
     "orchestrate verifier do it": "put the goal in quotes",
+    "daemon restart": "no command restarts the daemon",
+    "restart": "no command restarts the daemon",
+    "doctor --fix": "`service doctor` changes nothing",
+    "pipeline add .": "{folder} is a folder",
     "agent list x": "unexpected extra argument: x",
     "agent list x y": "unexpected extra arguments: x y",
 }
@@ -240,7 +265,34 @@ SENTENCES = {
 def test_what_no_command_stands_for_is_answered_by_a_sentence(full: Home, capsys: pytest.CaptureFixture[str]) -> None:
     for typed, sentence in SENTENCES.items():
         assert main(shlex.split(typed)) == 2, typed
-        assert capsys.readouterr().err.startswith(f"error: {sentence}"), typed
+        output = capsys.readouterr().err
+        assert output.startswith(f"error: {sentence.format(folder=Path.cwd())}"), typed
+        assert "\ntry: " in output, typed
+
+
+def test_a_job_that_a_task_does_not_have_is_answered_with_the_tasks_jobs(
+    full: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seeds.write(Service.locate(), rows.job(JOB))
+    assert main(["job", "show", f"{JOB}.9"]) == 4
+    assert capsys.readouterr().err == f"error: no job {JOB}.9\ntry: service job tree {JOB}\n"
+
+
+def test_in_a_folder_that_is_gone_the_sentence_says_so(full: Home, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"cd {gone} && rmdir {gone} && {sys.executable} -P -m cli.main ask boss hi"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        "error: the folder that you are in no longer exists\ntry: cd\n",
+    )
+
+
+def test_output_to_a_full_disk_is_answered_with_what_shows_the_room(full: Home) -> None:
+    command = f"{sys.executable} -P -m cli.main repo list > /dev/full"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (1, "try: df -h .")
 
 
 def test_a_setting_that_is_unknown_is_answered_with_the_nearest_key(
