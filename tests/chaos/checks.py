@@ -14,8 +14,8 @@ from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
 from activities.store import attempt_rows, event_rows, job_rows, round_rows, run_rows
 from bridge.operations.temporal import client_of
-from tests.chaos.play import Play
-from tests.chaos.stack import Stack
+from tests.chaos.play import Look, Play
+from tests.chaos.stack import BUDGET, Mark, Stack
 from tests.chaos.workloads import ANSWER
 from tests.e2e.script import git
 from tests.temporal.books import Books
@@ -23,7 +23,7 @@ from tests.waiting import wait_for
 from workflows.model.event_kinds import BranchEventKind, EventKind
 from workflows.model.rows import JobRecord, Records
 from workflows.model.settings import Bounds
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import Continuation, JobState, TaskState
 from workflows.temporal.delegation_tree import DelegationTree
 
 CLOCKS = 0.5
@@ -46,12 +46,14 @@ def of_play(play: Play) -> Iterator[str]:
     of_tree = tuple(event for event in events if event.kind not in set(BranchEventKind))
     records = Records(task=task, jobs=tuple(jobs), events=of_tree, rounds=tuple(round_rows.of_tree(store, root)))
     try:
-        Books([records]).check([], Bounds())
+        Books([records]).check([], Bounds(max_delegation_total_jobs=BUDGET))
     except AssertionError as error:
         yield f"the rows disagree: {error}"
     yield from _marks(
         play, jobs, Counter((event.job_id, event.data.get("attempt")) for event in events if event.kind in AGAIN)
     )
+    yield from over_budget(root, jobs, play.stack.marks)
+    yield from shown_wrongly(play.looks, play.stack.marks)
     yield from _ends(play, jobs, task.state.value if task else "missing")
     yield from _prompts(play, jobs)
     yield from _branches(play)
@@ -88,6 +90,28 @@ def _marks(play: Play, jobs: list[JobRecord], again: Counter[tuple[str, object]]
         row = known.get(mark.job)
         if row and row.attempt == mark.attempt and row.ended_at and mark.at > row.ended_at + CLOCKS:
             yield f"{mark.word} of {mark.job} {mark.at - row.ended_at:.1f} s after its end"
+
+
+def over_budget(root: str, jobs: list[JobRecord], marks: list[Mark]) -> Iterator[str]:
+    """Count the attempts that began, by their marks: no more than the bound, beside the root and the finalize."""
+    free = {row.job_id for row in jobs if row.continuation is Continuation.FINALIZE}
+    begun = (mark for mark in marks if mark.word == "begin" and mark.job.startswith(f"{root}."))
+    spent = {(mark.job, mark.attempt) for mark in begun if mark.job not in free}
+    if len(spent) > BUDGET:
+        yield f"{len(spent)} attempts began, of {BUDGET} that are allowed: {sorted(spent)}"
+
+
+def shown_wrongly(looks: list[Look], marks: list[Mark]) -> Iterator[str]:
+    """Compare what the task's page showed while the case ran with what agents had done at that time."""
+    for look in looks:
+        for (job, attempt), state in look.jobs.items():
+            at = {mark.word: mark.at for mark in marks if (mark.job, mark.attempt) == (job, attempt)}
+            last = max(at.values(), default=0.0)
+            if state.has_ended and last > look.until + CLOCKS:
+                yield f"{job} was shown as {state} {last - look.until:.1f} s before its agent's last mark"
+            passed = at.get({JobState.QUEUED: "begin", JobState.RUNNING: "end"}.get(state, ""), look.since)
+            if look.calm and passed < look.since - SOON:
+                yield f"{job} was shown as {state} {look.since - passed:.0f} s after that was over"
 
 
 def _of_harmed_job(play: Play, job: str) -> bool:

@@ -20,6 +20,20 @@ from workflows.model.rounds import RoundKind
 from workflows.model.states import JobState, TaskState
 from workflows.pipeline.plan import OPEN_RUNS
 
+
+@dataclass(frozen=True)
+class Look:
+    """What the page of a task showed at some time between two moments."""
+
+    since: float
+    until: float
+    calm: bool
+    """Whether the last fault was over for as long as a screen may be late."""
+    jobs: dict[tuple[str, int], JobState]
+    """The state of each job, by its id and attempt."""
+
+
+BETWEEN_LOOKS = 2.0
 QUIET = 60.0
 """Seconds after the end of all faults in which a tree must go on, or a screen say why it does not."""
 LONGEST = 240.0
@@ -44,6 +58,7 @@ class Play:
     struck_at: float = 0.0
     proof: str = ""
     failures: list[str] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)
     took: float = 0.0
     lifted: threading.Event = field(default_factory=threading.Event)
     """Set while no fault lasts."""
@@ -120,8 +135,6 @@ class Play:
             now, seen = time.time(), self._last
             if seen is not None and seen != self._seen:
                 self._seen, self._changed = seen, now
-            if unseen := self._unseen(now):
-                raise AssertionError(f"agents run, and no screen says so: {unseen}")
             quiet = now - max(self._changed, self.stack.troubled_until)
             if quiet > QUIET and (silent := self._unexplained()):
                 raise AssertionError(f"stalls in silence for {quiet:.0f} s: {silent}")
@@ -136,7 +149,18 @@ class Play:
                 return True
             self._be_a_person()
             self._last = self._state
+            if unseen := self._unseen(time.time()):
+                raise AssertionError(f"agents run, and no screen says so: {unseen}")
+        if not self.workload.pipeline and (not self.looks or time.time() > self.looks[-1].until + BETWEEN_LOOKS):
+            self._look()
         return False
+
+    def _look(self) -> None:
+        """Keep what the task's page shows, to be compared with the marks of agents."""
+        since = time.time()
+        rows = (self.stack.shown(f"/v1/jobs/{self.root}/tree") or {"jobs": []})["jobs"]
+        states = {(row["job_id"], row["attempt"]): JobState(row["state"]) for row in rows}
+        self.looks.append(Look(since, time.time(), since > self.stack.troubled_until + QUIET, states))
 
     @property
     def is_over(self) -> bool:

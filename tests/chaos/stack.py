@@ -69,7 +69,9 @@ esac
 `runtime_b` it answers as that program does, also of a limit.
 """
 
-SETTINGS = """\
+BUDGET = 10
+"""The most jobs of a tree beside its root and its finalize."""
+SETTINGS = f"""\
 [bridge]
 requests_per_minute = 1000000
 [worker]
@@ -77,6 +79,7 @@ max_parallel_jobs = 24
 free_disk = 0.01
 [orchestrate]
 merge = "line"
+max_delegation_total_jobs = {BUDGET}
 """
 LIMITED = """\
 [runtimes.runtime_b]
@@ -263,6 +266,13 @@ class Stack:
                 if answer.status_code == 200:
                     return answer.json()
             time.sleep(0.3)
+        return None
+
+    def shown(self, path: str) -> Any:
+        """Return what the bridge shows now; None if it does not answer soon."""
+        with contextlib.suppress(httpx.HTTPError, ValueError):
+            answer = self.http.get(path, timeout=2)
+            return answer.json() if answer.status_code == 200 else None
         return None
 
     def post(

@@ -195,6 +195,12 @@ WORKLOADS = {
             action="ask",
         ),
         Workload(
+            "spendthrift",
+            {"none": legs(*map(leg, "abcd")), "normal": legs(*map(leg, "efgh"))},
+            good(*"abcdefgh", "normal", "finalize"),
+            action="ask",
+        ),
+        Workload(
             "killed",
             {"none": legs(leg("slow"), leg("never", deps=["slow"]))},
             good("slow", "finalize") | {"never": "cancelled"},
