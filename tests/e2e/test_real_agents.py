@@ -213,7 +213,7 @@ def leg(name: str, program: str, action: str, scenario: str, **more: Any) -> dic
 
 
 def hung(stage: Stage, program: str) -> tuple[dict[str, Any], Ended]:
-    only = leg("stuck", program, "implement", "hang", timeout="20s", failure_policy="continue")
+    only = leg("stuck", program, "implement", "hang", timeout="1m", failure_policy="continue")
     stage.model.scenarios[f"hang-{program}"] = [result(delegations=[only], summary="hangs")]
     job = stage.start(program, "ask", f"hang-{program}")
     stage.service.wait_for(lambda: stage.requests(job) != [])
@@ -227,7 +227,7 @@ def test_a_model_that_never_answers_is_left_at_the_timeout_and_the_coordinator_g
 ) -> None:
     tree, ended = played
     assert ended.state == "failed"
-    assert "timeout of 20s" in ended.job["reason"]
+    assert "timeout of 1m" in ended.job["reason"]
     assert [one["fault"] for one in ended.requests] == ["hang"]
     assert stage.processes(ended.job["job_id"]) == {}
     assert [job["state"] for job in tree["jobs"]] == ["succeeded", "failed", "succeeded"]
