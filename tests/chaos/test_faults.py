@@ -421,6 +421,12 @@ def test_an_agent_prints_what_no_agent_should_and_then_answers(tmp_path: Path, w
     Tiny(tmp_path).misses(output.Flood(what))
 
 
+def test_the_agent_of_a_part_is_told_to_print(tmp_path: Path) -> None:
+    for station, subject in (("claim written", "job-1.2"), (output.STARTS, f"job-1.2.1-{'0' * 32}")):
+        output.Flood("garbage").strike(Tiny(tmp_path).stack, Arrival(station, subject, 1, 1, 0.0))
+        (tmp_path / "job-1.2.flood").unlink()
+
+
 def test_a_worker_dies_while_whoever_is_at_the_station_is_frozen(tmp_path: Path) -> None:
     with python("print(1)\ninput()") as process, python("print(1)\ninput()") as worker:
         stack, fault = Tiny(tmp_path, worker.pid), together.KillFrozen()

@@ -18,7 +18,8 @@ FLOODS = {
     "a million lines": "seq 1000000",
     "garbage": "head -c 3000000 /dev/urandom; echo",
 }
-BEFORE = ("claim written", "folder made", "folder recorded", "program to be started")
+STARTS = "program to be started"
+BEFORE = ("claim written", "folder made", "folder recorded", STARTS)
 """Stations of a job before its program."""
 
 
@@ -37,7 +38,7 @@ class Flood(Base):
         return station in BEFORE
 
     def strike(self, stack: "Stack", arrival: Arrival) -> str:
-        run = key_of(arrival.subject)
+        run = key_of(arrival.subject) if arrival.station == STARTS else None  # there, the subject is a run's folder
         order = stack.plans / f"{run[0] if run else arrival.subject}.flood"
         self._done = order.with_suffix(".flooded")
         order.write_text(f"{FLOODS[self.what]}\nrm '{order}'; echo > '{self._done}'\n")
