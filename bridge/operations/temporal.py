@@ -45,7 +45,9 @@ class InvalidError(UnreachableError):
 
 
 class NoWorkerError(UnreachableError):
-    """No worker answered in time; the order may still be carried out."""
+    """No worker answered in time, and the order may still be carried out; or none has for so long that Temporal refused
+    it at once.
+    """
 
 
 class OrderDeclinedError(RefusedError):
@@ -90,6 +92,8 @@ def translate_errors(message: str = NOT_TAKEN) -> Iterator[None]:
         match error.status:
             case RPCStatusCode.NOT_FOUND:
                 raise NoWorkflowError(f"{message}: {error}", "service daemon status") from None
+            case RPCStatusCode.FAILED_PRECONDITION:
+                raise NoWorkerError(f"{message}: {error}", "service daemon status") from None
             case RPCStatusCode.INVALID_ARGUMENT:
                 raise InvalidError(f"{message}: {error}", str(error)) from None
             case _:

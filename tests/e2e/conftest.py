@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
@@ -177,6 +178,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("agents' programs that were NOT driven", red=True)
         for program, reason in missing().items():
             terminalreporter.line(f"{program}: {reason}", red=True)
+
+
+@pytest.fixture(scope="module")
+def outside_dev() -> Iterator[Path]:
+    """Create a folder that programs in the sandbox of Codex can read: that has a /dev of its own, and tests may have
+    their files in /dev/shm.
+    """
+    with TemporaryDirectory(prefix="service-tests-", dir="/var/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ Each program leads and builds in one team and checks in another one.
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,11 +23,13 @@ PLAYED = {name: SHAPES[name] for name in ("plain", "conflict", "failed check", "
 
 
 @pytest.fixture(scope="module", params=TEAMS, ids="-".join)
-def walks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Walk]]:
+def walks(request: pytest.FixtureRequest, outside_dev: Path) -> Iterator[dict[str, Walk]]:
     """Give all orders to a team."""
     builder, checker = request.param
     need(builder, checker)
-    service = set_up(tmp_path_factory.mktemp("programs"))
+    folder = outside_dev / f"{builder}-{checker}"
+    folder.mkdir()
+    service = set_up(folder)
     with ScriptedModel({"answer": literal.obey}) as model:
         service.extra.update(variables(service.home.parent / "programs", model))
         service.home.joinpath("config.toml").write_text(sections(model, read=[sys.prefix, sys.base_prefix]))

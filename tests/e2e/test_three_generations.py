@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -115,7 +116,7 @@ def walked(stage: Stage) -> Walk:
     return Walk(stage, root, stage.tree(root))
 
 
-def opened(folder: Any, model: ScriptedModel) -> Stage:
+def opened(folder: Path, model: ScriptedModel) -> Stage:
     """Create a service with the real programs, and a repository with a failing test."""
     service = set_up(folder)
     service.repo.joinpath("test_limits.py").write_text(TEST)
@@ -130,10 +131,10 @@ def opened(folder: Any, model: ScriptedModel) -> Stage:
 
 
 @pytest.fixture(scope="module")
-def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
+def walk(outside_dev: Path) -> Iterator[Walk]:
     need(*PROGRAMS)
     with ScriptedModel(SCENARIOS) as model:
-        stage = opened(tmp_path_factory.mktemp("walk"), model)
+        stage = opened(outside_dev, model)
         try:
             yield walked(stage)
         finally:

@@ -35,6 +35,7 @@ def raised(error: BaseException) -> ServiceError:
     [
         (RPCStatusCode.NOT_FOUND, NoWorkflowError),
         (RPCStatusCode.INVALID_ARGUMENT, InvalidError),
+        (RPCStatusCode.FAILED_PRECONDITION, NoWorkerError),  # three workflow tasks in a row failed or timed out
         (RPCStatusCode.UNAVAILABLE, UnreachableError),
         (RPCStatusCode.PERMISSION_DENIED, UnreachableError),
     ],
