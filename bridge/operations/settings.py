@@ -27,6 +27,9 @@ _HANDED = "temporal.address"
 _NAMED = "bridge.url"
 """The one setting of the bridge that the worker uses, in notifications."""
 
+_OTHERS_TOO = ("worker.host", "worker.agents_uid", "worker.free_disk")
+"""The settings of the worker that other processes use: the host's name, and what doctor checks."""
+
 
 @dataclass(frozen=True)
 class Process:
@@ -182,4 +185,6 @@ def _is_no_matter(change: Change, name: str, handed: str | None) -> bool:
     """
     if change.key == _HANDED:
         return handed is not None and handed in (change.there, change.here)
-    return name == "worker" and change.key.startswith("bridge.") and change.key != _NAMED
+    if name == "worker":
+        return change.key.startswith("bridge.") and change.key != _NAMED
+    return change.key.startswith("worker.") and change.key not in _OTHERS_TOO

@@ -129,7 +129,7 @@ def test_what_a_job_proposes_is_confirmed_and_retired_several_at_once(script: Sc
     until_shown(tab, "1 to decide")
     tab.get_by_role("checkbox", name=re.compile("rumour")).check()
     press(tab, "Retire the ticked ones")
-    until_shown(tab, "Nothing waits to be confirmed")
+    until_shown(tab, "Nothing to confirm")
     for key in ("deploy", "tests"):
         tab.get_by_role("checkbox", name=re.compile(key)).check()
     looked_at(tab, "memory")

@@ -77,7 +77,7 @@ def test_a_change_is_told_with_both_values_and_the_command_wherever_people_look(
 ) -> None:
     running.config.write_text("[worker]\nmax_parallel_jobs = 5\n[bridge]\nport = 8800\n")
     jobs, port = ("worker.max_parallel_jobs", "4", "5"), ("bridge.port", "8791", "8800")
-    assert changed(running) == {"daemon": [port], "worker": [jobs], "bridge": [jobs, port]}
+    assert changed(running) == {"daemon": [port], "worker": [jobs], "bridge": [port]}, "each only what it uses"
     difference = "worker.max_parallel_jobs is 4 there, 5 now"
     for words in (["config", "show"], ["daemon", "status"], ["doctor"]):
         main(words)
@@ -136,6 +136,6 @@ def test_the_files_that_tell_it_are_private_and_the_arguments_of_processes_tell_
 
 
 def test_doctor_calls_it_a_warning(running: Home) -> None:
-    running.config.write_text("[worker]\nmax_parallel_jobs = 5\n")
+    running.config.write_text("[orchestrate]\nmax_delegation_width = 5\n")
     levels = [found.level for found in doctor.stale(Service(running))]
     assert levels == [Level.WARNING, Level.WARNING]

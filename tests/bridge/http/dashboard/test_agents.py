@@ -88,7 +88,7 @@ async def test_runtimes_say_whether_they_work_and_what_to_type(ann: Surfer, let:
     while "codex" not in shown.words:
         shown = await ann.open("/ui/agents")
     assert "codex ● works 1.2.3 /bin/codex logged in" in shown.words
-    assert "claude ✕ does not work not found on the PATH npm install -g claude" in shown.words
+    assert "claude ✕ does not work not found on the PATH To mend it, copy the command npm install -g claude" in shown.words
 
 
 async def test_what_is_wrong_stands_first_with_its_fix(ann: Surfer, let: threading.Event) -> None:
@@ -157,7 +157,7 @@ async def test_a_host_that_is_not_there_says_what_to_type(service: Service, ann:
     host_rows.see(service.store, "web-2", slots=4, started_at=time.time(), labels=("arm64", "gpu"), taken=3)
     host_rows.stop(service.store, "web-1", started_at=1.0)
     words = (await ann.open("/ui/agents")).words
-    assert "web-1 ✕ stopped on web-1: service daemon start" in words
+    assert "web-1 ✕ stopped To mend it, copy the command on web-1: service daemon start" in words
     assert "web-2 ● works" in words
     assert "arm64, gpu 3 of 4" in words
 

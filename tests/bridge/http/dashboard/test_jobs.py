@@ -51,7 +51,7 @@ async def test_a_row_tells_of_a_job_and_leads_to_it(service: Service, ann: Surfe
     shown = await ann.open("/ui/jobs")
     assert links(shown) == [f"/ui/jobs/{ROOT}.1", f"/ui/trees/{ROOT}"]
     assert "● succeeded leg of Raise the limit acme/shop builder ~$1.50" in shown.words
-    for words in ("All is well", "agent builder (ask)", "Result: changes requested", "12 345 tokens"):
+    for words in ("All is well", "builder (reads only)", "Result: changes requested", "12k tokens"):
         assert words in shown.words.split("More about leg")[1]
     assert "◐ running Raise the limit acme/shop scout 1 h More about" in shown.words
 

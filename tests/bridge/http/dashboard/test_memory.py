@@ -113,7 +113,7 @@ async def test_what_agents_wrote_is_text(service: Service, ann: Surfer) -> None:
 async def test_an_empty_memory_says_what_to_do(ann: Surfer) -> None:
     words = (await ann.open("/ui/memory")).words
     assert "service memory propose" in words
-    assert "Write down below" in words
+    assert "write down what every agent should know. Add an entry" in words
 
 
 @pytest.mark.parametrize(("query", "status"), [("q=x&repo=no/where", 404), ("q=x&agent=nobody", 404)])
