@@ -245,7 +245,7 @@ def test_every_size_fits_every_screen_and_is_for_everybody(
         for scheme in SCHEMES:
             with person(browser, bridge.url, width=width, scheme=scheme) as ann:
                 ann.enter(service).close()
-                for view in ("", "/timeline?unfold=all", "/changes", "/log"):
+                for view in ("", "?unfold=earlier,0", "/timeline?unfold=all", "/changes", "/log"):
                     tab = ann.open(f"/ui/trees/{ROOT}{view}")
                     assert not tab.evaluate("document.scrollingElement.scrollWidth > innerWidth"), (width, scheme, view)
                     assert tab.evaluate(BOXES_THAT_SCROLL) == [], (width, scheme, view)
