@@ -149,11 +149,12 @@ Candidate = tuple[str, str]
 """The word to insert, and its description."""
 
 _RUNTIMES = ("codex", "claude", "kimi", "runtime_a", "runtime_b", "runtime_c", "shell")
+_BY_ACP = ("opencode", "copilot", "qwen", "kimi-acp")
 _FIXED: "Mapping[str, Sequence[str]]" = {
     "verb": ("answer", "retry", "continue", "abort", "extend"),
     "member": ("daemon", "server", "worker", "bridge", "github", "commands"),
-    "runtime": _RUNTIMES,
-    "--runtime": _RUNTIMES,
+    "runtime": (*_RUNTIMES, *_BY_ACP),
+    "--runtime": (*_RUNTIMES, *_BY_ACP),
     "--runtimes": _RUNTIMES,
     "--scope": ("read", "ask", "act"),
     "--session": ("fresh", "tree"),

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,12 +20,15 @@ from workflows.contract.locate import KEY
 from workflows.model.spend import Usage
 
 PLAYER = (sys.executable, "-I", "-S", acp_player.__file__)
-CHECK = (*PLAYER, "{}")
-"""The beginning of a command that prints an agent's name and version, for `name_in`."""
 REFUSED = "refused"
 NAME_LIMIT = 100
 _MARKS = {"completed": "x", "in_progress": ">"}
 """How a plan's steps are marked; others are open."""
+
+
+def check_command(seconds: float, command: Sequence[str]) -> tuple[str, ...]:
+    """Return a command that prints an agent's name and version for `name_in`, and ends after this time."""
+    return (*PLAYER, json.dumps({"check": seconds}), *command)
 
 
 def name_in(output: str) -> tuple[str, str]:

@@ -265,10 +265,10 @@ class Player:
         self._usage = Json()
         self._unknown = set[str]()
 
-    def check(self) -> None:
+    def check(self, seconds: float) -> None:
         """Print the agent's name and version."""
         try:
-            self._initialize()
+            self._initialize(seconds)
         finally:
             self._agent.close()
 
@@ -294,10 +294,10 @@ class Player:
         if reason != "end_turn":
             raise AgentError(f"it stopped early: {reason or 'without a reason'}")
 
-    def _initialize(self) -> Json:
+    def _initialize(self, seconds: float = BEGIN_SECONDS) -> Json:
         off = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
         offers = {"protocolVersion": 1, "clientCapabilities": off, "clientInfo": {"name": "service", "version": "1"}}
-        result = self._agent.call("initialize", offers, BEGIN_SECONDS)
+        result = self._agent.call("initialize", offers, seconds)
         if result.get("protocolVersion") != 1:
             raise AgentError(f"it speaks version {result.get('protocolVersion')} of the protocol, not 1")
         info = _dict(result.get("agentInfo"))
@@ -516,14 +516,14 @@ def _output(call: Json) -> str:
 
 
 def main() -> int:
-    """Play an order, or with an empty order check the agent. Return the exit code."""
+    """Play an order, or check the agent if the order says in how many seconds. Return the exit code."""
     order, command = json.loads(sys.argv[1]), sys.argv[2:]
     try:
         player = Player(order, command, os.getcwd())
-        if order:
-            player.play(sys.stdin.read())
+        if "check" in order:
+            player.check(order["check"])
         else:
-            player.check()
+            player.play(sys.stdin.read())
     except AgentError as error:
         _say("error", message=str(error), code=error.code, lost=error.exit_code == LOST)
         if error.exit_code == KILLED:

@@ -102,7 +102,7 @@ def refusal(settings: Settings, runtime: str) -> CannotLaunchError | None:
 
 def prove(settings: Settings) -> None:
     """Try the runtimes' boxes ahead of their first jobs, so that the jobs need not wait for the trial."""
-    for name in (*settings.configured_runtimes, SHELL):
+    for name in (*settings.configured_runtimes, *settings.acp_runtimes, SHELL):
         refusal(settings, name)
 
 

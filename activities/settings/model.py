@@ -422,6 +422,12 @@ class Settings(Section):
         return tuple(dict.fromkeys((*RUNTIMES, *BY_ACP, *self.runtimes)))
 
     @property
+    def acp_runtimes(self) -> tuple[str, ...]:
+        """Return the runtimes by ACP: those set up here, and those whose own program is found."""
+        here = {name for name, program in BY_ACP.items() if not program.command and programs.find(program)}
+        return tuple(name for name in self.every_runtime if name not in RUNTIMES and name in {*self.runtimes, *here})
+
+    @property
     def configured_runtimes(self) -> tuple[str, ...]:
         """Return the runtimes for ephemeral workers and recipes: those set up here, and those whose program is found.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.runtimes.known_runtimes import PROGRAMS, RUNTIMES
+from activities.runtimes.known_runtimes import BY_ACP, PROGRAMS, RUNTIMES
 from activities.settings.home import Home
 from bridge.machine.token_scopes import TokenScope
 from bridge.operations.service import Service
@@ -86,7 +86,7 @@ def test_what_is_offered(full: Home) -> None:
         ("agent add x --session", SessionScope),
         ("agent add x --autonomy", AutonomyPolicy),
         ("bridge token add x --scope", TokenScope),
-        ("agent add x --runtime", (*PROGRAMS, *RUNTIMES)),
+        ("agent add x --runtime", (*PROGRAMS, *RUNTIMES, *BY_ACP)),
         ("resume job-0123456789ab", Verb),
     ],
 )

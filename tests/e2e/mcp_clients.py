@@ -35,9 +35,11 @@ def round_of(text: str) -> dict[str, Any]:
     return {"round": int(number[1]) if number else 0, "digest": digest[1] if digest else ""}
 
 
-def opencode(model: ScriptedModel) -> dict[str, str]:
-    """Return the variables that point opencode to the model, and keep it from the network."""
-    options = {"baseURL": f"{model.url()}/v1", "apiKey": "any"}
+def opencode(model: ScriptedModel, key: str = "any") -> dict[str, str]:
+    """Return the variables that point opencode to the model, and keep it from the network. Without a key it takes its
+    login.
+    """
+    options = {"baseURL": f"{model.url()}/v1"} | ({"apiKey": key} if key else {})
     provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"kimi-default": {}}}
     content = {"provider": {"svc": provider}, "model": "svc/kimi-default", "autoupdate": False, "share": "disabled"}
     return {"OPENCODE_CONFIG_CONTENT": json.dumps(content), "OPENCODE_DISABLE_MODELS_FETCH": "1"}

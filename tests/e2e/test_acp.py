@@ -29,6 +29,14 @@ class Acp:
         self.service = service
         self.files = service.tmp / "files"
         self.files.mkdir()
+        program, login = service.tmp / "bin/opencode", service.tmp / "person/.local/share/opencode/auth.json"
+        for path in (program, login):
+            path.parent.mkdir(parents=True)
+        program.write_text(f"#!{sys.executable}\n{Path(acp_agent.__file__).read_text()}")
+        program.chmod(0o755)
+        login.write_text('{"a provider": {"type": "api", "key": "any"}}')
+        path = os.pathsep.join((str(program.parent), os.environ["PATH"]))
+        service.extra.update(PATH=path, HOME=str(service.tmp / "person"))
         section = {"adapter": "acp", "command": [sys.executable, acp_agent.__file__], "env": ["FAKE_HOME"]}
         section |= {"write": [str(self.files)], "read": [sys.prefix, sys.base_prefix]}
         section |= {"rate_limit_backoff": "1s", "network_backoff": "1s", "network": "none"}
@@ -39,8 +47,8 @@ class Acp:
         words = ("--runtime", "mine", "--capabilities", "ask,review,implement", "--autonomy", "workspace-write")
         service("agent", "add", "mine", *words, "--session", "tree", "--repo", "acme/shop")
 
-    def start(self, deed: str, action: str = "ask", *more: str) -> str:
-        order = ("agent", action, "mine", f"Do it. [[acp:{deed}]]", "--repo", "acme/shop", *more)
+    def start(self, deed: str, action: str = "ask", *more: str, agent: str = "mine") -> str:
+        order = ("agent", action, agent, f"Do it. [[acp:{deed}]]", "--repo", "acme/shop", *more)
         return str(self.service.json(*order)["job_id"])
 
     def file(self, job: str, name: str) -> Path:
@@ -78,6 +86,18 @@ def acp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Acp]:
         yield Acp(service)
     finally:
         service("daemon", "stop")
+
+
+def test_a_known_program_needs_no_setting(acp: Acp) -> None:
+    """Its minimum version is newer than the fake one, which is told, and no reason not to try."""
+    service = acp.service
+    assert "fake 1.2.3 by ACP, logged in" in service.run("runtime", "check", "opencode").stdout
+    can = ("--capabilities", "ask,implement", "--autonomy", "workspace-write", "--repo", "acme/shop")
+    service("agent", "add", "found", "--runtime", "opencode", *can)
+    job = acp.start("works", "implement", agent="found")
+    shown = acp.ended(job)
+    assert (shown["state"], shown["decision"]) == ("succeeded", "implemented"), shown["reason"]
+    assert "fake 1.2.3, by ACP" in acp.log(job)
 
 
 def test_a_tree_asks_implements_verifies_and_resumes_in_a_new_process(acp: Acp) -> None:

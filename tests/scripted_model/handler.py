@@ -68,7 +68,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, protocol: Protocol, body: Json, scenario: str | None) -> None:
         asked = protocol.asked(body)
-        turn = self.model.turn(protocol, asked, scenario, self.headers.get("user-agent", ""))
+        program, key = self.headers.get("user-agent", ""), self.headers.get("authorization", "")
+        turn = self.model.turn(protocol, asked, scenario, program, key)
         if turn is None:
             self._send(400, protocol.refusal(400, f"no such scenario: {asked.user_text[-200:]}"))
         elif not self._refused(protocol, turn):

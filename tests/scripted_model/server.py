@@ -64,7 +64,7 @@ class ScriptedModel:
         with self._lock:
             return [dict(request) for request in self._requests]
 
-    def turn(self, protocol: Protocol, asked: Asked, scenario: str | None, program: str) -> Turn | None:
+    def turn(self, protocol: Protocol, asked: Asked, scenario: str | None, program: str, key: str = "") -> Turn | None:
         """Return and record the turn of a request; None if it names an unknown scenario."""
         named = MARKER.findall(asked.user_text)
         name = named[-1] if named else scenario or "answer"
@@ -88,6 +88,7 @@ class ScriptedModel:
             tools=sorted(asked.tools),
             cwd=asked.cwd,
             program=program,
+            key=key,
             user_text=asked.user_text[-200:],
             body=asked.body,
         )

@@ -26,7 +26,7 @@ def box_findings(service: Service) -> Iterator[Finding]:
     settings, root = service.settings, service.home.root
     there = try_boxes.look(settings.worker.agents_uid)
     used: dict[Network, list[str]] = {}
-    for name in (*settings.configured_runtimes, SHELL):
+    for name in (*settings.configured_runtimes, *settings.acp_runtimes, SHELL):
         try:
             box = boxing.box_of(service.home, settings, os.environ, Wanted(name, Launch((), {}), (), root))
         except CannotLaunchError as refused:

@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from activities.agents.acp import CHECK, name_in
+from activities.agents.acp import check_command, name_in
 from activities.agents.environment import allowed_variables
 from activities.redaction.redact import redact_text
 from activities.runtimes import programs
-from activities.runtimes.known_runtimes import BY_ACP, KNOWN, PROGRAMS, RUNTIMES, SHELL, program_of
+from activities.runtimes.known_runtimes import KNOWN, PROGRAMS, RUNTIMES, SHELL, program_of
 from activities.runtimes.programs import Program
 from activities.settings.model import RuntimeSection
 from bridge.operations.service import Service
@@ -25,7 +25,7 @@ from workflows.text.durations import clock
 if TYPE_CHECKING:
     from activities.host.build_trial import Trial
 
-SECONDS, ACP_SECONDS = 20.0, 60.0
+SECONDS, ACP_SECONDS = 20.0, 50.0
 SAID = 200
 
 
@@ -57,8 +57,7 @@ def check_runtimes(service: Service, name: str | None = None, *, build: bool = F
     if name is not None and name not in every:
         missing = NotFoundError(f"no runtime {name}; {KNOWN}", "service runtime list")
         raise with_nearest(missing, name, (*every, *PROGRAMS))
-    here = {program.name for program in BY_ACP.values() if not program.command and programs.find(program)}
-    wanted = [name] if name else [known for known in every if known in {*RUNTIMES, *sections, *here}]
+    wanted = [name] if name else [*RUNTIMES, *service.settings.acp_runtimes]
     with ThreadPoolExecutor(len(wanted)) as pool:
         runtimes = list(pool.map(lambda known: look(known, sections.get(known, RuntimeSection())), wanted))
     return [_with_trial(service, each) for each in runtimes] if build else runtimes
@@ -150,7 +149,8 @@ def _version(program: Program, section: RuntimeSection, environ: Mapping[str, st
     environment = {**allowed_variables((*section.env, *program.passes), environ), **program.sets}
     command, seconds = programs.version_command(program, section.command), SECONDS
     if program.acp is not None:
-        command, seconds = (*CHECK, *(section.command or (program.start,)), *program.acp), ACP_SECONDS
+        command = check_command(ACP_SECONDS, (*(section.command or (program.start,)), *program.acp))
+        seconds = ACP_SECONDS + SECONDS  # until then it has ended its agent itself
     try:
         done = subprocess.run(
             command,
