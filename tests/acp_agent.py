@@ -8,6 +8,7 @@ file `starts` of its home, and keeps its sessions in the file `sessions`, so tha
 import json
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from typing import Any
 
 SHARED = os.environ.get("FAKE_HOME", "")
 HOME = Path(SHARED, os.environ.get("SERVICE_ROOT_JOB_ID", "")) if SHARED else Path(os.environ["HOME"])
-CAN = {"loadSession": True, "sessionCapabilities": {"resume": {}}}
+CAN = {"loadSession": True, "sessionCapabilities": {} if os.environ.get("FAKE_LOADS") else {"resume": {}}}
 RESULT = '{"service_result": {"decision": "approved", "summary": "fine"}}'
 IMPLEMENTED = '{"service_result": {"decision": "implemented", "summary": "done", "changes_made": ["a.txt: made"]}}'
 OPTIONS = [
@@ -207,6 +208,27 @@ def never_ends(turn: Turn) -> None:
     time.sleep(600)
 
 
+def reads_nothing(turn: Turn) -> None:
+    for number in range(6):
+        write({"id": number, "method": "x" * (14 * 1024 * 1024), "params": {}})
+    time.sleep(600)
+
+
+def is_deaf(turn: Turn) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    never_ends(turn)
+
+
+def closes_its_output(turn: Turn) -> None:
+    os.close(1)
+    time.sleep(600)
+
+
+def asks_after_its_end(turn: Turn) -> None:
+    turn.good()
+    turn.permitted("execute", toolCallId="late")
+
+
 def asks_after_it_was_cancelled(turn: Turn) -> None:
     (HOME / "began").touch()
     while read().get("method") != "session/cancel":
@@ -230,6 +252,10 @@ DEEDS: dict[str, Callable[[Turn], None]] = {
     "nonsense": sends_nonsense,
     "ends-twice": ends_twice,
     "never-ends": never_ends,
+    "reads-nothing": reads_nothing,
+    "deaf": is_deaf,
+    "closes-output": closes_its_output,
+    "asks-after-end": asks_after_its_end,
     "asks-after-cancel": asks_after_it_was_cancelled,
     "dies": lambda _: os._exit(7),
     "is-killed": lambda _: os.kill(os.getpid(), 9),
@@ -287,6 +313,11 @@ def main() -> None:
                     write({"id": number, "result": {}})
                 else:
                     write({"id": number, "error": {"code": -32002, "message": "Session not found"}})
+            case "session/load":
+                turn = Turn(number, params["sessionId"])
+                turn.say("said before")
+                turn.update("tool_call", toolCallId="old", kind="edit", rawInput={"path": "old"}, status="completed")
+                write({"id": number, "result": {}})
             case "session/set_mode" | "session/set_config_option":
                 with open(HOME / "chosen", "a") as chosen:
                     chosen.write(f"{params.get('modeId') or params.get('value')}\n")

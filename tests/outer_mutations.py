@@ -3,6 +3,90 @@
 from tests.mutations import Mutation
 
 OUTER_MUTATIONS: dict[str, tuple[Mutation, ...]] = {
+    "activities/agents/acp.py": (
+        (
+            "activities/jobs/test_acp.py::test_tokens_count_only_where_the_agent_is_known_to_count_right",
+            "usage = _larger(usage or Usage(), stream.estimated)",
+            "usage = usage or stream.estimated",
+        ),
+        (
+            "activities/jobs/test_acp.py::test_what_an_agent_s_own_settings_refused_is_a_refusal_and_nothing_is_implemented",
+            "refused=tuple(stream.refused), ",
+            "",
+        ),
+        (
+            "activities/jobs/test_acp.py::test_a_continuation_resumes_the_session_in_a_new_process_without_a_replay",
+            '.get("lost") is True:',
+            '.get("lost") is None:',
+        ),
+        (
+            "activities/jobs/test_acp.py::test_an_agent_that_misbehaves_loses_nothing_and_stops_nobody",
+            "if text or stream.refused:",
+            "if text or not stream.refused:",
+        ),
+    ),
+    "activities/agents/acp_player.py": (
+        (
+            "activities/jobs/test_acp.py::test_a_permission_request_is_answered_by_the_policy_once_and_at_once",
+            "and bool(paths) and all(",
+            "and all(",
+        ),
+        (
+            "activities/jobs/test_acp.py::test_a_permission_request_is_answered_by_the_policy_once_and_at_once",
+            ' and ".git" not in parts',
+            "",
+        ),
+        (
+            "activities/jobs/test_acp.py::test_a_permission_request_is_answered_by_the_policy_once_and_at_once",
+            " and os.pardir not in parts",
+            "",
+        ),
+        (
+            "activities/jobs/test_acp.py::test_a_permission_request_is_answered_by_the_policy_once_and_at_once",
+            '("allow_once", "allow_always")',
+            '("allow_always", "allow_once")',
+        ),
+        (
+            "activities/jobs/test_acp.py::test_a_stopped_job_cancels_the_prompt_and_permits_nothing_more",
+            "chosen = None if self._agent.stopping else option(",
+            "chosen = option(",
+        ),
+        (
+            "activities/jobs/test_acp.py::test_files_terminals_and_what_is_unknown_are_refused_and_a_question_is_declined",
+            'return {"action": "decline"}',
+            'return {"action": "accept"}',
+        ),
+        (
+            "activities/jobs/test_acp.py::test_what_an_agent_s_own_settings_refused_is_a_refusal_and_nothing_is_implemented",
+            '"code") == _DENIED:',
+            '"code") != _DENIED:',
+        ),
+        (
+            "activities/jobs/test_acp.py::test_an_agent_that_can_only_load_a_session_repeats_it_and_nothing_of_that_counts",
+            'self._replays = way == "session/load"',
+            "self._replays = False",
+        ),
+        (
+            "activities/jobs/test_acp.py::test_a_killed_agent_puts_the_job_off_as_any_program_that_is_killed",
+            "KILLED if status == -signal.SIGKILL else FAILED",
+            "FAILED",
+        ),
+        (
+            "activities/jobs/test_acp.py::test_an_agent_that_misbehaves_loses_nothing_and_stops_nobody",
+            'if reason != "end_turn":',
+            'if reason == "refusal":',
+        ),
+        (
+            "activities/jobs/test_acp.py::test_an_agent_that_misbehaves_loses_nothing_and_stops_nobody",
+            " and not self._answer:",
+            ":",
+        ),
+        (
+            "activities/jobs/test_acp.py::test_an_agent_that_misbehaves_loses_nothing_and_stops_nobody",
+            "if len(self._unsent) > UNREAD_LIMIT:",
+            "if len(self._unsent) > 16 * UNREAD_LIMIT:",
+        ),
+    ),
     "activities/agents/login_renewal.py": (
         (
             "activities/agents/test_login_renewal.py::test_a_program_that_was_asked_and_failed_is_asked_again_and_a_new_login_begins_afresh",

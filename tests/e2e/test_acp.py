@@ -35,8 +35,8 @@ class Acp:
         program.write_text(f"#!{sys.executable}\n{Path(acp_agent.__file__).read_text()}")
         program.chmod(0o755)
         login.write_text('{"a provider": {"type": "api", "key": "any"}}')
-        path = os.pathsep.join((str(program.parent), os.environ["PATH"]))
-        service.extra.update(PATH=path, HOME=str(service.tmp / "person"))
+        search = os.pathsep.join((str(program.parent), os.environ["PATH"]))
+        service.extra.update(PATH=search, HOME=str(service.tmp / "person"))
         section = {"adapter": "acp", "command": [sys.executable, acp_agent.__file__], "env": ["FAKE_HOME"]}
         section |= {"write": [str(self.files)], "read": [sys.prefix, sys.base_prefix]}
         section |= {"rate_limit_backoff": "1s", "network_backoff": "1s", "network": "none"}

@@ -83,6 +83,10 @@ TABLE = (
     Odd("ends-twice", note="the agent sent an answer to no request of ours"),
     Odd("asks-for-what-is-off", note="declined a question, since nobody is there: Which port?"),
     Odd("never-ends", FAILED, "the agent was stopped after its timeout", timeout=3.0),
+    Odd("deaf", FAILED, "the agent was stopped after its timeout", timeout=3.0),
+    Odd("reads-nothing", FAILED, "mine: it reads none of its messages"),
+    Odd("closes-output", FAILED, "mine: it closed its output before it answered session/prompt"),
+    Odd("asks-after-end"),
     Odd("dies", FAILED, "mine: it ended with exit status 7 before it answered session/prompt"),
     Odd("says-nothing", FAILED, "mine on mine ended without saying anything"),
     Odd("refuses", FAILED, "mine: it stopped early: refusal"),
@@ -214,6 +218,22 @@ async def test_a_continuation_resumes_the_session_in_a_new_process_without_a_rep
     outcome = await acp.play(next_of(first, 3))
     assert outcome.session == "s-1"
     assert told(outcome, "session_not_resumed")[0].data["why"] == "its program has lost it"
+
+
+async def test_an_agent_that_can_only_load_a_session_repeats_it_and_nothing_of_that_counts(
+    stage: Stage, users_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_LOADS", "1")
+    acp = _with(stage, section={"env": ["FAKE_LOADS"]})
+    first = kept(_job(acp, "good"))
+    assert (await acp.play(first)).state is JobState.SUCCEEDED
+    later = next_of(first, 2)
+    outcome = await acp.play(later)
+    assert (outcome.state, outcome.session, told(outcome, "session_not_resumed")) == (JobState.SUCCEEDED, "s-1", [])
+    row = attempt_rows.get(acp.context.store, later.job_id, 1)
+    assert row is not None
+    output = Path(row.run_dir, "stdout.log").read_text()
+    assert ("fine" in output, "said before" in output, "old" in output) == (True, False, False)
 
 
 async def test_the_mode_and_the_model_are_chosen_and_what_is_not_offered_fails_with_what_is(
