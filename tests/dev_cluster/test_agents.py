@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / "dev-cluster/agents"
-PROGRAMS = ("codex", "claude", "kimi", "opencode", "copilot", "qwen")
+PROGRAMS = ("codex", "claude", "kimi", "opencode", "copilot", "mcp", "qwen")
 
 NPM = """\
 #!/bin/bash
-echo "$@ $(sed -n 's/^ *"\\([@o][^"]*\\)": "\\([0-9.]*\\)".*/\\1@\\2/p' package.json)" >> "$CALLS"
-version=$(sed -n 's/^ *"[@o][^"]*": "\\([0-9.]*\\)".*/\\1/p' package.json)
+echo "$@ $(sed -n 's/^ *"\\([@o][^"]*\\)": "\\([0-9][^"]*\\)".*/\\1@\\2/p' package.json | head -1)" >> "$CALLS"
+version=$(sed -n 's/^ *"[@o][^"]*": "\\([0-9][^"]*\\)".*/\\1/p' package.json | head -1)
 sleep 0.2
 for file in node_modules/@openai/codex-x/vendor/x/bin/codex node_modules/@anthropic-ai/claude-code-x/claude \
   node_modules/node-linux-x/bin/node node_modules/@moonshot-ai/kimi-code/dist/main.mjs \
   node_modules/opencode-linux-x/bin/opencode node_modules/@github/copilot-linux-x/copilot \
-  node_modules/@qwen-code/qwen-code/cli.js; do
+  node_modules/@qwen-code/qwen-code/cli.js node_modules/@modelcontextprotocol/conformance/dist/index.js; do
   mkdir -p "$(dirname "$file")" npm
   printf '#!/bin/sh\\necho it is %s\\n' "$version" > "$file"
   chmod +x "$file"
@@ -66,7 +66,7 @@ def test_two_at_once_install_each_program_once_in_its_pinned_version(npm: Path, 
         assert version.split()[-1] in command
     calls = (tmp_path / "calls").read_text()
     assert calls.count("\n") == len(PROGRAMS)
-    assert all(re.match(r"ci .* --ignore-scripts .* [a-z0-9@/-]+@[0-9.]+$", call) for call in calls.splitlines())
+    assert all(re.match(r"ci .* --ignore-scripts .* [a-z0-9@/-]+@[0-9a-z.-]+$", call) for call in calls.splitlines())
     kept = {path.name for path in (tmp_path / "a cache").iterdir()}
     assert kept == {"lock", *(Path(command).parent.name for command in commands.values())}
     assert not list((tmp_path / "a cache").glob("*/npm"))
