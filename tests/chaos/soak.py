@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.settings.home import Home
+from activities.store import event_rows
 from tests import guard
 from tests.chaos import checks
 from tests.chaos.cases import Case, reaches
@@ -50,6 +51,8 @@ class Soak:
     stack: Stack
     every: float
     until: float
+    names: Sequence[str] = ()
+    """The workloads that are played in turn."""
     plays: list[Play] = field(default_factory=list)
     """The trees that are over."""
     wrong: list[str] = field(default_factory=list)
@@ -59,13 +62,17 @@ class Soak:
 
     def tree(self, number: int) -> None:
         """Play one tree to its end; nothing if the time is over."""
-        names = sorted(reaches())
         if time.monotonic() > self.until:
             return
-        play = Play(self.stack, Case(names[number % len(names)], "none", 1, NoFault.name), f"case-{number}s")
+        play = Play(self.stack, Case(self.names[number % len(self.names)], "none", 1, NoFault.name), f"case-{number}s")
         play.run()
         failures = play.failures or self._failures(play)
         self.wrong += [f"{play.case.workload} {play.root}: {failure}" for failure in failures]
+        if failures:
+            events = event_rows.of_tree(self.stack.service.seen.store, play.root)
+            print(
+                *failures, *(f"{event.at:.1f} {event.kind}: {event.message}" for event in events), sep="\n", flush=True
+            )
         self.plays.append(play)
 
     def _failures(self, play: Play) -> list[str]:
@@ -138,10 +145,10 @@ def beside(*works: Any) -> Iterator[None]:
         thread.join()
 
 
-def soak(there: Stack, trees: int, every: float, minutes: float, most: int) -> dict[str, Any]:
+def soak(there: Stack, trees: int, every: float, minutes: float, most: int, names: Sequence[str]) -> dict[str, Any]:
     """Play trees, `most` at a time, with a kill `every` so many seconds; return the report."""
     began = time.monotonic()
-    run = Soak(there, every, began + minutes * 60)
+    run = Soak(there, every, began + minutes * 60, names)
     kept = threading.Event()
     with beside((there.keep_well, kept)):
         with beside((run.kill,), (run.watch, minutes * 60 / SAMPLES)):
@@ -187,9 +194,10 @@ def main() -> int:
     parser.add_argument("--every", type=float, default=20.0, help="seconds from one kill to the next")
     parser.add_argument("--minutes", type=float, default=120.0)
     parser.add_argument("--beside", type=int, default=8, help="how many trees are under way at once")
+    parser.add_argument("--workloads", nargs="+", default=sorted(reaches()), help="what is played in turn")
     asked = parser.parse_args()
     with stack() as there:
-        report = soak(there, asked.trees, asked.every, asked.minutes, asked.beside)
+        report = soak(there, asked.trees, asked.every, asked.minutes, asked.beside, asked.workloads)
     REPORT.write_text(json.dumps(report, indent=1) + "\n")
     print(page(report))
     flat = all(last <= GROWS * middle for middle, last in report["grown"].values())
