@@ -49,7 +49,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, interrupted)
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--profile", action="store_true", help="write anew which stations each workload reaches")
-    parser.add_argument("--seed", type=int)
+    parser.add_argument("--seed", type=int, nargs="+", default=[], help="play the cases of these seeds")
     parser.add_argument("--case", help="`workload, station, nth, fault`")
     parser.add_argument("--cases", type=int, default=1)
     parser.add_argument("--first", type=int, default=1)
@@ -65,8 +65,8 @@ def main() -> int:
         profile()
         return 0
     drawn = [cases.draw(seed) for seed in range(asked.first, asked.first + asked.cases)]
-    if asked.seed is not None:
-        drawn = [cases.draw(asked.seed)]
+    if asked.seed:
+        drawn = [cases.draw(seed) for seed in asked.seed]
     if asked.case:
         drawn = [Case.read(asked.case)]
     if asked.shrink:

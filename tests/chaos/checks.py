@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
@@ -196,6 +197,7 @@ def of_stack(stack: Stack, plays: list[Play]) -> Iterator[str]:
     except AssertionError:
         yield from (new := left())
         stack.left |= new
+    yield from _kept(stack, min((play.struck_at for play in plays if play.struck_at), default=time.time()))
     attention = stack.service.json("attention")
     for play in plays:
         for part, rows in attention.items():
@@ -230,6 +232,13 @@ async def _histories(stack: Stack, plays: list[Play]) -> list[str]:
     if left := [run for run in running if run.partition(".")[0] in over]:
         wrong.append(f"workflows still run: {left}")
     return wrong
+
+
+def _kept(stack: Stack, since: float) -> list[str]:
+    """Return what the worker says of workflows that it could not evict, as an await after a cancellation has them."""
+    lines = (stack.home / "logs/worker.log").read_text().splitlines()
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
+    return [line for line in lines if "can't be removed from memory" in line and line > at]
 
 
 def _agents(stack: Stack) -> list[str]:
