@@ -15,6 +15,8 @@ from tests.waiting import wait_for
 if TYPE_CHECKING:
     from tests.chaos.stack import Stack
 
+BOOT = 30.0
+"""Seconds in which the host has started its daemon again."""
 BACK = 45.0
 """Seconds in which a killed worker is back, and has looked for the runs that it had: after a heartbeat was missed."""
 
@@ -25,6 +27,7 @@ class KillHost(Base):
 
     name: str = "kill the host"
     part: str = "daemon"
+    seconds: float = BOOT
     alone: bool = True
     _killed: dict[int, str | None] = field(default_factory=dict)
 
