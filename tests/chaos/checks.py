@@ -21,6 +21,7 @@ from tests.chaos.workloads import ANSWER
 from tests.e2e.script import git
 from tests.temporal.books import Books
 from tests.waiting import wait_for
+from workflows.github.facts import fact_in
 from workflows.model.event_kinds import BranchEventKind, EventKind
 from workflows.model.rows import JobRecord, Records
 from workflows.model.settings import Bounds
@@ -58,6 +59,7 @@ def of_play(play: Play) -> Iterator[str]:
     yield from _ends(play, jobs, task.state.value if task else "missing")
     yield from _prompts(play, jobs)
     yield from _branches(play)
+    yield from _comments(play)
     yield from _screens(play, jobs, task.state.value if task else "missing")
 
 
@@ -160,6 +162,22 @@ def _branches(play: Play) -> Iterator[str]:
         )
     except AssertionError:
         yield f"{branch} does not have {play.workload.files}"
+
+
+def _comments(play: Play) -> Iterator[str]:
+    """Check that each fact stands on GitHub once, and the end is told."""
+    if not play.issue:
+        return
+
+    def marks() -> list[str]:
+        return [mark for body in play.stack.github.bodies(play.issue) if (mark := fact_in(body))]
+
+    try:
+        wait_for(lambda: any(mark.endswith("-end") for mark in marks()), "", SOON)
+    except AssertionError:
+        yield f"the end is not told on GitHub: {marks()}"
+    if twice := [mark for mark, number in Counter(marks()).items() if number > 1]:
+        yield f"told twice on GitHub: {twice}"
 
 
 def _screens(play: Play, jobs: list[JobRecord], task: str) -> Iterator[str]:

@@ -11,9 +11,11 @@ from tempfile import TemporaryDirectory
 
 from tests.chaos.cases import ROOT, draw, stations
 from tests.chaos.faults.evictions import Evict
+from tests.chaos.scorecard import PLANTED
 
 MOST = 200
 """The seeds among which a bug has to be found, those likeliest to find it first."""
+NOT_FOUND = f"not found in {MOST} cases"
 Edit = tuple[str, str, str]
 """A file, its text, and what stands there instead."""
 
@@ -90,15 +92,17 @@ def finds(copy: Path, edits: Sequence[Edit]) -> str:
     )
     process = subprocess.Popen([*words, "--seed", *map(str, seeds(edits))], cwd=copy, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
+    number = 0
     try:
         for number, line in enumerate(process.stdout, 1):
             row = json.loads(line)
             if row["failures"]:
                 case = (row["workload"], row["station"], row["nth"], row["fault"])
-                return f"case {number}, seed {row['seed']}: {', '.join(map(str, case))}: {row['failures'][0]}"
+                return f"case {number}, `{', '.join(map(str, case))}`: {row['failures'][0]}"
     finally:
         process.send_signal(signal.SIGINT)
         process.wait()
+    assert number, "no case was played"
     return ""
 
 
@@ -113,7 +117,8 @@ def main(names: Sequence[str]) -> int:
             plant(copy, edits)
             case = finds(copy, edits)
         unfound += not case
-        print(f"{name}: {case or f'not found in {MOST} cases'}", flush=True)
+        PLANTED.write_text(json.dumps(json.loads(PLANTED.read_text()) | {name: case or NOT_FOUND}, indent=1) + "\n")
+        print(f"{name}: {case or NOT_FOUND}", flush=True)
     return 1 if unfound else 0
 
 

@@ -55,6 +55,8 @@ class Play:
     aim: Aim = field(init=False)
     root: str = ""
     """The tree's root job, or the pipeline's run."""
+    issue: int = 0
+    """The number of its issue on GitHub."""
     struck_at: float = 0.0
     proof: str = ""
     failures: list[str] = field(default_factory=list)
@@ -125,7 +127,9 @@ class Play:
                 self.stack.service("pipeline", "add", str(path))
                 self.root = self.stack.post(f"/v1/pipelines/{self.key}/run", {}, self.key)["run_id"]
             else:
-                body = {"message": f"reach {name} of {self.key}", "repo": self.workload.repo}
+                body: dict[str, object] = {"message": f"reach {name} of {self.key}", "repo": self.workload.repo}
+                if self.workload.issue:
+                    self.issue = body["issue"] = self.stack.github.issue(self.key)
                 self.root = self.stack.post(f"/v1/agents/lead/{self.workload.action}", body, self.key)["job_id"]
             self.stack.controller.owns(self.root, self.aim)
 

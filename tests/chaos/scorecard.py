@@ -11,6 +11,10 @@ from typing import Any
 from tests.chaos.cases import OPEN, ROOT, stations
 
 CARD = Path(__file__).with_name("scorecard.json")
+SOAK = Path(__file__).with_name("soak.json")
+"""The report of the last soak."""
+PLANTED = Path(__file__).with_name("planted.json")
+"""The case that found each bug that was planted on purpose."""
 PAGE = ROOT / "cli/topics/promises.md"
 HEAD = """\
 # Promises, and how they are tried
@@ -78,7 +82,36 @@ def page(card: Mapping[str, Any]) -> str:
         parts += ["## What failed\n", "".join(f"- `{one['case']}`\n" for one in card["failed"])]
     if OPEN:
         parts += ["## Known, and not mended yet\n", "".join(f"- {what}\n" for what in OPEN.values())]
+    parts += [of_soak(json.loads(SOAK.read_text())), _of_planted(json.loads(PLANTED.read_text()))]
     return "\n".join([*parts, FOOT])
+
+
+def of_soak(report: Mapping[str, Any]) -> str:
+    """Return the part of the page that shows a soak."""
+    kills, wrong = report["kills"], report["wrong"]
+    killed = ", ".join(f"{name} {number}" for name, number in kills.items())
+    parts = [
+        "## One task after another\n",
+        f"{report['trees']} tasks in {report['minutes']} minutes on {report['date']}, commit `{report['commit']}`,",
+        f"with {sum(kills.values())} kills, one in {report['every']:g} seconds ({killed}): {len(wrong)} wrong.\n",
+        *(f"- {one}\n" for one in wrong),
+        "| the most of | middle third | last third |",
+        "|---|---|---|",
+    ]
+    return "\n".join([*parts, *(f"| {name} | {a:g} | {b:g} |" for name, (a, b) in report["grown"].items()), ""])
+
+
+def _of_planted(known: Mapping[str, str]) -> str:
+    """Return the part of the page that shows which case found each planted bug."""
+    return "\n".join(
+        [
+            "## Bugs planted on purpose\n",
+            "`python -m tests.chaos.planted` plants one after another in a copy of the source,",
+            "and plays up to 200 cases, the likeliest first:\n",
+            *(f"- {bug}: {case}" for bug, case in known.items()),
+            "",
+        ]
+    )
 
 
 def write(outcomes: Path) -> None:

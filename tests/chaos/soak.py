@@ -29,10 +29,9 @@ from tests.chaos.faults.kills import Kill
 from tests.chaos.faults.none import NoFault
 from tests.chaos.play import Play
 from tests.chaos.protocol import Arrival, NotLandedError
-from tests.chaos.scorecard import commit, today
+from tests.chaos.scorecard import SOAK, commit, of_soak, today
 from tests.chaos.stack import Stack, stack
 
-REPORT = Path(__file__).with_name("soak.json")
 PARTS = ("worker", "fork_server", "server", "helper", "bridge")
 """What is killed in turn."""
 MEMBERS = ("daemon", "server", "worker", "bridge")
@@ -173,20 +172,6 @@ def soak(there: Stack, trees: int, every: float, minutes: float, most: int, name
     }
 
 
-def page(report: Mapping[str, Any]) -> str:
-    """Return the part of the page of promises that shows a report."""
-    kills, wrong = report["kills"], report["wrong"]
-    killed = ", ".join(f"{name} {number}" for name, number in kills.items())
-    parts = [
-        "## One after another\n",
-        f"{report['trees']} tasks in {report['minutes']} minutes on {report['date']}, commit `{report['commit']}`,",
-        f"with {sum(kills.values())} kills, one in {report['every']:g} seconds ({killed}): {len(wrong)} wrong.\n",
-        "| the most of | middle third | last third |",
-        "|---|---|---|",
-    ]
-    return "\n".join([*parts, *(f"| {name} | {a:g} | {b:g} |" for name, (a, b) in report["grown"].items()), ""])
-
-
 def main() -> int:
     guard.begin()
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.soak", description=__doc__)
@@ -198,8 +183,8 @@ def main() -> int:
     asked = parser.parse_args()
     with stack() as there:
         report = soak(there, asked.trees, asked.every, asked.minutes, asked.beside, asked.workloads)
-    REPORT.write_text(json.dumps(report, indent=1) + "\n")
-    print(page(report))
+    SOAK.write_text(json.dumps(report, indent=1) + "\n")
+    print(of_soak(report))
     flat = all(last <= GROWS * middle for middle, last in report["grown"].values())
     return 0 if flat and not report["wrong"] else 1
 

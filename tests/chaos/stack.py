@@ -32,6 +32,9 @@ from tests.e2e.bridge import token
 from tests.e2e.conftest import Installed, set_up
 from tests.fleet import server
 from tests.fleet.lines import Line, line_to
+from tests.github.fixtures import peopled
+from tests.github.hub import Hub
+from tests.github.keys import private_key
 from tests.guard import MARK
 from tests.mcp_messages import message
 from tests.postgres import Postgres
@@ -88,6 +91,13 @@ command = {}
 env = {}
 rate_limit_backoff = "1s"
 """
+GITHUB = """\
+[github]
+app_id = "4242"
+installation_id = "{}"
+private_key_file = "{}"
+api_url = "{}"
+"""
 ROOM = 2 << 30
 """Bytes that /dev/shm must have free for a stack to be there."""
 
@@ -128,6 +138,8 @@ class Stack:
     database: Postgres | None = None
     left: set[str] = field(default_factory=set)
     """What earlier rounds left and were blamed for."""
+    github: Hub = field(default_factory=Hub)
+    """The GitHub of acme/tool."""
     troubled_until: float = 0.0
     """The end of the last fault, and of what it took to have all members back."""
 
@@ -139,20 +151,31 @@ class Stack:
         agent = self.service.program("agent", AGENT)
         self.service.extra.update({"PLANS": str(self.plans), hook.CONTROLLER: str(self.controller.address)})
         limited = LIMITED.format(json.dumps(agent.split()), json.dumps(["PLANS", MARK]))
-        (self.home / "config.toml").write_text(shell("PLANS") + limited + SETTINGS + self._elsewhere)
+        config = shell("PLANS") + limited + SETTINGS + self._elsewhere + self._github()
+        (self.home / "config.toml").write_text(config)
         if self.lines:
             self.service("cluster", "init")
             self.service("repo", "add", "acme/shop", str(made.repo))
         subprocess.run(["git", "clone", "-q", "--bare", str(made.repo), str(self.hub)], check=True)
         self.service("repo", "add", "acme/hub", "--remote", str(self.hub))
+        tool = self.folder / "tool"
+        subprocess.run(["git", "clone", "-q", str(self.hub), str(tool)], check=True)
+        self.service("repo", "add", "acme/tool", str(tool), "--github", "acme/tool")
         for name in ("lead", "dev"):
-            self.service.register(name, agent, "--repo", "acme/hub")
+            self.service.register(name, agent, "--repo", "acme/hub", "--repo", "acme/tool")
         self.service("agent", "add", "capped", "--runtime", "runtime_b", "--repo", "acme/shop", "--capabilities", "ask")
 
     @property
     def hub(self) -> Path:
         """A bare repository, to which work in progress is pushed."""
         return self.folder / "hub.git"
+
+    def _github(self) -> str:
+        """Return the settings of a GitHub App."""
+        peopled(self.github)
+        (key := self.folder / "app.pem").write_text(private_key())
+        key.chmod(0o600)
+        return GITHUB.format(self.github.app(), key, self.github.address)
 
     @property
     def _elsewhere(self) -> str:
@@ -363,7 +386,7 @@ def stack(kind: Kind = Kind.PLAIN) -> Iterator[Stack]:
                 None,
                 {},
             )
-        there = Stack(folder, controller, disk, lines, database)
+        there = Stack(folder, controller, disk, lines, database, github=made.enter_context(Hub()))
         made.callback(there.end)
         there.start()
         yield there

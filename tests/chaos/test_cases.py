@@ -21,7 +21,6 @@ FIRST = (
     "chain, outcome recorded, 2, kill worker",
 )
 NOT_PLAYED = {
-    "fact written": "it needs GitHub",
     "host chosen": "it needs several hosts",
     "job called off": "the one workload that reaches it is open",
     "offer moved": "it needs several hosts",

@@ -33,6 +33,8 @@ class Workload:
     """The stages of its file; a run of it is started, and no tree of a person's."""
     by_form: bool = False
     """Whether a person answers by the form of an MCP task."""
+    issue: bool = False
+    """Whether it belongs to an issue on GitHub, where the service tells of it."""
     files: tuple[str, ...] = ()
     """The files that are on the task's branch at the end."""
 
@@ -137,6 +139,15 @@ WORKLOADS = {
             action="ask",
             resumes=(("answer", f"color: {ANSWER}"),),
             by_form=True,
+        ),
+        Workload(
+            "issue",
+            {"none": COLOR},
+            good("answered"),
+            action="ask",
+            resumes=(("answer", f"color: {ANSWER}"),),
+            repo="acme/tool",
+            issue=True,
         ),
         Workload(
             "limited",

@@ -17,6 +17,9 @@ AT_STATION = "whoever is there"
 OF_JOBS = ("supervisor", "agent")
 """Parts of which each job has its own."""
 OF_SUPERVISORS = ("run claimed", "command started", "command ended", "end recorded")
+DESK = "github"
+TOLD = "fact written"
+"""The station at which a fact is on GitHub, and not yet recorded."""
 RUNS = "command started"
 """The one station at which a job's agent is known to be there."""
 
@@ -40,6 +43,8 @@ class Kill:
         return self.part in OF_JOBS or (self.part == AT_STATION and station in OF_SUPERVISORS)
 
     def fits(self, station: str) -> bool:
+        if self.part == DESK:
+            return station.startswith(TOLD)
         return station in {"agent": (RUNS,), "supervisor": OF_SUPERVISORS}.get(self.part, (station,))
 
     def strike(self, stack: "Stack", arrival: Arrival) -> str:
@@ -69,5 +74,5 @@ class Kill:
         """Do nothing: the daemon starts its members again, and the worker its own."""
 
 
-PARTS = (AT_STATION, "server", "worker", "bridge", "fork_server", "helper", *OF_JOBS)
+PARTS = (AT_STATION, "server", "worker", "bridge", "fork_server", "helper", DESK, *OF_JOBS)
 FAULTS = tuple(partial(Kill, part) for part in PARTS)

@@ -1,11 +1,14 @@
 """A reply that is lost after what was asked is done: of a git push, and of a write to GitHub."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.chaos.controller import subject_of
 from tests.chaos.faults.base import Base
+from tests.chaos.faults.kills import TOLD
 from tests.chaos.protocol import GO, Arrival, NotLandedError
+from tests.github.wire import Request
 
 if TYPE_CHECKING:
     from tests.chaos.stack import Stack
@@ -50,4 +53,33 @@ class LostPush(Base):
         return "the remote died with its references written"
 
 
-FAULTS = (LostPush,)
+@dataclass
+class LostComment(Base):
+    """GitHub takes the next comment, and its reply is lost: a gateway answers in its place."""
+
+    name: str = "lost reply GitHub"
+    part: str = "github"
+    seconds: float = OUTAGE
+    _lost: list[str] = field(default_factory=list)
+
+    def fits(self, station: str) -> bool:
+        return station.startswith(TOLD)
+
+    def strike(self, stack: "Stack", arrival: Arrival) -> str:
+        root = subject_of(arrival.subject).encode()
+
+        def is_ours(request: Request) -> bool:
+            ours = request.line.startswith("POST ") and request.line.endswith("/comments") and root in request.body
+            self._lost += [request.line] if ours and not self._lost else []
+            return ours
+
+        stack.github.after_write(is_ours)
+        return GO
+
+    def proof(self, stack: "Stack") -> str:
+        if not self._lost:
+            raise NotLandedError("no comment was posted")
+        return f"the reply to {self._lost[0]} was lost"
+
+
+FAULTS = (LostPush, LostComment)
