@@ -93,8 +93,9 @@ def of_soak(report: Mapping[str, Any]) -> str:
     parts = [
         "## One task after another\n",
         f"{report['trees']} tasks in {report['minutes']} minutes on {report['date']}, commit `{report['commit']}`,",
-        f"with {sum(kills.values())} kills, one in {report['every']:g} seconds ({killed}): {len(wrong)} wrong.\n",
-        *(f"- {one}\n" for one in wrong),
+        f"with {sum(kills.values())} kills, one in {report['every']:g} seconds ({killed}): {len(wrong)} findings.\n",
+        *(f"- {one}" for one in wrong),
+        *[""][: len(wrong)],
         "| the most of | middle third | last third |",
         "|---|---|---|",
     ]
