@@ -18,6 +18,7 @@ from bridge.operations.jobs import jobs, output, rounds
 from bridge.operations.orders import attention
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError
+from workflows.model.rounds import last_words
 from workflows.model.rows import RoundRecord
 from workflows.policy.answers import CROSSED, Verb, compose
 from workflows.policy.recipes import Recipe
@@ -28,6 +29,8 @@ FOLLOW_SECONDS = 25.0
 
 LOOK_SECONDS = 0.5
 LISTED = 20
+ROUNDS = 3
+"""The number of ended rounds in a task's summary."""
 TREES = "service://trees/"
 """The URIs of resources begin so; a job follows, and a part of it."""
 
@@ -272,10 +275,12 @@ async def stop(calls: RouteCalls, asked: StopArguments) -> Answer:
 
 
 async def summary_of(calls: RouteCalls, root: str) -> dict[str, Any]:
-    """Return a task's state, and what it waits for."""
+    """Return a task's state, what it waits for, and how its last rounds ended: no client shows why a form was stale."""
     page = await calls.get("/v1/trees", search=root, limit=1)
-    waits = [_round(row) for row in await read(rounds.open_of, calls.service, root)]
-    return _listed(page["trees"][0]) | ({"needs_you": waits} if waits else {})
+    rows = await read(rounds.of_tree, calls.service, root)
+    waits = [_round(row) for row in rows if row.end is None]
+    over = [last_words(row.coordinator_id, row.number, row.closed) for row in rows if row.end is not None]
+    return _listed(page["trees"][0]) | without_empty({"needs_you": waits, "rounds": over[-ROUNDS:]})
 
 
 async def _job_summary(calls: RouteCalls, job: str) -> Answer:

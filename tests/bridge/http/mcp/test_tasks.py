@@ -102,7 +102,10 @@ async def test_a_stale_form_is_refused_with_whose_answer_counted(service: Servic
         )
         answers = {key: {"action": "accept", "content": {"store": "redis"}}}
         refused = await send(call, "tasks/update", taskId=task_id, inputResponses=answers)
+        seeds.write(service, seeds.task(state=TaskState.DONE, revision=10, ended_at=10.0))
+        ended = await get(call, task_id)
     assert kept == []
+    assert "is over: answered by ann, on the page" in ended["result"]["content"][0]["text"]
     assert "too late; nothing was done" in refused["error"]["message"]
     assert "answered by ann, on the page" in refused["error"]["message"]
 
