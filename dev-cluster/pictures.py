@@ -27,7 +27,7 @@ from bridge.machine import dashboard_link
 from cli.demo import agents, story
 from cli.demo.stage import DemoStage
 from tests.e2e.browser import PROGRAM, started
-from tests.waiting import wait_for
+from tests.waiting import PATIENCE, wait_for
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / ".github" / "pictures"
@@ -310,6 +310,7 @@ def pages(stage: DemoStage, job: str) -> None:
     status = stage.look("daemon", "status")["state"]
     with started() as browser:
         context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         code = dashboard_link.make(Home(stage.home), PERSON)
         page.goto(f"{status['bridge_url']}/ui/enter?code={code}&to=/ui/trees/{job}")
