@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import partial
 
 from sqlalchemy.exc import OperationalError
 
@@ -16,6 +17,7 @@ from tests.chaos.faults.none import NoFault
 from tests.chaos.protocol import Arrival, Fault, NotLandedError
 from tests.chaos.stack import Stack
 from tests.chaos.workloads import WORKLOADS, Workload, plan_of
+from tests.waiting import wait_for
 from workflows.model.rounds import RoundKind
 from workflows.model.states import JobState, TaskState
 from workflows.pipeline.plan import OPEN_RUNS
@@ -124,7 +126,8 @@ class Play:
             if stages:
                 path = self.stack.folder / f"{self.key}.yaml"
                 path.write_text(f"name: {self.key}\nrepo: acme/shop\nstages:\n{stages.replace('CASE', self.key)}")
-                self.stack.service("pipeline", "add", str(path))
+                add = partial(self.stack.service.run, "pipeline", "add", str(path))
+                wait_for(lambda: add().returncode == 0, lambda: add().stderr, QUIET)  # a fault of another case may last
                 self.root = self.stack.post(f"/v1/pipelines/{self.key}/run", {}, self.key)["run_id"]
             else:
                 body: dict[str, object] = {"message": f"reach {name} of {self.key}", "repo": self.workload.repo}
