@@ -43,6 +43,8 @@ LOOKS = 0.3
 SHOWN = 15.0
 """Seconds after an agent's begin, and after the end of all faults, in which each screen shows that it runs."""
 RETRIES = 3
+REFUSALS = 20
+"""How often an order to run a job again may be refused, one after another, until a person gives up."""
 
 
 @dataclass
@@ -68,6 +70,7 @@ class Play:
     """Set while no fault lasts."""
     _answered: set[str] = field(default_factory=set)
     _retried: int = 0
+    _refused: int = 0
     _retried_at: int = -1
     """The revision of the task of which a person has ordered a retry that is not carried out yet."""
     _killed: bool = False
@@ -205,11 +208,12 @@ class Play:
                 self._answered.add(row.round_id)
         task = job_rows.task_of(service.store, self.root)
         if task and task.state is TaskState.BLOCKED and self._retried < RETRIES and task.revision != self._retried_at:
-            self._retried += 1
             if task.to_retry and "error" not in self.stack.post(f"/v1/jobs/{task.to_retry}/retry", {}, ""):
+                self._retried += 1
                 self._retried_at = task.revision
-            else:
-                self._retried = RETRIES
+            else:  # perhaps the tree is just closing
+                self._refused += 1
+                self._retried = RETRIES if self._refused >= REFUSALS else self._retried
         if self.workload.kills and not self._killed and self._is_running(self.workload.kills):
             self.stack.post(f"/v1/jobs/{self.root}/kill", {"now": self.workload.at_once}, "")
             self._killed = True

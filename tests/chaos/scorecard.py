@@ -3,9 +3,10 @@
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tests.chaos.cases import OPEN, ROOT, stations
@@ -45,16 +46,18 @@ In a clone of the source, `python -m tests.chaos --cases 100` plays cases, and
 def made(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the scorecard of these outcomes."""
     cells: dict[str, dict[str, list[int]]] = {}
-    failed, cases = [], 0
+    failed, cases, seconds = [], 0, list[float]()
     for row in rows:
         cell = cells.setdefault(row["station"], {}).setdefault(row["fault"], [0, 0, 0])
         for place, counts in enumerate((True, bool(row["proof"]), bool(row["failures"]))):
             cell[place] += counts
         cases += 1
+        seconds.append(row["seconds"])
         if row["failures"]:
             words = (row["workload"], row["station"], row["nth"], row["fault"])
             failed.append({"case": ", ".join(map(str, words)), "failures": row["failures"]})
-    return {"date": today(), "commit": commit(), "cases": cases, "cells": cells, "failed": failed}
+    counted = {"cases": cases, "cells": cells, "failed": failed, "seconds": round(median(seconds))}
+    return {"date": today(), "commit": commit()} | counted
 
 
 def commit() -> str:
@@ -75,11 +78,15 @@ def page(card: Mapping[str, Any]) -> str:
                 table.setdefault(name, Counter()).update(dict(enumerate(cell)))
     tried = f"{card['cases']} cases on {card['date']}, commit `{card['commit']}`"
     never = sorted(stations().keys() - by_station.keys())
-    parts = [HEAD, f"## What was tried\n\n{tried}: {len(card['failed'])} failed.\n"]
+    result = f"{len(card['failed'])} failed. Half of them were over in {card['seconds']} s"
+    parts = [HEAD, f"## What was tried\n\n{tried}: {result}\nor less, eight beside each other.\n"]
     parts += [_table("fault", by_fault), _table("station", by_station)]
     parts += [f"Not reached by these cases: {', '.join(never)}.\n"] if never else []
     if card["failed"]:
-        parts += ["## What failed\n", "".join(f"- `{one['case']}`\n" for one in card["failed"])]
+        parts += [
+            "## What failed\n",
+            "".join(f"- `{one['case']}`: {_short(one['failures'])}\n" for one in card["failed"]),
+        ]
     if OPEN:
         parts += ["## Known, and not mended yet\n", "".join(f"- {what}\n" for what in OPEN.values())]
     parts += [of_soak(json.loads(SOAK.read_text())), _of_planted(json.loads(PLANTED.read_text()))]
@@ -120,6 +127,10 @@ def write(outcomes: Path) -> None:
     card = made(json.loads(line) for line in outcomes.read_text().splitlines())
     CARD.write_text(json.dumps(card, indent=1, sort_keys=True) + "\n")
     PAGE.write_text(page(card))
+
+
+def _short(failures: Sequence[str]) -> str:
+    return failures[0].partition("\n")[0][:120]
 
 
 def _table(what: str, rows: Mapping[str, Counter[int]]) -> str:
