@@ -183,7 +183,7 @@ def test_a_blocked_task_goes_on_and_another_is_dismissed(script: Script, ann: Pe
     wait_for(lambda: script.tree(again)["task"]["state"] == "done")
     card(tab, again).wait_for(state="detached")
     card(tab, old).locator("summary", has_text="End the task").click()
-    card(tab, old).get_by_role("button", name="End the task").click()
+    card(tab, old).get_by_role("button", name="End the task", exact=True).click()
     until_shown(tab, "The task is given up")
     card(tab, old).wait_for(state="detached")
     pictures(tab, "nothing waits")

@@ -21,7 +21,7 @@ from workflows.model.states import JobState, TaskState, WaitsFor
 
 pytestmark = pytest.mark.ruling("M4")
 OTHER = "job-9999999999zz"
-HEADS = "State Task Repository Now Spend Started"
+NOW, OVER = (f"State Task Repository {what} Spend Started" for what in ("Now", "Last report"))
 HOSTILE = "<script>alert(1)</script> \u202e\"'&"
 
 
@@ -58,7 +58,7 @@ async def test_a_row_tells_of_a_whole_tree_and_leads_to_it(service: Service, ann
 async def test_a_tree_that_waits_says_for_whom_and_with_which_question(service: Service, ann: Surfer) -> None:
     seeds.paused(service)
     shown = await ann.open("/ui/trees")
-    assert f"Needs you 1 {HEADS} ▲ needs you look acme/shop which?" in shown.words
+    assert f"Needs you 1 {NOW} ▲ needs you look acme/shop which?" in shown.words
     assert f'title="service resume {ROOT}"' in shown.html
 
 
@@ -173,7 +173,7 @@ async def test_work_is_merged_from_the_list(service: Service, ann: Surfer, tmp_p
     shown = await ann.send(shown.form(f"/ui/trees/{ROOT}/finish"), "Merge into my branch")
     assert (repo / "limiter.py").read_text() == "limit = 2\n"
     assert urlsplit(shown.address).path == "/ui/trees"
-    assert f"Ended 1 {HEADS} ● merged look" in shown.words
+    assert f"Ended 1 {OVER} ● merged look" in shown.words
     assert "Merge into" not in shown.words
 
 
@@ -250,7 +250,7 @@ async def test_the_number_of_tasks_that_need_a_person_is_that_of_attention(servi
     for number in range(25):
         seeds.paused(service, f"job-{number:012d}")
     shown = await ann.open("/ui/trees")
-    assert f"Needs you 25 {HEADS}" in shown.words
+    assert f"Needs you 25 {NOW}" in shown.words
     assert attention.number(service) == 25
 
 
