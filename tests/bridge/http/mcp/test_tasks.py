@@ -1,5 +1,7 @@
 """A tree as a task of an MCP client: followed, asked by a form, answered once, by its own token (ruling S3)."""
 
+import gc
+import tracemalloc
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +14,7 @@ from bridge.operations.service import Service
 from tests.bridge import seeds
 from tests.bridge.http.conftest import caller
 from tests.bridge.seeds import ROOT
+from tests.depth import cases
 from tests.mcp_messages import TASKS, message
 from workflows.model.orders import ResumeOrder
 from workflows.model.rounds import RoundEnd, RoundKind
@@ -213,3 +216,27 @@ async def test_a_token_revoked_in_the_middle_of_a_task_opens_nothing(service: Se
         ]
     assert [answer["error"] for answer in refused] == ["the token is wrong"] * 2
     assert kept == []
+
+
+@pytest.mark.ruling("S3", "N8")
+async def test_following_thousands_of_tasks_keeps_nothing(service: Service) -> None:
+    many = cases(60, 3_000)
+    for number in range(many):
+        root = f"job-{number:012d}"
+        seeds.write(service, seeds.task(root, state=TaskState.OPEN), seeds.job(root, state=JobState.RUNNING))
+
+    async def followed(numbers: range) -> None:
+        for number in numbers:
+            begun = await send(call, "tools/call", name="follow", arguments={"job": f"job-{number:012d}"})
+            assert (await get(call, begun["result"]["taskId"]))["status"] == "working"
+
+    async with claude(service) as call:
+        await followed(range(many // 3))
+        tracemalloc.start()
+        try:
+            await followed(range(many // 3, many))
+            gc.collect()
+            kept, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert kept < 2_000_000
