@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
 from activities.runs.os_processes import marks
 from activities.store import attempt_rows
 from tests import acp_agent
+from tests.e2e.browser import needs_browser, person, until_shown
 from tests.e2e.conftest import Installed, set_up
 from tests.e2e.script import git, states
 
@@ -127,6 +129,21 @@ def test_a_worker_is_killed_under_a_running_agent_which_is_started_once(acp: Acp
     assert (shown["state"], shown["decision"]) == ("succeeded", "implemented"), shown["reason"]
     assert (acp.file(job, "starts").read_text(), acp.attempts(job)) == ("x", 1)
     assert "permission allowed: write a.txt" in acp.log(job)
+
+
+@needs_browser
+@pytest.mark.ruling("M3")
+def test_plan_calls_and_permissions_are_on_the_page_while_the_agent_works(acp: Acp, browser: Browser) -> None:
+    job = acp.begun("waits", "implement")
+    address = acp.service("dashboard", "--print").stdout.split("/ui/")[0].strip()
+    with person(browser, address) as ann:
+        tab = ann.enter(acp.service.seen, f"/ui/jobs/{job}")
+        until_shown(tab, "[>] wait for it")
+        acp.file(job, "go").touch()
+        until_shown(tab, "permission allowed: write a.txt")
+        until_shown(tab, "[x] look")
+        if shots := os.environ.get("SHOTS"):
+            tab.screenshot(path=f"{shots}/acp.png", full_page=True)
 
 
 @pytest.mark.parametrize("victim", ["acp_player.py", "acp_agent.py"])
