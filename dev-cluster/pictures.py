@@ -1,9 +1,11 @@
-"""The README's pictures, from a real run: `session.svg` is a recording, `terminal.svg` and the pages stand still.
+"""The README's pictures, from a real run: `session.svg` and `claude.svg` are recordings, the others stand still.
 
 The agents are the demo's, which need no model, slowed down so that each state is seen; and one that asks people.
+Claude is the real program of `dev-cluster/agents`, with a scripted model.
 """
 
 import io
+import json
 import os
 import re
 import shlex
@@ -14,11 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+import httpx
 from playwright.sync_api import Page
 from rich.console import Console
 from rich.text import Text
@@ -27,6 +30,10 @@ from bridge.machine import dashboard_link
 from cli.demo import agents, story
 from cli.demo.stage import DemoStage
 from tests.e2e.browser import PROGRAM, started
+from tests.e2e.claude_terminal import ASKS, FOLLOWS, answer_first_questions
+from tests.e2e.mcp_clients import Play
+from tests.e2e.programs import installed, variables
+from tests.scripted_model import ScriptedModel
 from tests.waiting import PATIENCE, wait_for
 
 ROOT = Path(__file__).parents[1]
@@ -54,13 +61,22 @@ text{{font:20px ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono","De
 </svg>
 """
 LARGEST = 300_000
+CHOSEN = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
+"""Claude's mark at what is chosen."""
+
+WISH = "Have the team build a rate limiter."
 ASKING = """\
-import json, os, sys
-prompt = sys.stdin.read()
+import json, os, pathlib, sys, time
+prompt, hold = sys.stdin.read(), pathlib.Path(__file__).with_name("told") / "hold"
 asks = {"decision": "approved", "summary": "One decision is needed before anything is built.", "human_questions": [
     {"id": "store", "prompt": "Where should the counters be kept?", "choices": ["redis", "postgres"]}]}
+part = {"id": "limiter-again", "agent": "builder", "action": "implement", "prompt": "Write limiter.py."}
+builds = {"decision": "approved", "summary": "One part.", "delegations": [part]}
 done = {"decision": "approved", "summary": "The counters are kept where you said."}
-print(json.dumps({"service_result": asks if os.environ["SERVICE_CONTINUATION"] == "none" else done}))
+while hold.exists():
+    time.sleep(0.1)
+results = {"none": asks, "answered": builds}
+print(json.dumps({"service_result": results.get(os.environ["SERVICE_CONTINUATION"], done)}))
 """
 SERVICE = Path(sys.executable).with_name("service")
 
@@ -68,7 +84,10 @@ SERVICE = Path(sys.executable).with_name("service")
 def begin(stage: DemoStage) -> None:
     """Start a daemon, and register a repository and a team, as the demo does."""
     stage.home.mkdir(mode=0o700)
-    (stage.home / "config.toml").write_text(f'[worker]\nhost = "{HOST}"\n')
+    told = stage.home.parent / "told"
+    told.mkdir()
+    read = json.dumps([str(told)])
+    (stage.home / "config.toml").write_text(f'[worker]\nhost = "{HOST}"\n[runtimes.shell]\nread = {read}\n')
     asking = stage.home.parent / "asking.py"
     asking.write_text(ASKING)
     result = story.DemoResult()
@@ -110,6 +129,7 @@ class Terminal:
         shell = f"env TERM=screen-256color COLORTERM=truecolor bash --noprofile --rcfile {shlex.quote(str(rc))} -i"
         self.tmux("-f", os.devnull, "new-session", "-d", *size, "-c", str(stage.checkout), shell)
         self.tmux("set", "-g", "status", "off")
+        self.tmux("set", "-g", "focus-events", "on")  # Claude asks for it on its screen
         wait_for(self.prompts)
 
     def tmux(self, *words: str) -> str:
@@ -119,6 +139,11 @@ class Terminal:
     def type(self, text: str) -> None:
         self.tmux("send-keys", "-l", text)
         self.tmux("send-keys", "Enter")
+
+    def clear(self) -> None:
+        """Empty the screen."""
+        self.type("clear")
+        wait_for(lambda: self.prompts() == 1)
 
     def is_idle(self) -> bool:
         """Return whether the shell waits for a command."""
@@ -158,13 +183,28 @@ class Cast:
 
     def command(self, text: str) -> None:
         """Type a command as a person would, and watch it until the shell waits again."""
+        self.enter(text)
+        wait_for(self._over)
+        self.seconds[-1] = LONGEST
+
+    def enter(self, text: str) -> None:
+        """Type a line as a person would."""
         for at in range(0, len(text), KEYS):
             self.shell.tmux("send-keys", "-l", "--", text[at : at + KEYS])
             wait_for(lambda end=at: text[end : end + KEYS].strip() in "\n".join(self.shell.screen()))
             self.look(KEYS_STAND)
         self.shell.tmux("send-keys", "Enter")
-        wait_for(self._over)
-        self.seconds[-1] = LONGEST
+
+    def until(self, *words: str) -> None:
+        """Wait until the screen shows these words, and keep it then only: Claude's screen moves all the time."""
+        wait_for(lambda: all(word in self.shell.tmux("capture-pane", "-p") for word in words), self.shell.screen)
+        self.look(LONGEST)
+
+    def press(self, key: str, *words: str) -> None:
+        """Press a key, and wait until the screen shows what it does: Claude ignores keys while its screen changes."""
+        time.sleep(LONGEST)
+        self.shell.tmux("send-keys", key)
+        self.until(*words)
 
     def _over(self) -> bool:
         over = self.shell.waits()
@@ -185,8 +225,7 @@ def session(stage: DemoStage) -> tuple[str, Cast]:
         cast.command('service agent ask lead "Build a rate limiter, and have it verified."')
         job = str(stage.look("job", "list")[0]["job_id"])
         cast.command(f"service job tree {job} --watch")
-        shell.type("clear")
-        wait_for(lambda: shell.prompts() == 1)
+        shell.clear()
         for command in (
             f"service job diff {job} --tree --stat",
             f"service job merge {job} --into-mine",
@@ -194,6 +233,66 @@ def session(stage: DemoStage) -> tuple[str, Cast]:
         ):
             cast.command(command)
     return job, cast
+
+
+def with_claude(stage: DemoStage) -> Cast:
+    """Record a task that is started in Claude, asks when Claude is closed, and is answered there the next day."""
+    hold = stage.home.parent / "told" / "hold"
+    with ScriptedModel({"moment": as_claude()}) as model:
+        own = variables(stage.home.parent / "programs", model) | {"ANTHROPIC_BASE_URL": model.url("moment")}
+        path = f"{Path(installed()['claude']).parent}:{os.environ['PATH']}"
+        os.environ.update(own, HOME=str(stage.checkout.parent), DISABLE_AUTOUPDATER="1", PATH=path)
+        stage.service("mcp", "add", "claude", "--scope", "act")
+        answer_first_questions(os.environ, stage.checkout)
+        wake(Path(own["CLAUDE_CONFIG_DIR"], ".claude.json"))
+        settings = Path(own["CLAUDE_CONFIG_DIR"], "settings.json")
+        settings.write_text(json.dumps({"permissions": {"allow": ["mcp__service"]}}))
+        hold.touch()
+        with terminal(stage, ROWS) as shell:
+            cast = Cast(shell)
+            cast.enter(f'claude "{WISH}"')
+            cast.until("goes on without me", FOLLOWS)
+            cast.enter("/exit")
+            wait_for(shell.waits, shell.screen)
+            hold.unlink()
+            wait_for(lambda: stage.look("attention")["waiting"])
+            shell.clear()
+            cast.command("# the next morning")
+            cast.enter("claude --continue")
+            cast.until(ASKS, "store")
+            cast.press("Right", "redis")
+            cast.press("Enter", f"{CHOSEN} Accept")
+            cast.press("Enter", "merged")
+            cast.enter("/exit")
+            wait_for(shell.waits, shell.screen)
+            shell.clear()
+            cast.command("git log --oneline --all")
+    return cast
+
+
+def wake(config: Path) -> None:
+    """Have the bridge import what MCP needs: Claude takes a server that is slow at first for one without tasks."""
+    door = json.loads(config.read_text())["mcpServers"]["service"]
+    headers = door["headers"] | {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    httpx.post(door["url"], json=ping, headers=headers, timeout=PATIENCE).raise_for_status()
+
+
+def as_claude() -> Callable[[str], Play]:
+    """Return the play of Claude's model: it starts the task and follows it, and merges it when Claude wakes it up."""
+    job = ""
+
+    def play(prompt: str) -> Play:
+        nonlocal job
+        if WISH in prompt:
+            asked = {"agent": "planner", "message": "Build a rate limiter.", "repository": story.REPO, "follow": True}
+            job = re.findall(r"job-[0-9a-z]{12}", (yield {"mcp": {"name": "start", "input": asked}}))[0]
+            yield {"text": "The team is on it. It goes on without me."}
+        yield {"mcp": {"name": "finish", "input": {"job": job, "how": "merge"}}}
+        yield {"text": "The rate limiter is built and merged."}
+        return job
+
+    return play
 
 
 def still(stage: DemoStage, commands: Sequence[str], rows: int) -> list[str]:
@@ -332,6 +431,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if not PROGRAM:
         sys.exit("error: no Chromium here: chromium, chromium-browser or google-chrome")
+    if "claude" not in installed():
+        sys.exit("error: no claude here: type dev-cluster/agents")
     OUT = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else OUT
     OUT.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="service-pictures-"))
@@ -345,6 +446,7 @@ def main() -> None:
         pages(stage, job)
         commands = ["service attention", f"service job diff {job}.5"]
         draw("terminal.svg", [still(stage, commands, 40)], [1], "what waits for you, and what a job changed")
+        draw("claude.svg", *with_claude(stage).finished(), "a task from Claude, over night")
     finally:
         subprocess.run([SERVICE, "daemon", "stop"], env=stage.environment, check=False, capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)

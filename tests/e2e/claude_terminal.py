@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,17 +22,22 @@ STILL_SECONDS = 10.0
 """Time after which a key counts as lost, if nothing at all has changed on the screen."""
 
 
+def answer_first_questions(environment: Mapping[str, str], work: Path) -> None:
+    """Answer in Claude's settings what it asks at its first start: about trust in the folder, its key, its theme."""
+    path = Path(environment["CLAUDE_CONFIG_DIR"], ".claude.json")
+    content = json.loads(path.read_text()) | {"hasCompletedOnboarding": True, "theme": "dark"}
+    content["customApiKeyResponses"] = {"approved": [environment["ANTHROPIC_API_KEY"]], "rejected": []}
+    content["projects"] = {str(work): {"hasTrustDialogAccepted": True, "allowedTools": []}}
+    path.write_text(json.dumps(content))
+
+
 class ClaudeTerminal:
-    """A terminal with Claude, which nobody asks about trust, keys or themes."""
+    """A terminal with Claude, whose first questions are answered."""
 
     def __init__(self, person: Person, name: str) -> None:
         self._tmux = ["tmux", "-S", str(person.folder / f"{name}.tmux"), "-f", os.devnull]
         self._folder, self._environment = person.work, person.script.service.environment | {"DISABLE_AUTOUPDATER": "1"}
-        path = Path(person.script.service.extra["CLAUDE_CONFIG_DIR"], ".claude.json")
-        content = json.loads(path.read_text()) | {"hasCompletedOnboarding": True, "theme": "dark"}
-        content["customApiKeyResponses"] = {"approved": [self._environment["ANTHROPIC_API_KEY"]], "rejected": []}
-        content["projects"] = {str(person.work): {"hasTrustDialogAccepted": True, "allowedTools": []}}
-        path.write_text(json.dumps(content))
+        answer_first_questions(self._environment, person.work)
 
     def start(self, *words: str) -> None:
         """Start Claude with a prompt, or with an option."""
