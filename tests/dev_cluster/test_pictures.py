@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE
 ROOT = Path(__file__).parents[2]
 PICTURES = sorted((ROOT / ".github/pictures").iterdir())
 DRAWN = [path for path in PICTURES if path.suffix == ".svg"]
-SEEN = ("changes_requested", "(new plan)", "running", "done", "is merged into", "@keyframes")
+SEEN = ("changes requested", "lead plans again", "running", "done", "is merged into", "@keyframes")
 MOMENT = ("Have the team build", "1 MCP task", "the next morning", "requests your input", "redis", "built and merged")
 GREEN = "\x1b[32m"
 
