@@ -134,8 +134,8 @@ def test_a_form_is_stale_once_somebody_answered_on_the_page(
     assert script.until_over(job)["task"]["state"] == "done"
     [answer] = answers(script, job)
     assert "store: memory" in answer
-    told = (str(request.get("body")) for request in person.model.requests())
-    assert any(f"round 1 of {job} is over: " in text and "on the page" in text for text in told)
+    bodies = (str(request.get("body")) for request in person.model.requests())
+    assert any(f"round 1 of {job} is over: " in text and "on the page" in text for text in bodies)
 
 
 @pytest.mark.ruling("S4")

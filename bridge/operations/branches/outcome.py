@@ -80,13 +80,13 @@ def sentence(tree: Tree, merged: MergedWork | None = None) -> str:
 
 
 def _done(tree: Tree, merged: MergedWork | None) -> str:
-    failed = _failed(tree)
+    without = _without(tree)
     if merged:
-        return merged.says + ("" if merged.is_mine else ", and not yet into your branch") + f"{failed}."
+        return merged.says + ("" if merged.is_mine else ", and not yet into your branch") + f"{without}."
     last = last_job(tree)
     who = "the lead" if any(job.delegation_id for job in tree.jobs) else last.agent
     says = "says that it is implemented" if last.decision is Decision.IMPLEMENTED else report(last.decision)
-    return (f"Done: {who} {says}{failed}." if last.decision else f"Done{failed}.") + _checked(tree)
+    return (f"Done{without}: {who} {says}." if last.decision else f"Done{without}.") + _checked(tree)
 
 
 def _checked(tree: Tree) -> str:
@@ -108,11 +108,12 @@ def failed_parts(tree: Tree) -> list[JobRecord]:
     return [job for job in last.values() if job.state is JobState.FAILED] if tree.state is TreeState.DONE else []
 
 
-def _failed(tree: Tree) -> str:
+def _without(tree: Tree) -> str:
     failed = failed_parts(tree)
     if not failed:
         return ""
-    return f"; part {failed[0].delegation_id} failed" if len(failed) == 1 else f"; {len(failed)} parts failed"
+    parts = f"part {failed[0].delegation_id}" if len(failed) == 1 else f"{len(failed)} parts"
+    return f" without {parts}, which failed"
 
 
 def _progress(tree: Tree) -> str:

@@ -299,9 +299,9 @@ def test_who_waits_for_a_tree_reads_each_step_once(home: Home) -> None:
         seeds.write(service, seeds.task(state="done", ended_at=3.0, revision=9))
         assert seat.end() == 0
     service.store.dispose()
-    told = seat.screen.everything
-    assert [sum(event.message in line for line in told) for event, _, _ in steps] == [1, 1, 1]
-    assert not [line for line in told if line.startswith(ROOT)], "no row says what an event has said"
+    printed = seat.screen.everything
+    assert [sum(event.message in line for line in printed) for event, _, _ in steps] == [1, 1, 1]
+    assert not [line for line in printed if line.startswith(ROOT)], "no row says what an event has said"
 
 
 def test_long_lines_are_whole_where_there_is_room_and_cut_where_there_is_none() -> None:

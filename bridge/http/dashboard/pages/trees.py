@@ -143,19 +143,19 @@ def _overview(seen: _Seen) -> Values:
 
 
 @dataclass(frozen=True)
-class _Result:
+class _LastResult:
     """The job with the result of a tree that is over, and the number of its findings."""
 
     job_id: str
     findings: int
 
 
-def _result(service: Service, tree: Tree) -> _Result | None:
+def _result(service: Service, tree: Tree) -> _LastResult | None:
     if tree.task.state is not TaskState.DONE:
         return None
     last = outcome.last_job(tree).job_id
     payload = jobs.detail(service, last).payload or {}
-    return _Result(last, len((payload.get("service_result") or {}).get("findings") or ()))
+    return _LastResult(last, len((payload.get("service_result") or {}).get("findings") or ()))
 
 
 def _logs(service: Service, item: Item) -> Sequence[tuple[str, str]]:

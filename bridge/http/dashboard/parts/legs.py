@@ -52,7 +52,7 @@ class Finish:
 
 
 @dataclass(frozen=True)
-class TakeOver:
+class WayToTakeOver:
     """The way to have a tree's work in a checkout: the branch and the command that switches to it, or the number of
     branches to choose from.
     """
@@ -128,17 +128,17 @@ def _finish(service: Service, tree: Tree, listed: Branches) -> Finish:
     )
 
 
-def take_over(listed: Branches | None, finish: Finish | None) -> TakeOver | None:
+def take_over(listed: Branches | None, finish: Finish | None) -> WayToTakeOver | None:
     """Return how to take a tree's work over; None if there is none, or the operator's own branch has it."""
     if listed is None or listed.problem or (finish and finish.merged and finish.merged.is_mine):
         return None
     makes = "" if listed.head else f"service job merge {listed.root_job_id} && "
     if not listed.default and (listed.head or (finish and finish.merges)):
-        return TakeOver(listed.task_branch, f"{makes}git switch {listed.task_branch}")
+        return WayToTakeOver(listed.task_branch, f"{makes}git switch {listed.task_branch}")
     made = [leg.branch for leg in listed.legs if leg.exists]
     if len(made) == 1:
-        return TakeOver(made[0], made[0] if listed.default else f"git switch {made[0]}")
-    return TakeOver(branches=len(made)) if made else None
+        return WayToTakeOver(made[0], made[0] if listed.default else f"git switch {made[0]}")
+    return WayToTakeOver(branches=len(made)) if made else None
 
 
 def _moment(service: Service, tree: Tree, events: Sequence[EventRecord]) -> tuple[object, ...]:

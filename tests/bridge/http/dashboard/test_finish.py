@@ -37,8 +37,8 @@ async def press(ann: Surfer, button: str, form: str = WORK, **fields: str) -> Sh
 
 async def test_the_tree_is_merged_into_the_branch_of_its_task(tree: Grown, ann: Surfer) -> None:
     html = (await ann.open(f"{TREE}/changes")).html
-    assert html.index(f"Merge into {TASK_BRANCH} only") < html.index("Merge all"), "the first button"
-    shown = await press(ann, f"Merge into {TASK_BRANCH} only")
+    assert html.index("Merge into the task's branch only") < html.index("Merge all"), "the first button"
+    shown = await press(ann, "Merge into the task's branch only")
     assert run_git(tree.repo, "rev-parse", TASK_BRANCH) == tree.line
     assert not (tree.repo / FILE).exists()
     assert "Part docs is missing: it conflicts with code and fix in app.txt" in shown.words
@@ -142,11 +142,11 @@ async def test_every_view_shows_how_to_take_the_work_over(service: Service, ann:
     makes = f'data-copy="service job merge {ROOT} &amp;&amp; git switch {TASK_BRANCH}"'
     for view in (TREE, f"{TREE}/timeline", f"{TREE}/changes", f"{TREE}/log"):
         shown = await ann.open(view)
-        assert (f"Take over: {TASK_BRANCH}" in shown.words, makes in shown.html) == (True, True), view
+        assert (f"Continue it yourself: {TASK_BRANCH}" in shown.words, makes in shown.html) == (True, True), view
         assert "● ready to merge" in shown.words
     ready = (await ann.open("/ui/")).words.partition("Ready to merge")[2]
     assert ready.startswith(" look acme/shop done "), "also where a person looks first"
-    await press(ann, f"Merge into {TASK_BRANCH} only")
+    await press(ann, "Merge into the task's branch only")
     assert f'data-copy="git switch {TASK_BRANCH}"' in (await ann.open(TREE)).html
     await press(ann, "Merge 2 parts into main")
-    assert "Take over" not in (await ann.open(TREE)).words, "the checkout has it"
+    assert "Continue it yourself" not in (await ann.open(TREE)).words, "the checkout has it"

@@ -205,7 +205,7 @@ async def test_a_failure_shows_its_part_its_reason_and_the_end_of_its_log(
         "✕ failed after 2 attempts",
         "exit code 101",
         "line 0 <b> line 1 <b> line 2 <b>",
-        "Note (optional), sent to the agent that retries, or to the lead, who decides how to go on without it",
+        "Note (optional), sent along with your decision",
         "deadline in ",
         "If nobody decides before the deadline, the task stops",
         "one last job sums up",
@@ -318,7 +318,8 @@ async def test_a_done_task_shows_what_failed_in_it_and_leads_to_its_findings(ser
     assert "The whole result" in (await ann.open(TREE)).words
     planted.result(service, last.job_id, {"findings": ["one", "two"]})
     shown = await ann.open(TREE)
-    assert "part a failed. Nothing was changed. a ✕ failed the usage limit was reached Transcript" in shown.words
+    assert "Done without part a, which failed: the lead approves the result. Nothing was changed." in shown.words
+    assert "Nothing was changed. a ✕ failed the usage limit was reached Transcript" in shown.words
     assert "2 findings" in shown.words
     assert f"/ui/jobs/{last.job_id}" in shown.read.links
 
@@ -573,4 +574,6 @@ async def test_a_task_that_is_done_says_which_part_failed(service: Service, ann:
     parts = leg(1, "a", state=JobState.FAILED), leg(2, "b", state=JobState.FAILED), leg(3, "b")
     seeds.write(service, seeds.task(**over), seeds.job(), *parts, leg(4, "x", **last | {"delegation_id": None}))
     words = (await ann.open(TREE)).words
-    assert "Done: the lead approves the result; part a failed. Nothing was changed." in words, "b was done again"
+    assert "Done without part a, which failed: the lead approves the result. Nothing was changed." in words, (
+        "b was done again"
+    )

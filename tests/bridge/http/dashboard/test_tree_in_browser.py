@@ -90,7 +90,7 @@ def test_nothing_lies_over_the_bars(timeline: Page) -> None:
 def test_idle_times_are_shown_in_full_where_they_are(timeline: Page, service: Service) -> None:
     tab = timeline
     before = places(tab, "timeline")
-    tab.get_by_role("link", name="Show waits to scale").click()
+    tab.get_by_role("link", name="Show waits at full length").click()
     tab.get_by_role("link", name="Shorten long waits").wait_for()
     assert places(tab, "timeline") == before
     goes_on(service, tab)
