@@ -6,14 +6,13 @@ import time
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from activities.git.hub import HubAwayError
 from activities.store import branch_rows, tree_rows
 from activities.store.registry import host_rows, repo_rows
 from bridge.operations.branches import branches, merge_gate, merge_offer, merges
 from bridge.operations.branches.branches import Branches
 from bridge.operations.service import Service
 from workflows.github.merge_gate import GateState
-from workflows.model.errors import ServiceError
+from workflows.model.errors import RefusedError, ServiceError
 from workflows.model.event_kinds import BranchEventKind
 from workflows.policy.host_availability import lacks_worker
 
@@ -32,7 +31,7 @@ class EndWatcher:
     def __init__(self) -> None:
         self._seen: set[tuple[str, float]] = set()
         self._again: dict[tuple[str, float], float] = {}
-        """Ends to decide about later, because the hub could not be reached."""
+        """Ends to decide about later: their rows are not whole yet, or git, the store or the hub failed."""
 
     def look(self, service: Service) -> list[str]:
         """Merge the trees that ended successfully and pass the merge gate; return their roots.
@@ -45,9 +44,14 @@ class EndWatcher:
             if end in self._seen or time.monotonic() < self._again.get(end, 0.0) or not _is_ours(service, root, repo):
                 continue
             try:
-                merged = self._merge_if_ready(service, root)
-            except HubAwayError as error:
+                merged = _merge_if_ready(service, root)
+            except RefusedError as error:
+                log.warning("the tree %s is not merged by itself: %s", root, error.message)
+                merged = False
+            except ServiceError as error:
                 log.warning("the tree %s is not merged by itself yet: %s", root, error.message)
+                merged = None
+            if merged is None:
                 self._again[end] = time.monotonic() + AGAIN_SECONDS
                 continue
             self._seen.add(end)
@@ -56,20 +60,20 @@ class EndWatcher:
                 done.append(root)
         return done
 
-    def _merge_if_ready(self, service: Service, root: str) -> bool:
-        try:
-            tree = branches.of_tree(service, root, fresh=True)
-            if not tree.line or _is_handled(service, tree):
-                return False
-            if merge_gate.of_tree(service, root, tree=tree, at_line=True).state is not GateState.PASSING:
-                return False
+
+def _merge_if_ready(service: Service, root: str) -> bool | None:
+    """Return whether the tree was merged; None if it can't be judged yet."""
+    tree = branches.of_tree(service, root, fresh=True)
+    if not tree.line or _is_handled(service, tree):
+        return False
+    match merge_gate.of_tree(service, root, tree=tree, at_line=True).state:
+        case GateState.PASSING:
             merges.merge(service, [root], actor=ACTOR)
-        except HubAwayError:
-            raise
-        except ServiceError as error:
-            log.warning("the tree %s is not merged by itself: %s", root, error.message)
+            return True
+        case GateState.FAILING:
             return False
-        return True
+        case GateState.PENDING | GateState.UNKNOWN:
+            return None
 
 
 def _is_ours(service: Service, root: str, name: str) -> bool:

@@ -2,18 +2,22 @@
 
 import time
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from activities.settings.home import Home
 from activities.store import branch_rows
-from bridge.operations.branches import drops
+from bridge.operations.branches import auto_merge, drops, merge_gate
 from bridge.operations.branches.auto_merge import ACTOR, EndWatcher
 from bridge.operations.service import Service
 from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
 from tests.bridge.grown import CODE, FILE, FIX, RECHECK, REPLAN, TASK_BRANCH, Grown, grown
 from tests.bridge.seeds import ROOT
+from workflows.github.merge_gate import GateState, GateVerdict
+from workflows.model.errors import UnreachableError
 from workflows.model.event_kinds import BranchEventKind
 from workflows.model.event_payloads import BranchEvent
 from workflows.model.states import TaskState, WaitsFor
@@ -88,6 +92,25 @@ def test_what_does_not_pass_is_left_to_people(tree: Grown) -> None:
 def test_no_other_tree_is(tree: Grown, state: TaskState) -> None:
     ended(tree, state, 3)
     assert EndWatcher().look(tree.service) == []
+
+
+@pytest.mark.parametrize(
+    "judged",
+    [
+        {"side_effect": UnreachableError("git could not be started")},
+        {"return_value": GateVerdict(GateState.PENDING, (), None)},
+        {"return_value": GateVerdict(GateState.UNKNOWN, (), None)},
+    ],
+)
+def test_what_cannot_be_judged_now_is_judged_again(
+    tree: Grown, monkeypatch: pytest.MonkeyPatch, judged: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(auto_merge, "AGAIN_SECONDS", 0.0)
+    watcher = EndWatcher()
+    with monkeypatch.context() as patch:
+        patch.setattr(merge_gate, "of_tree", Mock(**judged))
+        assert watcher.look(tree.service) == []
+    assert watcher.look(tree.service) == [ROOT]
 
 
 def test_what_was_dropped_stays_dropped(tree: Grown) -> None:

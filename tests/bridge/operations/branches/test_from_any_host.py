@@ -328,7 +328,7 @@ def test_a_conflict_with_the_default_branch_is_resolved_from_any_host(
 def test_one_host_merges_an_ended_tree_by_itself(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
     """The host of the tree does it; another one only while that has no worker."""
     monkeypatch.setattr("activities.store.tree_rows.to_merge", lambda *_: [(ROOT, "acme/shop", 2.0)])
-    monkeypatch.setattr(auto_merge.EndWatcher, "_merge_if_ready", lambda *_: True)
+    monkeypatch.setattr(auto_merge, "_merge_if_ready", lambda *_: True)
     with two.here.store.begin() as connection:
         connection.execute(schema.trees.insert().values(root_job_id=ROOT, host=HERE, start={}, revision=0))
     seen(two.here, address="")
