@@ -21,7 +21,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-import httpx
 from playwright.sync_api import Page
 from rich.console import Console
 from rich.text import Text
@@ -244,7 +243,6 @@ def with_claude(stage: DemoStage) -> Cast:
         os.environ.update(own, HOME=str(stage.checkout.parent), DISABLE_AUTOUPDATER="1", PATH=path)
         stage.service("mcp", "add", "claude", "--scope", "act")
         answer_first_questions(os.environ, stage.checkout)
-        wake(Path(own["CLAUDE_CONFIG_DIR"], ".claude.json"))
         settings = Path(own["CLAUDE_CONFIG_DIR"], "settings.json")
         settings.write_text(json.dumps({"permissions": {"allow": ["mcp__service"]}}))
         hold.touch()
@@ -268,14 +266,6 @@ def with_claude(stage: DemoStage) -> Cast:
             shell.clear()
             cast.command("git log --oneline --all")
     return cast
-
-
-def wake(config: Path) -> None:
-    """Have the bridge import what MCP needs: Claude takes a server that is slow at first for one without tasks."""
-    door = json.loads(config.read_text())["mcpServers"]["service"]
-    headers = door["headers"] | {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    httpx.post(door["url"], json=ping, headers=headers, timeout=PATIENCE).raise_for_status()
 
 
 def as_claude() -> Callable[[str], Play]:

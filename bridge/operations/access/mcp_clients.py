@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ PREFIX = "mcp-"
 """Prefix of the tokens' names."""
 
 COMMAND_SECONDS = 60
+WAKE_SECONDS = 10
 LONGEST_ENTRY = 1_000
 
 
@@ -249,10 +251,24 @@ def add(service: Service, name: str, scope: str | None, *, by_hand: bool = False
     if by_hand:
         return Added(name, given, changed=True, where="", entry=client.show(door))
     try:
-        return Added(name, given, changed=True, where=client.put(door))
+        where = client.put(door)
     except Exception:
         tokens.remove(service, token)
         raise
+    _wake(door)
+    return Added(name, given, changed=True, where=where)
+
+
+def _wake(door: Door) -> None:
+    """Let a running bridge import what the client's first call would wait for: Claude takes a server whose first answer
+    is slow for one without tasks and forms.
+    """
+    import httpx
+
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    headers = door.headers | {"Accept": "application/json, text/event-stream"}
+    with suppress(httpx.HTTPError):
+        httpx.post(door.url, json=ping, headers=headers, timeout=WAKE_SECONDS, trust_env=False)
 
 
 def remove(service: Service, name: str) -> None:

@@ -2,7 +2,9 @@
 
 import json
 import os
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,29 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "KIMI_CODE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(variable, raising=False)
     return home
+
+
+def test_a_running_bridge_is_called_once_so_that_the_first_call_of_the_client_is_quick(
+    service: Service, person: Path
+) -> None:
+    calls: list[str | None] = []
+
+    class Bridge(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            calls.append(self.headers["Authorization"])
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Bridge) as bridge:
+        threading.Thread(target=bridge.serve_forever, daemon=True).start()
+        service.home.config.write_text(f"[bridge]\nport = {bridge.server_port}\n")
+        mcp_clients.add(Service(service.home), "kimi", None)
+        bridge.shutdown()
+    entry = json.loads((person / ".kimi-code" / "mcp.json").read_text())["mcpServers"]["service"]
+    assert calls == [entry["headers"]["Authorization"]]
 
 
 @pytest.mark.parametrize("client", mcp_clients.CLIENTS)
