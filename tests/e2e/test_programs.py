@@ -20,11 +20,12 @@ def test_the_summary_names_every_program_that_was_not_driven_and_why(tmp_path: P
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    *_, first, second, third, fourth, fifth, sixth, skipped = done.stdout.splitlines()
+    *_, first, second, third, fourth, fifth, sixth, seventh, skipped = done.stdout.splitlines()
     assert first.startswith("codex: not installed")
     assert second.startswith("claude: not installed")
     assert third == "kimi: npm could not install it: no way through"
-    for line, program in ((fourth, "opencode"), (fifth, "copilot"), (sixth, "qwen")):
+    others = ((fourth, "opencode"), (fifth, "copilot"), (sixth, "mcp"), (seventh, "qwen"))
+    for line, program in others:
         assert line.startswith(f"{program}: not installed")
     assert "NOT driven" in done.stdout
     assert len(PROGRAMS) == 3

@@ -159,7 +159,7 @@ def test_a_view_that_is_suspended_comes_back(watching: Seat) -> None:
 
 def test_a_view_that_was_stopped_from_outside_is_drawn_anew(service: Service) -> None:
     with seated(("attention", "--watch")) as seat:
-        seat.until_shown("nothing waits")
+        seat.until_shown("nothing needs you")
         seat.signal(signal.SIGSTOP)
         os.write(seat.program, b"[1]+  Stopped\n$ fg\n")
         seat.until_shown("$ fg")
