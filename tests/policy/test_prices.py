@@ -103,3 +103,9 @@ def test_nothing_used_is_no_guess() -> None:
 @pytest.mark.ruling("K5")
 def test_a_guess_is_marked() -> None:
     assert (dollars(0.014, assumed=True), dollars(0.014, assumed=False)) == ("~$0.01", "$0.01")
+
+
+@pytest.mark.ruling("A5")
+def test_requests_that_no_program_told_are_not_in_the_json_of_usage() -> None:
+    assert Usage(input_tokens=2).model_dump() == {"input_tokens": 2, "output_tokens": 0}
+    assert Usage(requests=3).model_dump()["requests"] == 3

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from workflows.contract.size_limits import MOST_TOKENS
 from workflows.model.wire import Wire
@@ -22,8 +22,8 @@ class Usage(Wire):
 
     input_tokens: int = 0
     output_tokens: int = 0
-    requests: int | None = None
-    """Requests to the model; None if no program said how many (ruling S6)."""
+    requests: int | None = Field(default=None, exclude_if=lambda count: count is None)
+    """Requests to the model; None, and not in JSON, if no program said how many (ruling S6)."""
 
     @property
     def total(self) -> int:
