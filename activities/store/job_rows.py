@@ -224,7 +224,7 @@ def count_preflight_failures(engine: Engine) -> int:
 
 def _job_row(job: JobRecord) -> dict[str, Any]:
     row = job.model_dump(mode="json", exclude={"usage"})
-    return row | job.usage.model_dump()
+    return row | dict(job.usage)
 
 
 def _job(row: Row[Any]) -> JobRecord:
