@@ -22,6 +22,7 @@ LOOK_SECONDS = 2.0
 REACHES_BACK = 24 * 3600.0
 """Seconds after a tree's end in which it is merged automatically. Later, nobody expects its branch to move."""
 AGAIN_SECONDS = 60.0
+"""The least time until an end is judged again; an old end waits for a tenth of its age."""
 ACTOR = "[orchestrate].merge"
 
 
@@ -52,7 +53,7 @@ class EndWatcher:
                 log.warning("the tree %s is not merged by itself yet: %s", root, error.message)
                 merged = None
             if merged is None:
-                self._again[end] = time.monotonic() + AGAIN_SECONDS
+                self._again[end] = time.monotonic() + max(AGAIN_SECONDS, (time.time() - ended_at) / 10)
                 continue
             self._seen.add(end)
             self._again.pop(end, None)

@@ -16,6 +16,7 @@ from tests.activities.git.conftest import commit_file, run_git
 from tests.bridge import seeds
 from tests.bridge.grown import CODE, FILE, FIX, RECHECK, REPLAN, TASK_BRANCH, Grown, grown
 from tests.bridge.seeds import ROOT
+from tests.waiting import wait_for
 from workflows.github.merge_gate import GateState, GateVerdict
 from workflows.model.errors import UnreachableError
 from workflows.model.event_kinds import BranchEventKind
@@ -110,7 +111,7 @@ def test_what_cannot_be_judged_now_is_judged_again(
     with monkeypatch.context() as patch:
         patch.setattr(merge_gate, "of_tree", Mock(**judged))
         assert watcher.look(tree.service) == []
-    assert watcher.look(tree.service) == [ROOT]
+    wait_for(lambda: watcher.look(tree.service) == [ROOT])
 
 
 def test_what_was_dropped_stays_dropped(tree: Grown) -> None:
