@@ -20,7 +20,7 @@ from activities.host.heartbeat import Heartbeat, beating
 from activities.host.slots import SlotNeed, Slots, in_turn
 from activities.runs import run_folders
 from activities.runs.supervised_run import Claim, give_up
-from activities.stations import reach
+from activities.stations.hook import reach
 from activities.store import attempt_rows, claim_rows, permanent_errors
 from activities.store.attempt_rows import AttemptRow, Offered
 from workflows.model.errors import ServiceError

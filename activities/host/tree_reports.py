@@ -12,7 +12,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.runs.service_process import watch_task
-from activities.stations import reach
+from activities.stations.hook import reach
 from workflows.model.jobs import JobRun
 from workflows.temporal.messages import Begun, HeldUp, HostReport
 

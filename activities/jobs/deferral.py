@@ -13,7 +13,7 @@ from activities.agents.faults import Blocker, BlockerKind
 from activities.host.context import Context
 from activities.redaction.redact import redact_text
 from activities.settings.model import RuntimeSection
-from activities.stations import reach
+from activities.stations.hook import reach
 from activities.store import attempt_rows
 from activities.store.attempt_rows import AttemptRow, Deferral
 from workflows.contract.storable import storable

@@ -4,7 +4,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.host.context import Context
-from activities.stations import reach
+from activities.stations.hook import reach
 from activities.store import permanent_errors, placements, run_rows
 from activities.store.placements import Asks
 from workflows.policy import placement

@@ -7,7 +7,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.context import Context
 from activities.jobs.why_closed import how_it_closed
-from activities.stations import reach
+from activities.stations.hook import reach
 from activities.store import attempt_rows, claim_rows, job_rows, moves, permanent_errors, tree_rows
 from workflows.model.rows import Records, Written
 from workflows.temporal.calls import CallOff, OfferClaim, OfferKey

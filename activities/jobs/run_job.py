@@ -26,7 +26,7 @@ from activities.jobs.session import earlier_session
 from activities.jobs.snapshots import Snapshots
 from activities.jobs.workspace import Workspace
 from activities.redaction.redact import redact_text
-from activities.stations import reach
+from activities.stations.hook import reach
 from activities.store import attempt_rows
 from activities.store.attempt_rows import AttemptRow, Deferral, Offered
 from workflows.contract.parse import Accepted, Rejected

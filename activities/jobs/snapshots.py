@@ -20,7 +20,7 @@ from activities.git.work_folder.work_in_progress import InProgress
 from activities.git.work_folder.worktrees import Worktree
 from activities.host.helper_process import LOOK_SECONDS, apart
 from activities.host.slots import in_turn, out_of_turn
-from activities.stations import reach
+from activities.stations.hook import reach
 from workflows.model.errors import NotFoundError, ServiceError
 from workflows.model.jobs import JobRun
 

@@ -24,7 +24,7 @@ from activities.host.slots import out_of_turn
 from activities.jobs import snapshots
 from activities.jobs.dependencies import heads, parts_of, revisions_to_merge
 from activities.runs.supervised_run import Claim
-from activities.stations import reach
+from activities.stations.hook import reach
 from activities.store import attempt_rows, branch_rows, tree_rows
 from activities.store.attempt_rows import AttemptRow
 from activities.store.registry import repo_rows

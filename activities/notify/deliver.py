@@ -17,7 +17,7 @@ from activities.host.heartbeat import Heartbeat, beating
 from activities.notify import message
 from activities.notify.channels import Channel, CommandChannel, DeliveryError, LogFile, Webhook
 from activities.settings import ready
-from activities.stations import reach
+from activities.stations.hook import reach
 from activities.store import outbox
 from workflows.temporal.calls import TASK_TIMEOUT
 from workflows.temporal.notify import Notify

@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError
 from activities.host import checkouts
 from activities.host.context import Context
 from activities.pipelines.plan import plan
-from activities.stations import reach
+from activities.stations.hook import reach
 from activities.store import job_rows, permanent_errors, run_rows, tree_rows
 from activities.store.artifacts import Artifacts
 from activities.store.registry import pipeline_rows

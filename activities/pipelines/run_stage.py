@@ -32,7 +32,7 @@ from activities.runs.output import last_line, last_lines
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest
 from activities.runs.supervisor import EndKind
 from activities.runtimes.known_runtimes import SHELL
-from activities.stations import reach
+from activities.stations.hook import reach
 from activities.store import attempt_rows, run_rows
 from activities.store.attempt_rows import AttemptRow, Offered
 from activities.store.registry import repo_rows

@@ -30,7 +30,7 @@ from activities.runs.run_folders import RunError, made_run_key, ready, run_key
 from activities.runs.spawn import spawn
 from activities.runs.supervisor import EndKind
 from activities.sealing.seal_key import SealKeyError
-from activities.stations import reach
+from activities.stations.hook import reach
 
 PROGRESS_SECONDS = 2.0
 STOP_MARGIN_SECONDS = 20.0

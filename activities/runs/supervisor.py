@@ -37,7 +37,7 @@ from activities.runs import records
 from activities.runs.os_processes import MARK, children, descendants, identity, kill_all, send, with_mark
 from activities.runs.records import RecordKind, UnbelievedError
 from activities.runs.regular_files import create, open_to_read
-from activities.stations import reach
+from activities.stations.hook import reach
 
 RESERVED_BYTES = 4096
 ERROR_BYTES = 3000

@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from activities.github import api
 from activities.github.client import AwayError, DeclinedError, LimitedError
-from activities.stations import reach
+from activities.stations.hook import reach
 from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from bridge.github import checks, publishing

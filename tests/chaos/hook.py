@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from activities import stations
+from activities.stations import hook as stations
 
 CONTROLLER = "CHAOS_CONTROLLER"
 """The variable with the controller's socket. Without it nothing is hooked."""

@@ -12,7 +12,7 @@ from activities.git.command import all_printable, printable
 from activities.git.hub import HubBranch
 from activities.git.merges.commits import CommitConflict, commit_merge, merged_tree
 from activities.git.work_folder.commit import message, trailers_of
-from activities.stations import reach
+from activities.stations.hook import reach
 from workflows.model.errors import Commands, RefusedError
 
 TRIES = 5

@@ -22,7 +22,7 @@ from mcp_types import (
 )
 from pydantic import ConfigDict, Field
 
-from activities.stations import reach
+from activities.stations.hook import reach
 from bridge.http.mcp import tools
 from bridge.http.mcp.answers import Answer
 from bridge.http.mcp.route_calls import RouteCalls

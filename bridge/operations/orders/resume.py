@@ -16,7 +16,7 @@ from uuid import uuid4
 from temporalio.client import WorkflowHandle
 
 from activities.redaction.redact import redact_text
-from activities.stations import reach
+from activities.stations.hook import reach
 from activities.store import event_rows, job_rows
 from activities.temporal import RPC_TIMEOUT
 from bridge.operations.jobs import jobs, rounds

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 
-from activities.stations import reach
+from activities.stations.hook import reach
 from activities.store import job_rows, run_rows, tree_rows
 from activities.temporal import RPC_TIMEOUT
 from bridge.operations import temporal

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from activities import stations
 from activities.runs import spawn, supervised_run
 from activities.runs.os_processes import with_mark
 from activities.runs.output import last_line, last_lines, read_bounded
@@ -20,6 +19,7 @@ from activities.runs.status import RunStage, look
 from activities.runs.supervised_run import Claim, Progress, RunEnd, RunRequest, mark_of, prepare, read_end, run, stop
 from activities.runs.supervisor import EndKind
 from activities.sealing.seal_key import SealKeyError
+from activities.stations import hook as stations
 from tests.activities.runs.conftest import RequestFor
 from tests.activities.runs.processes import STAYS, supervisor_of, under_way, without_fork_server
 from tests.waiting import soon, until

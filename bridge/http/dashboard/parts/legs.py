@@ -32,7 +32,7 @@ class Finish:
     parts: int
     """How many parts a merge into the operator's own branch brings."""
     drops: int
-    """How many branches of parts can be deleted."""
+    """The number of part branches that can be deleted."""
     drops_own: bool
     """True if the task's own branch can be deleted."""
     objected: bool
