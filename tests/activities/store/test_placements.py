@@ -150,7 +150,11 @@ def test_hosts_that_died_are_left_out_of_the_draw_and_are_back_with_their_next_s
 
 
 def rows_read(store: Engine) -> int:
-    """Return how much the database reads for one placement: PostgreSQL's rows, or SQLite's steps in tens."""
+    """Return how much the database reads for one placement: PostgreSQL's rows, or SQLite's steps in tens.
+
+    It may be too little: PostgreSQL's counts begin anew whenever the server passes them on, within a placement too, and
+    a draw that begins near a pool's end reads less.
+    """
     counted, before = list[int](), [0]
 
     def count(connection: Any, *_: object) -> None:
@@ -188,7 +192,7 @@ def test_the_rows_read_for_a_placement_do_not_grow_with_the_fleet(store: Engine)
         with store.begin() as connection:
             connection.exec_driver_sql("ANALYZE")
         place(store)
-        read.append(min(rows_read(store) for _ in range(3)))
+        read.append(max(rows_read(store) for _ in range(5)))
     small, large = read
     assert large <= small * 1.1, read
 
