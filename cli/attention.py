@@ -126,11 +126,11 @@ def _waiting(waits: "WaitingRound") -> list[str]:
             Piece(f"{waits.kind} round {waits.number}", Tone.ASKS),
             f"  {waits.repo}  {one_line(waits.title)}",
         ),
-        f"  since {clock(waits.opened_at)} ({ago(waits.opened_at)}), until {clock(waits.expires_at)}",
+        f"  since {clock(waits.opened_at)} ({ago(waits.opened_at)}), expires {clock(waits.expires_at)}",
         f"  spent {waits.tokens:,} tokens, {dollars(waits.cost_usd, assumed=waits.price_assumed)}",
     ]
     for question in waits.questions:
         choices = f" [{' | '.join(question.choices)}]" if question.choices else ""
         lines.append(prose(f"  {question.id}: {one_line(question.prompt, 300)}{choices}"))
-    lines += [prose(f"  {fail.leg} ended {fail.state}: {one_line(fail.reason, 300)}") for fail in waits.failing]
+    lines += [prose(f"  {fail.leg} {fail.state.in_a_sentence}: {one_line(fail.reason, 300)}") for fail in waits.failing]
     return [*lines, *(f"  {command}" for command in waits.commands)]

@@ -70,7 +70,7 @@ def _tree(kind: int, root: str, at: float) -> tuple[TaskState, dict[str, Any], d
     if kind < 5:
         return TaskState.AWAITING_HUMAN, {}, {}
     if kind < 8:
-        fields = {"reason": "leg-3 ended failed: the tests are red", "next": f"{RETRY} {root}.3", "ended_at": at}
+        fields = {"reason": "leg-3 failed: the tests are red", "next": f"{RETRY} {root}.3", "ended_at": at}
         fields |= {"waits_for": WaitsFor.RETRY, "to_retry": f"{root}.3"}
         return TaskState.BLOCKED, fields, {}
     if kind == 8:

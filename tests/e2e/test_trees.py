@@ -57,7 +57,7 @@ def test_a_blocked_tree_says_how_to_go_on_and_goes_on(script: Script) -> None:
     assert tree["task"]["next"] == f"service job retry {job}.1"
     assert states(tree) == {"none": "succeeded", "work": "failed", "after": "skipped"}
     shown = script.service("job", "show", job).stdout
-    assert "part work ended failed" in shown
+    assert "part work failed" in shown
     assert f"next      service job retry {job}.1" in shown
     assert f"  service job retry {job}.1\n" in script.service("attention").stdout.split(f"{job}  blocked")[1]
     refused = script.service("job", "retry", f"{job}.2", code=3).stderr

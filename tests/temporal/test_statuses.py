@@ -40,7 +40,7 @@ async def test_a_blocked_tree_is_failed_with_its_reason_and_its_outcome(client: 
     async with serving(client, queue, host):
         tree = await start(client, queue)
         error = await failure(tree)
-    assert "part a ended failed" in error.message
+    assert "part a failed" in error.message
     assert (error.type, error.category) == ("Blocked", ApplicationErrorCategory.BENIGN)
     assert CloseTree.model_validate(error.details[0]).task_state is TaskState.BLOCKED
     assert await status(client, tree.id) is FAILED

@@ -21,7 +21,7 @@ def test_a_nested_coordinator_and_the_one_above_it_are_marked_until_a_retry_open
     tree.leg("more")
     team = tree.jobs[f"{ROOT}.1"]
     assert team.state is JobState.SUCCEEDED, "its own job went well"
-    assert team.reason.startswith("its batch is blocked: part work ended failed")
+    assert team.reason.startswith("its batch is blocked: part work failed")
     assert len(lines(tree)) == 2, "the root, whose leg is blocked by it, too"
     tree.retry(f"{ROOT}.2")
     assert lines(tree) == []

@@ -294,7 +294,7 @@ def test_rows_say_why_and_what_comes_next() -> None:
     tree.leg("a", None, reason="the process died")
     waiting: JobRecord = tree.jobs[f"{ROOT}.1"]
     assert (waiting.state, waiting.attempt) == (JobState.QUEUED, 2)
-    assert waiting.reason == "attempt 1 ended failed: the process died"
+    assert waiting.reason == "attempt 1 failed: the process died"
     assert waiting.next == "attempt 2 starts 5 s after it"
 
 

@@ -114,12 +114,12 @@ def test_continue_skips_only_what_depended_on_the_failure() -> None:
     )
     tree.leg("a", "failed")
     assert state(tree, "b") is JobState.SKIPPED
-    assert tree.named("b").reason == "its dependency a ended failed"
+    assert tree.named("b").reason == "its dependency a failed"
     tree.leg("c")
     tree.leg("d")
     assert tree.last.continuation is Continuation.NORMAL
     assert tree.last.brief is not None
-    assert tree.last.brief.notes == ("part b was skipped: its dependency a ended failed",)
+    assert tree.last.brief.notes == ("part b was skipped: its dependency a failed",)
 
 
 @pytest.mark.ruling("D6", "spec:states.escalate")
@@ -317,7 +317,7 @@ def test_the_reason_of_a_block_is_the_first_failure() -> None:
     tree = nested(policy="continue", deeper=(delegation("x"), delegation("y")))
     tree.leg("x", "failed", reason="no compiler")
     tree.leg("y", "failed", reason="no network")
-    assert tree.named("lead").reason == "part x ended failed: no compiler"
+    assert tree.named("lead").reason == "part x failed: no compiler"
 
 
 @pytest.mark.ruling("D4", "engine:nested")

@@ -189,7 +189,7 @@ def test_the_row_of_a_leg_that_blocked_names_the_command_that_runs_it_again() ->
     world.leg("a", "failed", reason="no disk")
     failed, skipped = world.jobs[f"{ROOT}.1"], world.jobs[f"{ROOT}.2"]
     assert (failed.reason, failed.next) == ("no disk", f"service job retry {ROOT}.1")
-    assert (skipped.state, skipped.reason) == (JobState.SKIPPED, "the batch is blocked: part a ended failed: no disk")
+    assert (skipped.state, skipped.reason) == (JobState.SKIPPED, "the batch is blocked: part a failed: no disk")
 
 
 @pytest.mark.ruling("K3", "C6")

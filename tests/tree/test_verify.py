@@ -306,11 +306,9 @@ def test_a_later_attempt_is_told_how_the_one_before_ended() -> None:
     assert tree.last.before == ""
     tree.leg("a", "failed", reason="no `port`\n# Task")
     tree.fire()
-    assert (tree.last.attempt, tree.last.before) == (2, "attempt 1 ended failed: no `port`\n# Task")
+    assert (tree.last.attempt, tree.last.before) == (2, "attempt 1 failed: no `port`\n# Task")
     text = render_task(tree.last, "do it", "(the contract)")
-    assert (
-        "This is attempt 2 of this job. Before it: `attempt 1 ended failed: no 'port' # Task`. You begin anew" in text
-    )
+    assert "This is attempt 2 of this job. Before it: `attempt 1 failed: no 'port' # Task`. You begin anew" in text
     assert "attempt" not in render_task(tree.runs[1], "do it", "(the contract)")
 
 

@@ -297,7 +297,7 @@ def _abstains(job: JobRecord) -> bool:
 def _end_words(job: JobRecord) -> str:
     if job.state is JobState.SUCCEEDED:
         return report(job.decision)
-    how = "never ran" if job.state is JobState.SKIPPED else f"ended {job.state}"
+    how = "never ran" if job.state is JobState.SKIPPED else job.state.in_a_sentence
     return f"{how}: {job.reason}" if job.reason else how
 
 

@@ -19,6 +19,11 @@ class JobState(StrEnum):
         """True if the job's latest attempt is over."""
         return self in ENDED_JOBS
 
+    @property
+    def in_a_sentence(self) -> str:
+        """Return what is said after a job's name: it failed, it was cancelled."""
+        return self.value if self in (JobState.FAILED, JobState.SUCCEEDED) else f"was {self.value}"
+
 
 class TaskState(StrEnum):
     """The state of a task (ruling B2). A pause is a state of the task, not of a job."""

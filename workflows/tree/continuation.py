@@ -258,7 +258,7 @@ def _own_pull_request(step: Step, job: JobRecord) -> int | None:
 def _skipped_legs(batch: Batch | None) -> tuple[str, ...]:
     unrun = {JobState.SKIPPED, JobState.CANCELLED}
     legs = batch.legs.values() if batch else ()
-    return tuple(f"part {leg.id} was {leg.state}: {leg.reason}" for leg in legs if leg.state in unrun)
+    return tuple(f"part {leg.id} {leg.state.in_a_sentence}: {leg.reason}" for leg in legs if leg.state in unrun)
 
 
 def _job(step: Step, job: JobRecord, leg: Leg | None) -> BriefLeg:

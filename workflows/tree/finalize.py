@@ -88,7 +88,7 @@ def root_over(step: Step, chain: Coordinator, job_state: JobState, reason: str) 
         who = "the lead" if any(job.delegation_id for job in step.state.jobs.values()) else last.agent
         step.task(TaskState.DONE, _read_with(step, f"{who} {report(last.decision)}"))
     else:
-        blocking.block_task(step, f"the lead's job {chain.job_id} ended {job_state}: {reason}", chain.job_id)
+        blocking.block_task(step, f"the lead's job {chain.job_id} {job_state.in_a_sentence}: {reason}", chain.job_id)
 
 
 def _read_with(step: Step, reason: str) -> str:
@@ -125,7 +125,7 @@ def end_finalize(step: Step, job_state: JobState, reason: str) -> None:
     elif job_state is JobState.SUCCEEDED:
         step.task(TaskState.DONE, _read_with(step, f"finalized: {finalize.reason}"))
     else:
-        text = f"finalized ({finalize.reason}); the finalize job ended {job_state}: {reason}"
+        text = f"finalized ({finalize.reason}); the finalize job {job_state.in_a_sentence}: {reason}"
         way_out = f"a finalized task takes no retry; to start it anew: {step.state.input.anew}; "
         way_out += f"to be reminded of it no more: {DISMISS} {step.state.root_id}"
         step.task(TaskState.BLOCKED, text, way_out, WaitsFor.DISMISS)

@@ -255,7 +255,7 @@ def _retry(step: Step, leg: Leg, ended: JobState, reason: str) -> bool:
     seconds, attempt = retry_backoff(leg.retries_used), leg.attempt
     leg.end(ended, reason)
     coming = f"attempt {attempt + 1} starts {seconds:.0f} s after it"
-    step.leg_again(leg, f"attempt {attempt} ended {ended}: {reason}", coming)
+    step.leg_again(leg, f"attempt {attempt} {ended.in_a_sentence}: {reason}", coming)
     key = leg.pause_before_retry(ended, reason)
     step.command(
         StartTimer(
@@ -276,7 +276,7 @@ def retry_due(step: Step, key: str) -> None:
 def _meet_policy(step: Step, chain: Coordinator, leg: Leg) -> None:
     match leg.policy:
         case FailurePolicy.BLOCK_PARENT:
-            _stop(step, chain, leg, leg.state, f"part {leg.id} ended {leg.state}: {leg.reason}")
+            _stop(step, chain, leg, leg.state, f"part {leg.id} {leg.state.in_a_sentence}: {leg.reason}")
         case FailurePolicy.CONTINUE | FailurePolicy.ESCALATE:
             pass  # the batch decides on an escalation when it is settled
         case FailurePolicy.ESCALATE_HUMAN:

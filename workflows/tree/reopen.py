@@ -71,7 +71,7 @@ def retry(step: Step, actor: str, job_id: str) -> None:
         return
     chain, leg = pair
     frozen = list(state.coordinators.values()) if state.is_blocked else []
-    step.leg_again(leg, f"run again by {actor}; attempt {leg.attempt} ended {leg.state}: {leg.reason}")
+    step.leg_again(leg, f"run again by {actor}; attempt {leg.attempt} {leg.state.in_a_sentence}: {leg.reason}")
     opened = _reopen(step, chain, leg, actor)
     if not state.is_blocked:
         _unskip(step, [*opened, *(other.batch for other in frozen if other.batch)])

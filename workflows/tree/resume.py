@@ -295,7 +295,7 @@ def _retry(step: Step, chain: Coordinator, number: int, by: str) -> None:
         what = f"running part {leg.id} again"
         refusal = bounds.jobs(step.state.input.settings.bounds, step.state.ledger(), 1, what)
         if refusal is None:
-            step.leg_again(leg, f"runs again {by}; attempt {leg.attempt} ended {leg.state}: {leg.reason}")
+            step.leg_again(leg, f"runs again {by}; attempt {leg.attempt} {leg.state.in_a_sentence}: {leg.reason}")
             leg.guided_by = [*leg.guided_by, number]
         else:
             step.record_refusal(refusal, leg.job_id)

@@ -31,7 +31,8 @@ def move_on(step: Step, chain: Coordinator) -> bool:
     if chain.phase is not Phase.WAITING or batch is None:
         return False
     for leg, culprit in batch.unreachable():
-        blocking.end_waiting_leg(step, leg, JobState.SKIPPED, f"its dependency {culprit.id} ended {culprit.state}")
+        why = f"its dependency {culprit.id} {culprit.state.in_a_sentence}"
+        blocking.end_waiting_leg(step, leg, JobState.SKIPPED, why)
     _start_ready(step, chain, batch)
     if not batch.is_settled:
         return False

@@ -282,7 +282,7 @@ def _mergeable(tree: Branches, job: JobRecord) -> LegBranch:
         case JobState.FAILED | JobState.BLOCKED | JobState.CANCELLED | JobState.SKIPPED:
             why = f": {job.reason}" if job.reason else ""
             raise RefusedError(
-                f"{job.job_id} ended {job.state}{why}; only work that succeeded is merged",
+                f"{job.job_id} {job.state.in_a_sentence}{why}; only work that succeeded is merged",
                 branches.again(job),
             )
     if leg.state is BranchState.EMPTY:

@@ -76,7 +76,7 @@ class Objections:
             return f"{last.job_id} {report(last.decision)}", last.job_id
         for reader, given in self._readers:
             if head in given and _against(reader):
-                how = report(reader.decision) if reader.decision else f"ended {reader.state}"
+                how = report(reader.decision) if reader.decision else reader.state.in_a_sentence
                 name = reader.delegation_id or reader.job_id
                 return f"part {name} ({reader.job_id}), which looked at it, {how}", reader.job_id
         return "", ""

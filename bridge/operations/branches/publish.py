@@ -268,7 +268,7 @@ def _of_leg(tree: Branches, job: JobRecord) -> NamedCommit:
         raise RefusedError(f"{job.job_id} is still {job.state}", f"service job tree {job.job_id} --watch")
     if job.state is not JobState.SUCCEEDED:
         why = f": {job.reason}" if job.reason else ""
-        message = f"{job.job_id} ended {job.state}{why}; only work that succeeded is published"
+        message = f"{job.job_id} {job.state.in_a_sentence}{why}; only work that succeeded is published"
         raise RefusedError(message, branches.again(job))
     return NamedCommit(leg.branch, _commit(tree, leg))
 

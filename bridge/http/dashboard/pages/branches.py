@@ -36,7 +36,7 @@ async def _drop(service: Service, form: SubmittedForm) -> Done:
     if not chosen:
         raise UsageError("no task is chosen; nothing was dropped")
     if form.text("sure", "") != "yes":
-        raise UsageError("nothing was dropped: confirm that these commits are merged nowhere")
+        raise UsageError("nothing was dropped: tick 'Also drop commits that were never merged'")
     outcome = await asyncio.to_thread(_drop_trees, service, chosen, form.actor_in_words)
     WORK.begin(service)
     notes = [ActionNote(problem, done=False) for problem in outcome.problems]

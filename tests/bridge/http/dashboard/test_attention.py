@@ -36,7 +36,7 @@ def root(number: int) -> str:
 def blocked(service: Service, name: str, at: float, **fields: Any) -> None:
     task = {
         "state": TaskState.BLOCKED,
-        "reason": "leg one ended failed",
+        "reason": "leg one failed",
         "next": f"{RETRY} {name}.1",
         "ended_at": at,
     }
@@ -201,7 +201,7 @@ async def test_a_question_that_nobody_can_answer_any_more_has_no_field(
 async def test_a_blocked_task_shows_why_and_what_opens_it(service: Service, ann: Surfer) -> None:
     blocked(service, root(1), NOW - 60)
     shown = await ann.open("/ui/")
-    assert "leg one ended failed" in shown.words
+    assert "leg one failed" in shown.words
     assert "tests are red" in shown.words
     assert shown.form(f"/ui/jobs/{root(1)}.1/retry")
     assert shown.form(f"/ui/trees/{root(1)}/dismiss")

@@ -38,7 +38,7 @@ async def test_the_chosen_trees_lose_their_branches_once_it_is_confirmed(tree: G
     shown = await ann.open(PAGE)
     assert f"/ui/trees/{ROOT}" in shown.read.links
     assert "Together 3 branches and " in shown.words
-    for fields, why in (({}, "no task is chosen"), ({"tree": ROOT}, "confirm that these commits are merged nowhere")):
+    for fields, why in (({}, "no task is chosen"), ({"tree": ROOT}, "tick 'Also drop commits that were never merged'")):
         refused = await ann.send(shown.form(f"{PAGE}/drop"), "Drop the chosen", **fields)
         assert why in refused.words
     assert branches(tree)

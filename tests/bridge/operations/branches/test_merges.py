@@ -252,7 +252,7 @@ def test_a_leg_that_decided_otherwise_is_refused(tree: Reviewed, decision: str) 
     [
         ({"decision": "changes_requested"}, "asks for changes"),
         ({"decision": "failed", "state": JobState.FAILED}, "reports that it failed"),
-        ({"decision": None, "state": JobState.FAILED}, "ended failed"),
+        ({"decision": None, "state": JobState.FAILED}, "failed"),
         ({"decision": "blocked", "state": JobState.BLOCKED}, "reports that it is blocked"),
     ],
 )

@@ -102,7 +102,7 @@ def test_a_root_that_has_no_commits_yet_is_refused(tree: Scene) -> None:
         ({"state": JobState.RUNNING, "ended_at": None}, "is still running", f"service job tree {LEGS['a']} --watch"),
         (
             {"state": JobState.FAILED, "reason": "broke", "waits_for": WaitsFor.RETRY},
-            "ended failed: broke; only",
+            "failed: broke; only",
             f"service job retry {LEGS['a']}",
         ),
         ({"action": Action.ASK}, "(ask) has no branch", f"service job publish {ROOT}"),

@@ -36,7 +36,7 @@ def only(service: Service) -> TreeRow:
 
 
 def asking() -> JobRecord:
-    """Return a root that asked people, and so ended blocked."""
+    """Return a root that asked people, and so was blocked."""
     return seeds.job(state=JobState.BLOCKED, decision=Decision.BLOCKED, summary="Which store?", ended_at=2.0)
 
 

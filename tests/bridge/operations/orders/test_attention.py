@@ -25,7 +25,7 @@ FIRST, SECOND, OVER = (f"job-{letter * 12}" for letter in "abc")
 def test_blocked_tasks_wait_oldest_first_unless_nobody_can_open_them_again(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    service, blocked = Service(home), {"state": TaskState.BLOCKED, "reason": "leg one ended failed"}
+    service, blocked = Service(home), {"state": TaskState.BLOCKED, "reason": "leg one failed"}
     for root, more in (
         (SECOND, blocked | {"ended_at": 9.0, "next": "dismiss it", "waits_for": WaitsFor.DISMISS}),
         (FIRST, blocked | {"ended_at": 5.0, "next": "run it again", "waits_for": WaitsFor.RETRY}),
@@ -38,7 +38,7 @@ def test_blocked_tasks_wait_oldest_first_unless_nobody_can_open_them_again(
     assert [each["waits_for"] for each in to_jsonable_python(report)["blocked"]] == ["retry", "dismiss"]
     assert main(["attention"]) == 0
     shown = capsys.readouterr().out
-    assert f"\n  because: leg one ended failed\n  run it again\n{SECOND}  blocked " in shown
+    assert f"\n  because: leg one failed\n  run it again\n{SECOND}  blocked " in shown
 
 
 @pytest.mark.ruling("B3")
