@@ -1,12 +1,17 @@
 """`python -m tests.chaos --seed 7`: play the case of a seed; `--cases 1000 --minutes 60` plays many."""
 
 import argparse
+import contextlib
 import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
@@ -14,6 +19,7 @@ from tests import guard
 from tests.chaos import cases, rounds, scorecard, shrink
 from tests.chaos.cases import REACHES, Case
 from tests.chaos.faults.none import NoFault
+from tests.chaos.rounds import Outcome
 from tests.chaos.shrink import Script
 from tests.chaos.stack import Kind, Stack, stack
 from tests.chaos.workloads import WORKLOADS
@@ -55,6 +61,8 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--beside", type=int, default=8, help="how many cases are under way at once on a stack")
+    parser.add_argument("--stacks", type=int, default=1, help="how many plain stacks are played on at once")
+    parser.add_argument("--played", type=Path, metavar="FILE", help="leave out the seeds of the outcomes in a file")
     parser.add_argument("--shrink", metavar="CASES", help="find the shortest script of a failure: `case; case; ...`")
     parser.add_argument("--scorecard", type=Path, metavar="FILE", help="make the page of the outcomes in a file")
     asked = parser.parse_args()
@@ -64,20 +72,27 @@ def main() -> int:
     if asked.profile:
         profile()
         return 0
-    drawn = [cases.draw(seed) for seed in range(asked.first, asked.first + asked.cases)]
-    if asked.seed:
-        drawn = [cases.draw(seed) for seed in asked.seed]
+    played = {json.loads(line)["seed"] for line in asked.played.read_text().splitlines()} if asked.played else set()
+    seeds = asked.seed or range(asked.first, asked.first + asked.cases)
+    drawn = [cases.draw(seed) for seed in seeds if seed not in played]
     if asked.case:
         drawn = [Case.read(asked.case)]
     if asked.shrink:
         print("; ".join(map(str, shrink.shortest(shrink.read(asked.shrink), fails))))
         return 0
-    until, failed = time.monotonic() + asked.minutes * 60, 0
-    for kind in Kind:
-        if waiting := [case for case in drawn if Kind.that_has(case.needs) is kind]:
-            with stack(kind) as there:
-                failed += play(there, waiting, asked.beside, until)
-    return 1 if failed else 0
+    return 1 if play(drawn, asked.stacks, asked.beside, time.monotonic() + asked.minutes * 60) else 0
+
+
+def play(drawn: list[Case], stacks: int, most: int, until: float) -> int:
+    """Play cases on several stacks at once, one of each kind that is needed, but more plain ones."""
+    queues = {kind: Queue([case for case in drawn if Kind.that_has(case.needs) is kind], most, until) for kind in Kind}
+    kinds = [kind for kind in Kind for _ in range(stacks if kind is Kind.PLAIN else 1) if queues[kind].waiting]
+    with contextlib.ExitStack() as made:
+        theirs = [(queues[kind], made.enter_context(stack(kind))) for kind in kinds]
+        threads = ThreadPoolExecutor(max(1, len(theirs)))
+        made.callback(threads.shutdown, wait=False)  # after an interrupt a round may last for minutes
+        list(threads.map(lambda pair: pair[0].play(pair[1]), theirs))
+    return sum(queue.failed for queue in queues.values())
 
 
 def fails(script: Script) -> bool:
@@ -92,24 +107,47 @@ def fails(script: Script) -> bool:
     return False
 
 
-def play(there: Stack, waiting: list[Case], most: int, until: float) -> int:
-    """Play cases on a stack that is able to, and print what came of each; return how many failed."""
-    failed, again = 0, Counter[Case]()
-    for case in [case for case in waiting if not case.needs <= there.able]:
-        waiting.remove(case)
-        print(f"left out: {case}: it needs {', '.join(case.needs - there.able)}", file=sys.stderr)
-    while waiting and time.monotonic() < until:
-        now = rounds.beside(waiting, most)
-        began = time.monotonic()
-        for outcome in rounds.play(there, now):
-            if outcome.missed and again[outcome.case] < AGAIN:
-                again[outcome.case] += 1
-                waiting.append(outcome.case)
-                continue
-            failed += bool(outcome.failures)
-            print(json.dumps(outcome.as_row()), flush=True)
-        print(f"{len(now)} cases in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
-    return failed
+@dataclass
+class Queue:
+    """Cases that wait for a round on one of the stacks of their kind."""
+
+    waiting: list[Case]
+    most: int
+    until: float
+    failed: int = 0
+    again: Counter[Case] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def play(self, there: Stack) -> None:
+        """Play rounds on a stack until no case waits, the time is over, or the stack itself does not get well."""
+        while now := self._next(there):
+            began = time.monotonic()
+            try:
+                outcomes = rounds.play(there, now)
+            except AssertionError as error:
+                self._tell([Outcome(case, "", "", (f"the stack is not well: {error}",), 0.0) for case in now])
+                return
+            self._tell(outcomes)
+            print(f"{len(now)} cases in {time.monotonic() - began:.1f} s\n", end="", file=sys.stderr, flush=True)
+
+    def _next(self, there: Stack) -> list[Case]:
+        """Take the cases of a round from those that wait."""
+        with self._lock:
+            for case in [case for case in self.waiting if not case.needs <= there.able]:
+                self.waiting.remove(case)
+                print(f"left out: {case}: it needs {', '.join(case.needs - there.able)}", file=sys.stderr)
+            return rounds.beside(self.waiting, self.most) if time.monotonic() < self.until else []
+
+    def _tell(self, outcomes: Sequence[Outcome]) -> None:
+        """Print what came of cases; a case whose fault found nothing to strike waits once more."""
+        with self._lock:
+            for outcome in outcomes:
+                if outcome.missed and self.again[outcome.case] < AGAIN:
+                    self.again[outcome.case] += 1
+                    self.waiting.append(outcome.case)
+                    continue
+                self.failed += bool(outcome.failures)
+                print(f"{json.dumps(outcome.as_row())}\n", end="", flush=True)
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ def shown_wrongly(looks: list[Look], marks: list[Mark]) -> Iterator[str]:
         for (job, attempt), state in look.jobs.items():
             at = {mark.word: mark.at for mark in marks if (mark.job, mark.attempt) == (job, attempt)}
             last = max(at.values(), default=0.0)
-            if state.has_ended and last > look.until + CLOCKS:
+            if state.has_ended and state is not JobState.SKIPPED and last > look.until + CLOCKS:
                 yield f"{job} was shown as {state} {last - look.until:.1f} s before its agent's last mark"
             passed = at.get({JobState.QUEUED: "begin", JobState.RUNNING: "end"}.get(state, ""), look.since)
             if look.calm and passed < look.since - SOON:

@@ -1,9 +1,10 @@
 """Rounds: cases that are played beside each other on one stack, and what came of each."""
 
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import count
 
 from activities.store import event_rows
@@ -30,6 +31,7 @@ class Outcome:
     """All cases of the round of a failed case, as `--shrink` takes them."""
     story: tuple[str, ...] = ()
     """The events of a failed case, with the seconds since its fault."""
+    at: float = field(default_factory=time.time)
 
     @property
     def missed(self) -> bool:
@@ -41,6 +43,7 @@ class Outcome:
             "proof": self.proof,
             "failures": list(self.failures),
             "seconds": round(self.seconds, 1),
+            "at": round(self.at),
             "beside": self.beside if self.failures else "",
             "story": list(self.story),
         }

@@ -46,18 +46,20 @@ In a clone of the source, `python -m tests.chaos --cases 100` plays cases, and
 def made(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the scorecard of these outcomes."""
     cells: dict[str, dict[str, list[int]]] = {}
-    failed, cases, seconds = [], 0, list[float]()
+    failed, cases, seconds, ends = [], 0, list[float](), list[float]()
     for row in rows:
         cell = cells.setdefault(row["station"], {}).setdefault(row["fault"], [0, 0, 0])
         for place, counts in enumerate((True, bool(row["proof"]), bool(row["failures"]))):
             cell[place] += counts
         cases += 1
         seconds.append(row["seconds"])
+        ends.append(row["at"])
         if row["failures"]:
             words = (row["workload"], row["station"], row["nth"], row["fault"])
             failed.append({"case": ", ".join(map(str, words)), "failures": row["failures"]})
     counted = {"cases": cases, "cells": cells, "failed": failed, "seconds": round(median(seconds))}
-    return {"date": today(), "commit": commit()} | counted
+    took = max(1, round((max(ends) - min(ends)) / 60))
+    return {"date": today(), "commit": commit(), "minutes": took} | counted
 
 
 def commit() -> str:
@@ -76,7 +78,8 @@ def page(card: Mapping[str, Any]) -> str:
         for fault, cell in faults.items():
             for name, table in ((fault, by_fault), (station.partition(":")[0], by_station)):
                 table.setdefault(name, Counter()).update(dict(enumerate(cell)))
-    tried = f"{card['cases']} cases on {card['date']}, commit `{card['commit']}`"
+    took = f" in {card['minutes']} minutes" if card["minutes"] else ""
+    tried = f"{card['cases']} cases{took} on {card['date']}, commit `{card['commit']}`"
     never = sorted(stations().keys() - by_station.keys())
     result = f"{len(card['failed'])} failed. Half of them were over in {card['seconds']} s"
     parts = [HEAD, f"## What was tried\n\n{tried}: {result}\nor less, eight beside each other.\n"]

@@ -140,6 +140,7 @@ class Stack:
     """What earlier rounds left and were blamed for."""
     github: Hub = field(default_factory=Hub)
     """The GitHub of acme/tool."""
+    ended: bool = False
     troubled_until: float = 0.0
     """The end of the last fault, and of what it took to have all members back."""
 
@@ -236,7 +237,7 @@ class Stack:
 
     def keep_well(self, over: threading.Event) -> None:
         """Until `over`, note for how long members are missing, and start a dead daemon again, as an init does."""
-        while not over.wait(0.5):
+        while not over.wait(0.5) and not self.ended:
             if not self.is_well:
                 self.trouble()
                 if daemon_state.status(self.service.seen.home).state is None:
@@ -330,6 +331,7 @@ class Stack:
 
     def end(self) -> None:
         """Let everything go on, stop the service, and kill what is left of it."""
+        self.ended = True
         self.controller.release()
         self.stop()
         self.kill_all()

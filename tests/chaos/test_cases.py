@@ -61,5 +61,5 @@ def test_a_seed_is_one_case_and_is_spelt_out() -> None:
 def test_the_page_shows_the_scorecard() -> None:
     card = json.loads(scorecard.CARD.read_text())
     assert scorecard.PAGE.read_text() == scorecard.page(card)
-    assert {"date", "commit", "cases", "cells", "failed", "seconds"} == card.keys()
+    assert {"date", "commit", "cases", "cells", "failed", "seconds", "minutes"} == card.keys()
     assert sum(cell[0] for faults in card["cells"].values() for cell in faults.values()) == card["cases"]

@@ -29,6 +29,7 @@ def test_one_attempt_more_than_the_bound_is_seen() -> None:
     [
         (look(JobState.SUCCEEDED, 15.0), True),
         (look(JobState.SUCCEEDED, 21.0), False),
+        (look(JobState.SKIPPED, 5.0), False),  # a retry has it wait again, as the attempt that it was
         (look(JobState.QUEUED, 11.0), False),
         (look(JobState.QUEUED, 11.0 + checks.SOON), True),
         (look(JobState.RUNNING, 21.0), False),
