@@ -360,10 +360,10 @@ def runtimes(service: Service) -> Iterator[Finding]:
         says = "none works: only agents of the shell runtime can do anything"
         yield Finding("runtimes", Level.WARNING, says, "service runtime check")
     for runtime in checked:
-        says = " ".join(word for word in (runtime.program, runtime.version, runtime.says) if word)
+        says = " ".join(word for word in (runtime.version, runtime.says) if word)
         needless = some and runtime.path is None
         level = Level.OK if needless or not runtime.fix else Level.WARNING
-        yield Finding(runtime.name, level, says, "" if needless else runtime.fix)
+        yield Finding(runtime.program, level, says, "" if needless else runtime.fix)
 
 
 def boxes(service: Service) -> Iterator[Finding]:
@@ -405,9 +405,9 @@ def tools(service: Service) -> Iterator[Finding]:
     for tool in mcp_clients.every(service):
         again = f"service mcp remove {tool.client} && service mcp add {tool.client} --scope {tool.scope}"
         if tool.wrong:
-            yield Finding(tool.client, Level.WARNING, tool.wrong, again)
+            yield Finding(f"mcp {tool.client}", Level.WARNING, tool.wrong, again)
         else:
-            yield Finding(tool.client, Level.OK, f"may use the service by MCP, with the scope {tool.scope}")
+            yield Finding(f"mcp {tool.client}", Level.OK, f"may use the service by MCP, with the scope {tool.scope}")
 
 
 CHECKS: tuple[Check, ...] = (

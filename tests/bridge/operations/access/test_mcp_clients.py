@@ -199,10 +199,10 @@ def test_doctor_has_a_line_for_each_tool(service: Service, person: Path) -> None
     moved = person / ".kimi-code" / "mcp.json"
     moved.write_text(moved.read_text().replace("8791", "9999"))
     gone, elsewhere, well = doctor.tools(service)
-    assert (gone.about, gone.level, elsewhere.level) == ("cursor", Level.WARNING, Level.WARNING)
+    assert (gone.about, gone.level, elsewhere.level) == ("mcp cursor", Level.WARNING, Level.WARNING)
     assert gone.fix == "service mcp remove cursor && service mcp add cursor --scope read"
     assert "another address" in elsewhere.says
-    assert (well.about, well.level, well.fix) == ("vscode", Level.OK, "")
+    assert (well.about, well.level, well.fix) == ("mcp vscode", Level.OK, "")
     assert "scope act" in well.says
 
 
