@@ -22,7 +22,7 @@ from activities.runs.os_processes import marks
 from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
 from bridge.machine import daemon_state
-from bridge.machine.daemon_state import GroupPhase
+from bridge.machine.daemon_state import DaemonState, GroupPhase
 from tests import postgres
 from tests.chaos import hook
 from tests.chaos.controller import Controller
@@ -205,10 +205,15 @@ class Stack:
     def stop(self) -> None:
         self.service("daemon", "stop")
 
+    @property
+    def daemon(self) -> DaemonState | None:
+        """Return what the daemon says of itself; None while it does not run: a killed one leaves what it said."""
+        status = daemon_state.status(self.service.seen.home)
+        return status.state if status.running else None
+
     def pid(self, part: str) -> int:
         """Return the pid of the daemon or of one of its members; 0 while it does not run."""
-        state = daemon_state.status(self.service.seen.home).state
-        if state is None:
+        if (state := self.daemon) is None:
             return 0
         if part == "daemon":
             return state.pid
@@ -240,7 +245,7 @@ class Stack:
         while not over.wait(0.5) and not self.ended:
             if not self.is_well:
                 self.trouble()
-                if daemon_state.status(self.service.seen.home).state is None:
+                if self.daemon is None:
                     self.service.run("daemon", "start")
 
     @property
@@ -260,7 +265,7 @@ class Stack:
     @property
     def is_well(self) -> bool:
         """True if all members run."""
-        state = daemon_state.status(self.service.seen.home).state
+        state = self.daemon
         return state is not None and state.phase is GroupPhase.RUNNING and all(child.pid for child in state.children)
 
     def until_well(self, seconds: float = 120.0) -> None:
