@@ -95,6 +95,7 @@ class Host:
     """How given up attempts end, by job and attempt; None if their host keeps them. Any other moves."""
     on_cancel: Callable[[JobOutcome], JobOutcome] = lambda outcome: outcome
     before_write: Callable[[Records], Awaitable[None]] | None = None
+    before_keep: Callable[[], Awaitable[None]] | None = None
     before_take_back: Callable[[calls.OfferKey], Awaitable[None]] | None = None
     placements: list[str] = field(default_factory=list)
     """Hosts to place attempts on, the last one repeatedly; an empty one stands for no host."""
@@ -186,6 +187,8 @@ class Host:
 
     @activity.defn(name="keep_tree")
     async def keep_tree(self, state: TreeMemory) -> None:
+        if self.before_keep:
+            await self.before_keep()
         self.kept.append(state)
 
     @activity.defn(name="deliver")

@@ -5,12 +5,16 @@ import time
 from datetime import timedelta
 
 import pytest
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.update.v1 import UpdateRef
+from temporalio.api.workflowservice.v1 import PollWorkflowExecutionUpdateRequest
 from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import TimeSkipper
 
 from tests.temporal.books import Books
-from tests.temporal.host import Handle, Host, ended, name_of, script, serving, start
+from tests.temporal.host import Handle, Host, ended, kinds, name_of, script, serving, start
 from tests.temporal.orders import blocked, reopened
 from tests.tree.simulator import delegation
 from tests.waiting import soon, until
@@ -26,8 +30,8 @@ TASK_TIMEOUT = timedelta(seconds=1)
 BAD_AND_GOOD = (delegation("bad"), delegation("good"), delegation("after", deps=("bad",)))
 
 
-async def retry(tree: Handle, job_id: str) -> None:
-    await tree.execute_update(DelegationTree.retry, Retry(actor="ann", job_id=job_id))
+async def retry(tree: Handle, job_id: str, update_id: str | None = None) -> None:
+    await tree.execute_update(DelegationTree.retry, Retry(actor="ann", job_id=job_id), id=update_id)
 
 
 async def refusal(tree: Handle, job_id: str) -> str:
@@ -36,6 +40,33 @@ async def refusal(tree: Handle, job_id: str) -> str:
     assert isinstance(caught.value.cause, ApplicationError)
     assert caught.value.cause.type == "Refused"
     return caught.value.cause.message
+
+
+async def is_accepted(tree: Handle) -> bool:
+    """Return whether the tree's history has an order."""
+    events = (await tree.fetch_history()).events
+    return any(event.HasField("workflow_execution_update_accepted_event_attributes") for event in events)
+
+
+async def tasks_of(tree: Handle) -> int:
+    """Count the workflow tasks that a worker has begun."""
+    events = (await tree.fetch_history()).events
+    return sum(event.HasField("workflow_task_started_event_attributes") for event in events)
+
+
+async def is_admitted(client: Client, tree: Handle, update_id: str) -> bool:
+    """Return whether the server knows of an order, which its memory alone may have."""
+    execution = WorkflowExecution(workflow_id=tree.id)
+    asked = PollWorkflowExecutionUpdateRequest(
+        namespace=client.namespace, update_ref=UpdateRef(workflow_execution=execution, update_id=update_id)
+    )
+    try:
+        await client.workflow_service.poll_workflow_execution_update(asked)
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return True
 
 
 async def test_a_failed_leg_runs_again_while_its_siblings_run(client: Client, queue: str) -> None:
@@ -64,8 +95,7 @@ async def test_a_refused_retry_says_why_and_leaves_no_trace(client: Client, queu
         assert "there is no job job-x" in await refusal(tree, "job-x")
         assert "part good is running" in await refusal(tree, host.run("good").job_id)
         assert "its batch is over" in await refusal(tree, host.run("root").job_id)
-        history = [event async for event in tree.fetch_history_events()]
-        assert not [each for each in history if each.HasField("workflow_execution_update_accepted_event_attributes")]
+        assert not await is_accepted(tree)
         host.release("good")
         await ended(tree)
     assert "retry_refused" not in Books(host.written).kinds()
@@ -89,11 +119,7 @@ async def test_an_order_that_comes_while_the_tree_closes_opens_it_again(client: 
     async def slow(records: Records) -> None:
         if records.task and records.task.state is TaskState.BLOCKED and not blocked.is_set():
             blocked.set()
-            await until(accepted)
-
-    async def accepted() -> bool:
-        events = (await tree.fetch_history()).events
-        return any(each.HasField("workflow_execution_update_accepted_event_attributes") for each in events)
+            await until(lambda: is_accepted(tree))
 
     host.before_write = slow
     async with serving(client, queue, host):
@@ -103,6 +129,37 @@ async def test_an_order_that_comes_while_the_tree_closes_opens_it_again(client: 
         closed = await soon(ended(tree))
     Books(host.written).check(host.runs, Bounds())
     assert (host.names, closed.task_state) == (["root", "bad", "bad", "normal"], TaskState.DONE)
+
+
+@pytest.mark.ruling("F4")
+async def test_the_rows_of_an_order_are_written_after_it_is_kept(client: Client, queue: str) -> None:
+    """It comes in the workflow task in which the blocked tree closes. If that task were lost after its rows were
+    written, they would tell of an order that nobody has.
+    """
+    host = Host(script({"root": (delegation("bad"),), "bad": ["failed", "approved"]}))
+    orders, kept = list[asyncio.Task[None]](), list[bool]()
+
+    async def before_keep() -> None:
+        if not orders:
+            tasks = await tasks_of(tree)
+            orders.append(asyncio.create_task(retry(tree, host.run("bad").job_id, update_id="ours")))
+            await until(lambda: is_admitted(client, tree, "ours"))
+            await until(lambda: is_later(tasks))
+
+    async def is_later(tasks: int) -> bool:
+        return await tasks_of(tree) > tasks
+
+    async def before_write(records: Records) -> None:
+        if "retry_requested" in kinds([records]):
+            kept.append(await is_accepted(tree))
+
+    host.before_keep, host.before_write = before_keep, before_write
+    async with serving(client, queue, host):
+        tree = await start(client, queue, task_timeout=TASK_TIMEOUT)
+        closed = await soon(ended(tree))
+        await soon(orders[0])
+    Books(host.written).check(host.runs, Bounds())
+    assert (kept, closed.task_state) == ([True], TaskState.DONE)
 
 
 async def test_a_closed_blocked_tree_goes_on_where_it_stood(client: Client, queue: str) -> None:

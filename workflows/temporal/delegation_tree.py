@@ -163,7 +163,7 @@ class DelegationTree:
         self._calls += 1
         order = resume_request(sent, workflow.time(), waiting=self._calls, by_hand=self._by_hand)
         self._waiting.add(order.waiting)
-        self._order(self._patched_order(order))
+        self._order(self._patched_order(order), by_update=True)
         await workflow.wait_condition(lambda: order.waiting in self._answers)
         self._waiting.discard(order.waiting)
         answer = self._answers.pop(order.waiting)
@@ -182,7 +182,7 @@ class DelegationTree:
 
     @workflow.update(description="run a failed job again")
     def retry(self, order: Retry) -> None:
-        self._order(RetryRequested(now=workflow.time(), actor=order.actor, job_id=order.job_id))
+        self._order(RetryRequested(now=workflow.time(), actor=order.actor, job_id=order.job_id), by_update=True)
 
     @retry.validator
     def _may_retry(self, order: Retry) -> None:
@@ -208,7 +208,7 @@ class DelegationTree:
             workflow.deprecate_patch(patch)
         return order.model_copy(update={"answers": workflow.patched(ANSWERS)})
 
-    def _order(self, order: KillRequested | RetryRequested | ResumeRequested) -> None:
+    def _order(self, order: KillRequested | RetryRequested | ResumeRequested, *, by_update: bool = False) -> None:
         match order:
             case KillRequested():
                 asks = "end the tree"
@@ -216,7 +216,7 @@ class DelegationTree:
                 asks = f"run {job_id} again"
             case ResumeRequested(order=resume):
                 asks = resume.verb
-        self._loop.order(order, summary_line(f"order of {order.actor}: {asks}"))
+        self._loop.order(order, summary_line(f"order of {order.actor}: {asks}"), by_update=by_update)
 
     async def _carry_out(self, todo: list[Command]) -> None:
         """Carry out commands in three steps. First take offers back, so that nothing begins once a pause, a block or an

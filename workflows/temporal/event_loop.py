@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 ORDERS_IN_TURN = "orders-in-turn"
 """A patch that histories of 0.2.0 may carry."""
+UPDATES_KEPT_FIRST = "updates-are-kept-first"
+"""A patch: trees of earlier releases reduced an update at once if nothing of them ran, and must do so in a replay."""
 
 
 class Loop(Generic[E, C]):
@@ -46,15 +48,18 @@ class Loop(Generic[E, C]):
                 wanted += self._reduce(self.inbox.popleft())
             await carry_out(wanted)
 
-    def order(self, event: E, summary: str) -> None:
+    def order(self, event: E, summary: str, *, by_update: bool = False) -> None:
         """Queue an order from outside behind everything that has happened before it.
 
         Temporal delivers messages first in a workflow task. If a task were repeated because one more message came, the
         workflow could take a different course, and the rows that it had already written would be wrong. So each order
         waits for an activity of its own: then a repeated task begins as before. Orders that arrive together are reduced
         in order of arrival, whichever activity ends first: the first answer wins (ruling F4).
+
+        If nothing runs, a signal is reduced at once. An update is not: until a task with it has ended, only the
+        server's memory has it, and if that were lost, rows would tell of an order that nobody has.
         """
-        if not self.tasks:
+        if not self.tasks and not (by_update and workflow.patched(UPDATES_KEPT_FIRST)):
             self.inbox.append(event)
             return
         self._orders += 1
