@@ -17,7 +17,7 @@ from activities.store.registry.host_rows import release
 from bridge.http.mcp import prompts, resources, tasks
 from bridge.http.mcp.answers import MOST_BYTES, Answer, as_json, as_text, shorten
 from bridge.http.mcp.route_calls import RouteCalls, RouteRefusal
-from bridge.http.mcp.tools import TOOLS, TREES, WHOLE, Effect, Tool
+from bridge.http.mcp.tools import TOOLS, TREES, WHOLE, Effect, Tool, follow
 from bridge.http.wire.errors import as_ours, sentences
 from bridge.http.wire.projections import without_paths
 from bridge.http.wire.refusals import sentence_of
@@ -47,10 +47,16 @@ def mcp_server(app: ASGIApp, service: Service) -> "Server[Any]":
         if tool is None:
             return _refusal(f"Unknown tool {params.name[:100]!r}. Use one of: {', '.join(_NAMED)}.")
         try:
-            arguments = tool.takes.model_validate(params.arguments or {})
-            if tool.follows(arguments) and tasks.are_known(context.session.client_capabilities):
+            arguments: Any = tool.takes.model_validate(params.arguments or {})
+            capabilities = context.session.client_capabilities
+            if tool.follows(arguments) and tasks.are_known(capabilities):
                 return await tasks.begin(calls, tool, arguments)
-            return await read(_result, service, await tool.run(calls, arguments))
+            if tool.run is follow and tasks.has_forms(capabilities):
+                responses = {key: form.model_dump() for key, form in (params.input_responses or {}).items()}
+                answer = await tasks.follow_with_forms(calls, arguments, responses)
+            else:
+                answer = await tool.run(calls, arguments)
+            return dict(answer) if "inputRequests" in answer else await read(_result, service, answer)
         except ValidationError as error:
             return _refusal(sentences([{**fault, "loc": ("arguments", *fault["loc"])} for fault in error.errors()]))
         except RouteRefusal as refusal:

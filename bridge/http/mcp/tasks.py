@@ -1,7 +1,7 @@
 """A tree as a task of the client: followed, asked and answered over any number of sessions (ruling S3).
 
 The id names the tree and the token that made it; nothing else is stored, so a task survives every restart. Ending or
-forgetting a task stops following only: the tree goes on.
+forgetting a task stops following only: the tree goes on. A client without tasks is asked in its call of `follow`.
 """
 
 import time
@@ -29,7 +29,9 @@ from bridge.http.mcp.route_calls import RouteCalls
 from bridge.http.mcp.tools import AnswerArguments, OfJob, Tool
 from bridge.http.wire.call import call_of
 from bridge.http.wire.thread_pools import read
+from bridge.machine.token_scopes import TokenScope
 from bridge.operations.jobs import jobs, rounds
+from workflows.model.errors import RefusedError
 from workflows.model.rows import RoundRecord
 from workflows.policy.answers import Verb
 from workflows.policy.tree_states import TreeState
@@ -39,6 +41,9 @@ EXTENSION = "io.modelcontextprotocol/tasks"
 POLL_MS = 2_000
 TTL_MS = 30 * 24 * 3600 * 1000
 """How long a client may remember a task. Trees are remembered longer."""
+
+Responses = Mapping[str, Mapping[str, Any]]
+"""Responses to forms, by the forms' keys."""
 
 _DECISION = "decision"
 _INSTRUCTIONS = "instructions"
@@ -61,6 +66,12 @@ class UpdateParams(TaskParams):
 def are_known(capabilities: ClientCapabilities | None) -> bool:
     """Return whether the client said that it has tasks."""
     return EXTENSION in ((capabilities.extensions if capabilities else None) or {})
+
+
+def has_forms(capabilities: ClientCapabilities | None) -> bool:
+    """Return whether the client said that it shows forms. Before 2026-07-28 that takes a session, and none is kept."""
+    shows = capabilities.elicitation if capabilities else None
+    return shows is not None and (shows.form is not None or shows.url is None)
 
 
 def refuse_foreign(context: Any, params: TaskParams) -> None:
@@ -90,28 +101,50 @@ async def get(calls: RouteCalls, params: TaskParams, result: Any) -> dict[str, A
     match summary["state"]:
         case TreeState.QUEUED | TreeState.RUNNING | TreeState.ENDING:
             return task | {"status": "working"}
-        case TreeState.WAITING:
-            forms = {_key(row): _form(row, summary) for row in await read(rounds.open_of, calls.service, root)}
-            return task | {"status": "input_required", "inputRequests": forms}
+        case TreeState.WAITING if _may_answer(calls):
+            return task | {"status": "input_required", "inputRequests": await _forms(calls, root, summary)}
         case _:
             ended = await read(result, summary | {"next": tools.next_calls(root, summary)})
             return task | {"status": "completed", "result": ended}
 
 
 async def update(calls: RouteCalls, params: UpdateParams) -> dict[str, Any]:
+    """Carry the answers of forms to their rounds."""
+    await _carry(calls, _root(calls, params.task_id), params.input_responses)
+    return {}
+
+
+async def follow_with_forms(calls: RouteCalls, asked: OfJob, responses: Responses) -> Answer:
+    """Follow a task for a client with forms: it repeats the call with the responses to those that it was sent."""
+    root = (await read(jobs.get, calls.service, asked.job)).root_job_id
+    await _carry(calls, root, responses)
+    summary = await tools.follow(calls, asked)
+    forms = await _forms(calls, root, summary) if _may_answer(calls) else {}
+    new = {key: form for key, form in forms.items() if key not in responses}
+    return {"resultType": "input_required", "inputRequests": new} if new else summary
+
+
+def _may_answer(calls: RouteCalls) -> bool:
+    """Return whether the token may answer; otherwise nobody fills a form only to be refused."""
+    return call_of(calls.scope).scope is TokenScope.ACT
+
+
+async def _forms(calls: RouteCalls, root: str, summary: Answer) -> dict[str, Any]:
+    return {_key(row): _form(row, summary) for row in await read(rounds.open_of, calls.service, root)}
+
+
+async def _carry(calls: RouteCalls, root: str, responses: Responses) -> None:
     """Carry the answers of forms to their rounds. A form that was declined or is stale changes nothing."""
-    root = _root(calls, params.task_id)
     waiting = {_key(row): row for row in await read(rounds.open_of, calls.service, root)}
-    for key, response in params.input_responses.items():
+    for key, response in responses.items():
         if response.get("action") != "accept":
             continue
         if (row := waiting.get(key)) is None:
             over = await read(_end_of, calls, root, key)
-            raise MCPError(INVALID_PARAMS, f"The answer came too late; nothing was done. {over}".strip())
+            raise RefusedError(f"The answer came too late; nothing was done. {over}".strip())
         by_form = replace(calls, client=f"a form of {calls.client}")
         await tools.answer(by_form, _order(row, response.get("content") or {}))
         reach("task answered", root)
-    return {}
 
 
 def cancel(calls: RouteCalls, params: TaskParams) -> dict[str, Any]:
@@ -185,6 +218,6 @@ def _order(row: RoundRecord, content: Mapping[str, Any]) -> AnswerArguments:
     if _DECISION in texts and not row.questions:
         decision = texts[_DECISION]
         if decision not in row.verbs:
-            raise MCPError(INVALID_PARAMS, f"Unknown decision {decision[:40]!r}. Use one of: {', '.join(row.verbs)}.")
+            raise RefusedError(f"Unknown decision {decision[:40]!r}. Use one of: {', '.join(row.verbs)}.")
         return order.model_copy(update={"verb": Verb(decision), "text": texts.get(_INSTRUCTIONS, "")})
     return order.model_copy(update={"answers": texts})

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import httpx2
 from mcp.client.client import Client
+from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.bridge.conftest import Live
@@ -20,9 +21,12 @@ QUESTIONS = (
 
 
 @asynccontextmanager
-async def connected(live: Live, secret: str = "", era: str = "legacy") -> AsyncIterator[Client]:
-    """Connect the SDK's client to a bridge, by default with the operator's token."""
+async def connected(
+    live: Live, secret: str = "", era: str = "legacy", forms: ElicitationFnT | None = None
+) -> AsyncIterator[Client]:
+    """Connect the SDK's client to a bridge, by default with the operator's token and without forms."""
     secret = secret or live.service.home.bridge_token.read_text()
     http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}, timeout=PATIENCE)
-    async with http, Client(streamable_http_client(f"{live.url}/mcp", http_client=http), mode=era) as client:
+    transport = streamable_http_client(f"{live.url}/mcp", http_client=http)
+    async with http, Client(transport, mode=era, elicitation_callback=forms) as client:
         yield client

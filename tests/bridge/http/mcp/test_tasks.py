@@ -47,9 +47,9 @@ async def get(call: httpx.AsyncClient, task_id: str) -> dict[str, Any]:
     return result
 
 
-def claude(service: Service) -> httpx.AsyncClient:
+def claude(service: Service, scope: str = "act") -> httpx.AsyncClient:
     """Return a client with a token of its own."""
-    secret = tokens_file.add(service.home, "claude", "act")
+    secret = tokens_file.add(service.home, "claude", scope)
     return caller(service, Authorization=f"Bearer {secret}")
 
 
@@ -77,6 +77,15 @@ async def test_a_question_is_a_form_and_its_answer_goes_to_the_round(service: Se
         "store: redis\nlimit: 5",
     )
     assert (order.round, order.digest) == (1, seeds.round_().digest)
+
+
+@pytest.mark.ruling("S3", "S4")
+async def test_a_token_that_may_not_answer_gets_the_question_as_text_and_no_form(service: Service) -> None:
+    seeds.paused(service, questions=QUESTIONS)
+    async with claude(service, "ask") as call:
+        task = await get(call, (await follow(call))["taskId"])
+    assert task["status"] == "completed"
+    assert "| which?" in task["result"]["content"][0]["text"]
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
