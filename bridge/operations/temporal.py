@@ -24,6 +24,8 @@ from workflows.model.errors import RefusedError, UnreachableError
 from workflows.model.rows import Records
 from workflows.temporal.seals import UnsealedError
 
+CATCHES_UP = 15.0
+"""Seconds in which a tree comes again to where its rows are, if its worker died while it wrote them."""
 NOT_TAKEN = "Temporal did not accept the order"
 NOT_BELIEVED = "Temporal's answer has no valid seal: {why}; somebody else may have answered in the service's place"
 

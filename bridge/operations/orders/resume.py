@@ -22,6 +22,7 @@ from activities.temporal import RPC_TIMEOUT
 from bridge.operations.jobs import jobs, rounds
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
+    CATCHES_UP,
     NoWorkerError,
     NoWorkflowError,
     OrderDeclinedError,
@@ -45,9 +46,6 @@ from workflows.tree.commands import CloseTree
 
 PATIENCE = timedelta(seconds=4)
 """Seconds to wait for the tree's verdict before the order is left to Temporal."""
-
-CATCHES_UP = 15.0
-"""Seconds in which a tree re-opens a round if its worker died while it wrote the round's rows."""
 
 
 @dataclass(frozen=True)

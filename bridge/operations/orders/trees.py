@@ -1,5 +1,6 @@
 """Orders about whole trees: start, end, retry a failed job."""
 
+import asyncio
 import secrets
 import time
 from contextlib import suppress
@@ -19,6 +20,7 @@ from bridge.operations.jobs import jobs
 from bridge.operations.pipelines import workflows
 from bridge.operations.service import Service
 from bridge.operations.temporal import (
+    CATCHES_UP,
     AlreadyStartedError,
     NoWorkerError,
     NoWorkflowError,
@@ -32,7 +34,7 @@ from workflows.model import ids
 from workflows.model.errors import RefusedError
 from workflows.model.orders import Kill, Retry
 from workflows.model.rows import Records
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import JobState, TaskState, WaitsFor
 from workflows.policy import binding_words
 from workflows.temporal import search
 from workflows.temporal.calls import TASK_TIMEOUT
@@ -138,18 +140,23 @@ async def retry(service: Service, job_id: str, *, actor: str, request_id: str = 
     An open tree acts once on a request id.
     """
     root = jobs.get(service, job_id).root_job_id
-    client = await client_of(service)
+    client, until = await client_of(service), time.monotonic() + CATCHES_UP
     handle, order = client.get_workflow_handle(root), Retry(actor=actor, job_id=job_id)
-    try:
-        with translate_errors():
-            await handle.execute_update(DelegationTree.retry, order, id=request_id or None, rpc_timeout=RPC_TIMEOUT)
-        return RetryAnswer(job_id=job_id, reopened=False)
-    except OrderDeclinedError as no:
-        raise RefusedError(no.message, f"service job tree {job_id}") from None
-    except NoWorkerError as late:
-        raise NoWorkerError(late.message, f"service job show {job_id}") from None
-    except NoWorkflowError:
-        await settle(service, client, root)
+    while True:
+        try:
+            with translate_errors():
+                await handle.execute_update(DelegationTree.retry, order, id=request_id or None, rpc_timeout=RPC_TIMEOUT)
+            return RetryAnswer(job_id=job_id, reopened=False)
+        except OrderDeclinedError as no:
+            if jobs.get(service, job_id).waits_for is WaitsFor.RETRY and time.monotonic() < until:
+                await asyncio.sleep(0.2)
+                continue
+            raise RefusedError(no.message, f"service job tree {job_id}") from None
+        except NoWorkerError as late:
+            raise NoWorkerError(late.message, f"service job show {job_id}") from None
+        except NoWorkflowError:
+            await settle(service, client, root)
+            break
     if _was_lost(service, root):
         return await _take_up(service, client, root, actor)
     return await _reopen(service, client, root, RetryRequested(now=time.time(), actor=actor, job_id=job_id))
