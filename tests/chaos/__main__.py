@@ -87,11 +87,15 @@ def play(drawn: list[Case], stacks: int, most: int, until: float) -> int:
     """Play cases on several stacks at once, one of each kind that is needed, but more plain ones."""
     queues = {kind: Queue([case for case in drawn if Kind.that_has(case.needs) is kind], most, until) for kind in Kind}
     kinds = [kind for kind in Kind for _ in range(stacks if kind is Kind.PLAIN else 1) if queues[kind].waiting]
+    threads, starts = ThreadPoolExecutor(max(1, len(kinds))), threading.Lock()
     with contextlib.ExitStack() as made:
-        theirs = [(queues[kind], made.enter_context(stack(kind))) for kind in kinds]
-        threads = ThreadPoolExecutor(max(1, len(theirs)))
-        made.callback(threads.shutdown, wait=False)  # after an interrupt a round may last for minutes
-        list(threads.map(lambda pair: pair[0].play(pair[1]), theirs))
+        try:
+            list(threads.map(lambda kind: queues[kind].play(kind, made, starts), kinds))
+        finally:  # after an interrupt a stack may be starting, and a round last for minutes
+            for queue in queues.values():
+                queue.waiting.clear()
+            starts.acquire()
+            threads.shutdown(wait=False)
     return sum(queue.failed for queue in queues.values())
 
 
@@ -118,16 +122,25 @@ class Queue:
     again: Counter[Case] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def play(self, there: Stack) -> None:
-        """Play rounds on a stack until no case waits, the time is over, or the stack itself does not get well."""
+    def play(self, kind: Kind, made: contextlib.ExitStack, starts: threading.Lock) -> None:
+        """Play until no case waits or the time is over; after a round that broke a stack, on another one."""
+        while True:
+            with starts:
+                if not self.waiting or time.monotonic() > self.until:
+                    return
+                there = made.enter_context(stack(kind))
+            self._play_on(there)
+
+    def _play_on(self, there: Stack) -> None:
         while now := self._next(there):
             began = time.monotonic()
             try:
                 outcomes = rounds.play(there, now)
-            except AssertionError as error:
-                self._tell([Outcome(case, "", "", (f"the stack is not well: {error}",), 0.0) for case in now])
+            except Exception as error:
+                failures = "the stack is not well", f"{type(error).__name__}: {error}"
+                self._tell(there, [Outcome(case, "", "", failures, time.monotonic() - began) for case in now])
                 return
-            self._tell(outcomes)
+            self._tell(there, outcomes)
             print(f"{len(now)} cases in {time.monotonic() - began:.1f} s\n", end="", file=sys.stderr, flush=True)
 
     def _next(self, there: Stack) -> list[Case]:
@@ -138,8 +151,10 @@ class Queue:
                 print(f"left out: {case}: it needs {', '.join(case.needs - there.able)}", file=sys.stderr)
             return rounds.beside(self.waiting, self.most) if time.monotonic() < self.until else []
 
-    def _tell(self, outcomes: Sequence[Outcome]) -> None:
+    def _tell(self, there: Stack, outcomes: Sequence[Outcome]) -> None:
         """Print what came of cases; a case whose fault found nothing to strike waits once more."""
+        if there.ended:  # by an interrupt
+            return
         with self._lock:
             for outcome in outcomes:
                 if outcome.missed and self.again[outcome.case] < AGAIN:
