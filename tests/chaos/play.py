@@ -35,6 +35,7 @@ class Look:
     """The state of each job, by its id and attempt."""
 
 
+MISSED = "the fault did not land"
 BETWEEN_LOOKS = 2.0
 QUIET = 60.0
 """Seconds after the end of all faults in which a tree must go on, or a screen say why it does not."""
@@ -106,7 +107,7 @@ class Play:
                 raise NotLandedError(f"{self.case.station} was reached {self.aim.seen} times")
             self.proof = f"{self.aim.arrival.station} by {self.aim.arrival.pid}: {self.fault.proof(self.stack)}"
         except NotLandedError as error:
-            self.failures.append(f"the fault did not land: {error}")
+            self.failures.append(f"{MISSED}: {error}")
 
     def _strike(self, arrival: Arrival) -> str:
         self.struck_at = time.time()

@@ -6,9 +6,10 @@ from itertools import count, islice
 import pytest
 
 from tests.chaos import cases, rounds, scorecard
-from tests.chaos.cases import Case, draw, reaches, stations
+from tests.chaos.cases import ROOT, Case, draw, reaches, stations
 from tests.chaos.faults import all_faults
 from tests.chaos.faults.none import NoFault
+from tests.chaos.planted import BUGS
 from tests.chaos.stack import stack
 from tests.chaos.workloads import WORKLOADS
 from tests.depth import cases as number
@@ -47,6 +48,12 @@ def test_every_station_of_the_code_is_reached_or_says_why_not() -> None:
     assert stations().keys() - known == NOT_PLAYED.keys(), "write it anew: python -m tests.chaos --profile"
     assert known <= stations().keys()
     assert reaches().keys() == WORKLOADS.keys() - cases.OPEN.keys()
+
+
+def test_a_planted_bug_is_one_of_the_code_of_today() -> None:
+    for name, edits in BUGS.items():
+        for path, old, _ in edits:
+            assert (ROOT / path).read_text().count(old) == 1, f"{path} says something else now; write {name!r} anew"
 
 
 def test_a_seed_is_one_case_and_is_spelt_out() -> None:
