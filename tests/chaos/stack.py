@@ -323,11 +323,17 @@ class Stack:
         raise AssertionError(f"POST {path} has no answer in {patience:g} s: {answer and answer.text}")
 
     def form(self, job: str, content: Mapping[str, str]) -> None:
-        """Follow a tree as a client of MCP does, and answer the form that it asks with."""
-        task = self._mcp("tools/call", name="follow", arguments={"job": job})["taskId"]
-        forms = self._mcp("tasks/get", taskId=task).get("inputRequests", {})
-        answers = {key: {"action": "accept", "content": dict(content)} for key in forms}
-        self._mcp("tasks/update", taskId=task, inputResponses=answers)
+        """Follow a tree as a client of MCP does, and answer what it asks by forms, until no form is left."""
+
+        def is_answered() -> bool:
+            task = self._mcp("tools/call", name="follow", arguments={"job": job}).get("taskId", "")
+            known = self._mcp("tasks/get", taskId=task) if task else {}
+            if forms := known.get("inputRequests", {}):
+                answers = {key: {"action": "accept", "content": dict(content)} for key in forms}
+                self._mcp("tasks/update", taskId=task, inputResponses=answers)
+            return bool(known) and not forms
+
+        wait_for(is_answered, "a fault of another case may last", 90)
 
     def _mcp(self, method: str, **params: Any) -> Any:
         """Send a message until it is answered. An answer that was carried out before is refused: all the same."""
