@@ -26,6 +26,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.runs.os_processes import identity
 from activities.temporal import RPC_TIMEOUT
+from workflows.temporal.calls import LOST
 from workflows.temporal.writes import ORDER
 
 log = logging.getLogger(__name__)
@@ -43,13 +44,15 @@ MOST = 2000
 """The most workflows to look at."""
 
 AT_ONCE = timedelta(milliseconds=1)
-LOST = "WorkerLost"
-"""The error type of an activity whose worker died."""
-
 _RUNNING = "ExecutionStatus = 'Running' AND TaskQueue = '{}' AND (SvcState IS NULL OR SvcState = 'running')"
 """Selects running workflows, except trees that are paused or blocked: those have no running activities, and there may
 be very many.
 """
+
+_HELD = (
+    PendingActivityState.PENDING_ACTIVITY_STATE_STARTED,
+    PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED,
+)
 
 
 async def begin(client: Client, host: str, task_queue: str, kind: str = "") -> "asyncio.Task[int]":
@@ -128,11 +131,10 @@ class _TakeOver:
         await self._client.workflow_service.reset_sticky_task_queue(request, timeout=RPC_TIMEOUT)
 
     def _is_left(self, pending: PendingActivityInfo) -> bool:
-        """Return whether a dead process holds the activity. Exclude cancelled ones: once released, they are not offered
-        again.
+        """Return whether a dead process holds the activity. A cancelled one is not offered again: it fails, and its
+        workflow has the attempt stopped by another call.
         """
-        started = pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
-        return started and is_dead(pending.last_worker_identity, self._host)
+        return pending.state in _HELD and is_dead(pending.last_worker_identity, self._host)
 
     async def _give_back(self, execution: WorkflowExecution, pending: PendingActivityInfo) -> None:
         handle = self._client.get_async_activity_handle(

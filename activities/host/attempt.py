@@ -96,6 +96,7 @@ async def _in_a_slot(context: Context, slots: Slots, attempt: Attempt[T], beat: 
     async with slots.taken(attempt.need, runs_already=runs_already):
         beat.begun()
         with context.stops.listen(attempt.offered.key) as ordered:
+            await context.stops.look(context.store)  # an earlier call may have died while it stopped the attempt
             return await _from_begin_to_end(context, attempt, beat, ordered)
 
 

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from uuid import uuid4
 
@@ -12,17 +12,20 @@ import pytest
 from temporalio import activity, workflow
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
-from temporalio.client import Client, WorkflowExecution, WorkflowHandle
+from temporalio.client import Client, WorkflowExecution, WorkflowFailureError, WorkflowHandle
+from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities import takeover
 from activities.runs.os_processes import identity
 from activities.takeover import take_over
 from tests.waiting import soon, until
+from workflows.temporal.calls import LOST
 
 pytestmark = pytest.mark.ruling("engine:runs")
 
 HOST = "web-1"
+STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 AN_HOUR = timedelta(hours=1)
 """The server's timeout of a dead worker: a test that waits for it fails."""
 
@@ -32,16 +35,22 @@ class Holding:
     @workflow.run
     async def run(self) -> int:
         return await workflow.execute_activity(
-            hold, start_to_close_timeout=AN_HOUR, heartbeat_timeout=AN_HOUR, task_queue=workflow.info().task_queue
+            hold,
+            start_to_close_timeout=AN_HOUR,
+            heartbeat_timeout=AN_HOUR,
+            task_queue=workflow.info().task_queue,
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         )
 
 
 @activity.defn
 async def hold() -> int:
-    """Never end in the first attempt; return the number of a later one."""
+    """Never end in the first attempt, not even on order; return the number of a later one."""
     attempt = activity.info().attempt
     if attempt == 1:
-        await asyncio.Event().wait()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await activity.wait_for_worker_shutdown()
     return attempt
 
 
@@ -93,9 +102,9 @@ async def pending(handle: WorkflowHandle[Holding, int]) -> PendingActivityInfo |
     return next(iter((await handle.describe()).raw_description.pending_activities), None)
 
 
-async def started(handle: WorkflowHandle[Holding, int]) -> bool:
+async def started(handle: WorkflowHandle[Holding, int], state: int = STARTED) -> bool:
     activity = await pending(handle)
-    return activity is not None and activity.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+    return activity is not None and activity.state == state
 
 
 async def attempts(handle: WorkflowHandle[Holding, int]) -> int:
@@ -109,6 +118,19 @@ async def test_what_a_dead_process_held_is_offered_again_at_once(
     async with held_by(client, dead(process)) as handle:
         assert await take_over(client, HOST, handle.id) == 1
         assert await soon(handle.result()) == 2
+
+
+async def test_what_a_dead_process_was_to_stop_fails_at_once(client: Client, process: subprocess.Popen[bytes]) -> None:
+    """The server offers a cancelled activity to nobody again: its workflow has to learn that."""
+    async with held_by(client, dead(process)) as handle:
+        await handle.cancel()
+        await until(lambda: started(handle, PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED))
+        assert await take_over(client, HOST, handle.id) == 1
+        with pytest.raises(WorkflowFailureError) as failed:
+            await soon(handle.result())
+    assert isinstance(failed.value.cause, ActivityError)
+    assert isinstance(failed.value.cause.cause, ApplicationError)
+    assert failed.value.cause.cause.type == LOST
 
 
 async def test_what_another_host_holds_is_left_alone(client: Client, process: subprocess.Popen[bytes]) -> None:

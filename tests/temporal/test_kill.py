@@ -4,12 +4,14 @@ import asyncio
 
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.exceptions import ApplicationError
 
 from tests.temporal.books import Books
 from tests.temporal.host import Host, Line, an_input, ended, script, serving, start
 from tests.temporal.orders import kill
-from tests.tree.simulator import delegation
+from tests.tree.simulator import delegation, outcome
 from tests.waiting import soon
+from workflows.model.jobs import JobOutcome
 from workflows.model.rows import Records
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
@@ -104,6 +106,33 @@ async def test_at_once_running_legs_are_stopped_too(client: Client, queue: str) 
     host, books, _ = await killed(client, queue, "a", True)
     assert (host.names, host.cancelled) == (["root", "a", "finalize"], ["a"])
     assert {leg: books.named(leg).state for leg in "ab"} == {"a": "cancelled", "b": "cancelled"}
+
+
+@pytest.mark.ruling("G2")
+@pytest.mark.parametrize("lost", ["a", "root"])
+async def test_what_is_stopped_ends_cancelled_although_its_worker_dies_meanwhile(
+    client: Client, queue: str, lost: str
+) -> None:
+    """The next worker finds the order to stop."""
+    host = Host(script({"root": TWO}), held={lost})
+
+    def stopped(run: JobOutcome) -> JobOutcome:
+        if host.cancelled == [lost]:
+            host.answer = lambda run: outcome(run, None, state=JobState.CANCELLED, reason="stopped by order")
+            host.release(lost)
+            raise ApplicationError("its worker died", type=calls.LOST)
+        return run
+
+    host.on_cancel = stopped
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running(lost)
+        await kill(tree, immediate=True)
+        closed = await soon(ended(tree))
+    books = Books(host.written)
+    job = books.jobs[host.run(lost).job_id]
+    assert (job.state, job.reason.partition(":")[0]) == (JobState.CANCELLED, "stopped by order")
+    assert (closed.task_state, host.names.count(lost)) == (TaskState.CANCELLED, 2)
 
 
 @pytest.mark.ruling("G2")

@@ -5,11 +5,12 @@ The store decides whether an attempt has begun on its host, moves to another hos
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import TypeVar
 
 from temporalio import workflow
 from temporalio.common import Priority
-from temporalio.exceptions import ActivityError, ApplicationError, RetryState, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, RetryState, TimeoutType, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 from temporalio.workflow import ActivityHandle
 
@@ -26,6 +27,8 @@ from workflows.text.markdown import summary_line
 
 CALLED_OFF = "stops-are-ordered-apart"
 """A patch: in earlier releases, one activity both took an offer back and ordered a begun attempt to stop."""
+STOPPED_AGAIN = "stops-outlive-their-worker"
+"""A patch: in earlier releases, a begun attempt whose worker died while it stopped it was failed, and ran on."""
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -85,18 +88,23 @@ async def on_host(work: Callable[[R], T], run: R, needs: Unplaced, moves: Moves,
     if placed:
         host = await _chosen_host(needs)
         summary = summary_line(summary, f"on {host}")
-    started = workflow.start_activity(
-        work,
-        run,
-        task_queue=calls.agents_queue(host),
-        start_to_close_timeout=calls.FOREVER,
-        heartbeat_timeout=calls.HEARTBEAT,
-        retry_policy=calls.RUN_RETRIES,
-        cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-        priority=Priority(fairness_key=needs.root[:64]),
-        summary=summary,
-    )
-    return await _unless_taken_back(moves.result(started, needs.offer, host), started, needs.offer)
+
+    def call(within: timedelta | None = None) -> ActivityHandle[T]:
+        return workflow.start_activity(
+            work,
+            run,
+            task_queue=calls.agents_queue(host),
+            start_to_close_timeout=calls.FOREVER,
+            schedule_to_start_timeout=within,
+            heartbeat_timeout=calls.HEARTBEAT,
+            retry_policy=calls.RUN_RETRIES,
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+            priority=Priority(fairness_key=needs.root[:64]),
+            summary=summary,
+        )
+
+    started = call()
+    return await _unless_taken_back(moves.result(started, needs.offer, host), started, needs.offer, call)
 
 
 async def _chosen_host(needs: Unplaced) -> str:
@@ -113,9 +121,13 @@ class TakenBack(Exception):  # noqa: N818
     """The attempt was cancelled before its host had begun it, so it never ran and never will."""
 
 
-async def _unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offer: OfferKey) -> T:
+async def _unless_taken_back(
+    result: Awaitable[T], work: ActivityHandle[T], offer: OfferKey, call: Callable[[timedelta], ActivityHandle[T]]
+) -> T:
     """Return the result of an activity on a host. When cancelled, take the attempt's offer back, or stop the attempt if
     it has begun.
+
+    If the host's worker dies meanwhile, its next worker is called: it finds the order to stop.
     """
     try:
         return await result
@@ -123,10 +135,16 @@ async def _unless_taken_back(result: Awaitable[T], work: ActivityHandle[T], offe
         end_on_eviction()
         if work.done():
             raise
-    claim = await (_call_off(offer) if workflow.patched(CALLED_OFF) else take_back(offer))
+    ordered = workflow.patched(CALLED_OFF)
+    claim = await (_call_off(offer) if ordered else take_back(offer))
     if claim.begun_at is not None:
         work.cancel()
-        return await work
+        try:
+            return await work
+        except ActivityError as error:
+            if not (ordered and _lost_its_worker(error) and workflow.patched(STOPPED_AGAIN)):
+                raise
+        return await call(calls.HEARTBEAT)
     abandon(work)
     raise TakenBack
 
@@ -146,6 +164,12 @@ async def _call_off(offer: OfferKey) -> OfferClaim:
         summary=f"take {offer.job_id} back, or have its host stop it",
         **LOCAL,
     )
+
+
+def _lost_its_worker(error: ActivityError) -> bool:
+    """Return whether an activity ended because its worker died."""
+    timed_out = isinstance(error.cause, TemporalTimeoutError) and error.cause.type is TimeoutType.HEARTBEAT
+    return timed_out or calls.is_of_type(error, calls.LOST)
 
 
 def _given_up(error: ActivityError | ApplicationError) -> bool:

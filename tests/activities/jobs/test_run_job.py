@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy.exc import OperationalError
+from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
@@ -30,7 +31,7 @@ from tests.activities.jobs.conftest import Stage, git
 from tests.activities.jobs.programs import lasted, limit_of
 from tests.assigned import changed
 from tests.unboxed import unboxed
-from tests.waiting import until
+from tests.waiting import soon, until
 from tests.written import ROOT
 from workflows.contract.models import Action, Decision
 from workflows.model.jobs import JobOutcome
@@ -569,6 +570,21 @@ async def test_an_order_in_the_store_stops_the_program_before_the_server_says_so
     await until((place / "asked").exists)
     environment.cancel()
     outcome = await playing
+    assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")
+
+
+@pytest.mark.ruling("G2.stops")
+async def test_the_next_call_finds_the_order_to_stop_of_one_that_died(stage: Stage) -> None:
+    job = stage.job("import time; open('started', 'w'); time.sleep(60)", Action.IMPLEMENT)
+    first = ActivityEnvironment()
+    playing = asyncio.create_task(first.run(stage.jobs.run_job, job))
+    await until((stage.context.home.worktrees / "acme--shop+job-0123456789ab-1" / "started").exists)
+    first.cancel(ActivityCancellationDetails(worker_shutdown=True))
+    with pytest.raises(asyncio.CancelledError):
+        await playing
+    offered = Offered(job.job_id, job.attempt, job.offer)
+    assert claim_rows.call_off(stage.context.store, offered, StopReason.CANCELLED)
+    outcome = await soon(stage.play(job))
     assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")
 
 
