@@ -90,7 +90,7 @@ def test_a_slow_start_is_waited_for_and_one_cut_off_is_repeated_as_one_job(perso
         output = person.play(client, lambda: person.slow_and_cut(f"cut-{client}"), f"cut-{client}")
     slow, cut, again = JOB.findall(output)[-3:]
     assert cut in (NO_JOB, again)  # Claude repeats the call by itself
-    assert NO_JOB not in (slow, again)
+    assert NO_JOB not in (slow, again), person.answers
     assert len(service.json("job", "list")) == before + 2
     for job in (slow, again):
         person.script.until_over(job)
