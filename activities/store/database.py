@@ -24,7 +24,7 @@ from activities.store.queries import Database
 from workflows.model.errors import Commands, ServiceError, UnreachableError, UsageError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = "0018"
+HEAD = "0019"
 """The newest migration; a test compares it with alembic's."""
 
 

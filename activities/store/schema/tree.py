@@ -24,7 +24,7 @@ tasks = Table(
     Index("tasks_by_state", "state", "opened_at"),
 )
 
-_SPENT = "agent repo model ended_at started_at queued_at input_tokens output_tokens cost_usd price_assumed"
+_SPENT = "agent repo model ended_at started_at queued_at input_tokens output_tokens cost_usd price_assumed requests"
 """All columns that summing up usage reads, as a covering index."""
 
 jobs = Table(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine
+from sqlalchemy.event import listen
 
 from activities.store import job_rows, usage_rows
 from activities.store.usage_rows import DAY_SECONDS, of_turn
@@ -57,6 +58,19 @@ def test_requests_are_summed_of_the_jobs_whose_programs_say_them(store: Engine) 
         assert row.usage == used
     write(store, 9)
     assert {spent.agent: spent.requests for spent in usage_rows.since(store, DAY)} == {"claude-dev": 7, "scout": None}
+
+
+@pytest.mark.ruling("K5", "S6")
+def test_usage_is_summed_from_one_index(store: Engine) -> None:
+    if store.dialect.name != "sqlite":  # PostgreSQL's plan depends on its statistics
+        return
+    asked: list[tuple[str, Any]] = []
+    listen(store, "before_cursor_execute", lambda _c, _k, text, given, *_: asked.append((text, given)))
+    usage_rows.since(store, DAY)
+    query, given = asked[-1]
+    with store.connect() as connection:
+        plan = [str(step[3]) for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", given).all()]
+    assert "SCAN jobs USING COVERING INDEX jobs_by_spender" in plan
 
 
 def test_repairs_count_for_the_day_on_which_the_agent_was_asked(store: Engine) -> None:
