@@ -61,7 +61,12 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--beside", type=int, default=8, help="how many cases are under way at once on a stack")
-    parser.add_argument("--stacks", type=int, default=1, help="how many plain stacks are played on at once")
+    parser.add_argument(
+        "--stacks",
+        type=int,
+        default=1,
+        help="how many plain stacks are played on at once, and half as many behind lines",
+    )
     parser.add_argument("--played", type=Path, metavar="FILE", help="leave out the seeds of the outcomes in a file")
     parser.add_argument("--shrink", metavar="CASES", help="find the shortest script of a failure: `case; case; ...`")
     parser.add_argument("--scorecard", type=Path, metavar="FILE", help="make the page of the outcomes in a file")
@@ -84,9 +89,10 @@ def main() -> int:
 
 
 def play(drawn: list[Case], stacks: int, most: int, until: float) -> int:
-    """Play cases on several stacks at once, one of each kind that is needed, but more plain ones."""
+    """Play cases on several stacks at once, of each kind that is needed, as many as its cases keep busy."""
     queues = {kind: Queue([case for case in drawn if Kind.that_has(case.needs) is kind], most, until) for kind in Kind}
-    kinds = [kind for kind in Kind for _ in range(stacks if kind is Kind.PLAIN else 1) if queues[kind].waiting]
+    numbers = {Kind.PLAIN: stacks, Kind.DISK: 1, Kind.ELSEWHERE: (stacks + 1) // 2}
+    kinds = [kind for kind, number in numbers.items() for _ in range(number) if queues[kind].waiting]
     threads, starts = ThreadPoolExecutor(max(1, len(kinds))), threading.Lock()
     with contextlib.ExitStack() as made:
         try:
