@@ -78,10 +78,11 @@ class Postgres:
 
     def fill(self) -> None:
         """Leave nothing free on its disk, as another program's files do: from here on, no table can grow."""
+        self._execute("CREATE TABLE IF NOT EXISTS filler (text text)")
         with self._ballast.open("wb", buffering=0) as ballast, contextlib.suppress(OSError):
             while True:
                 ballast.write(bytes(4096))
-        self._write_until_it_fails("CREATE TABLE filler AS SELECT repeat('x', 100) FROM generate_series(1, 100000)")
+        self._write_until_it_fails("INSERT INTO filler SELECT repeat('x', 100) FROM generate_series(1, 100000)")
 
     def panic(self) -> None:
         """Use up the log that it has on its full disk: it ends all connections, and cannot recover."""
