@@ -75,8 +75,11 @@ def read(path: Path) -> Ready | None:
 
 def dashboard_url(home: Home, settings: BridgeSection) -> str:
     """Return the dashboard's URL from the settings, else where this home's bridge listens; empty if it does not run."""
-    if settings.url:
-        return settings.url
+    return settings.url or bridge_url(home)
+
+
+def bridge_url(home: Home) -> str:
+    """Return where this home's bridge listens; empty if it does not run."""
     bridge = read(home.bridge_ready)
     if bridge is None or not bridge.alive or not bridge.address:
         return ""

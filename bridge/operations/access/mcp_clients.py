@@ -14,6 +14,7 @@ from typing import Any
 
 from activities.agents.program_folder import OWN_SERVER
 from activities.runs.regular_files import write_private
+from activities.settings import ready
 from bridge.machine.address import choose_address
 from bridge.machine.token_scopes import TokenScope
 from bridge.machine.tokens_file import LONGEST_NAME, NamedToken
@@ -301,7 +302,9 @@ def _state(service: Service, name: str, token: NamedToken) -> ClientState:
 
 
 def _url(service: Service) -> str:
-    return f"http://{choose_address(service.settings.bridge, None, allow_remote=True)}/mcp"
+    """Return the address of MCP: the port of the settings may be taken by another service."""
+    set_to = choose_address(service.settings.bridge, None, allow_remote=True)
+    return f"{ready.bridge_url(service.home) or f'http://{set_to}'}/mcp"
 
 
 def _client(name: str) -> JsonClient | CommandClient:

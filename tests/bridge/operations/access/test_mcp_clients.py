@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.settings import ready
 from activities.settings.home import Home
 from bridge.machine import tokens_file
 from bridge.operations.access import mcp_clients
@@ -204,6 +205,22 @@ def test_doctor_has_a_line_for_each_tool(service: Service, person: Path) -> None
     assert "another address" in elsewhere.says
     assert (well.about, well.level, well.fix) == ("mcp vscode", Level.OK, "")
     assert "scope act" in well.says
+
+
+@pytest.mark.ruling("S5", "engine:doctor")
+def test_an_entry_leads_to_the_port_on_which_this_service_listens_though_another_holds_its_own(
+    service: Service, person: Path
+) -> None:
+    mcp_clients.add(service, "cursor", None)
+    ready.say(service.home.bridge_ready, service.reading.in_use(), "127.0.0.1:8792")  # 8791 was taken
+    [elsewhere] = doctor.tools(service)
+    assert elsewhere.level == Level.WARNING
+    assert "another address" in elsewhere.says
+    mcp_clients.remove(service, "cursor")
+    mcp_clients.add(service, "cursor", None)
+    assert "http://127.0.0.1:8792/mcp" in (person / ".cursor" / "mcp.json").read_text()
+    [well] = doctor.tools(service)
+    assert well.level == Level.OK
 
 
 @pytest.mark.ruling("Q10", "S5")
