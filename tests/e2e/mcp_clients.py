@@ -22,6 +22,7 @@ Play = Generator[Step, str, str]
 TOOLS = ("trees", "start", "follow", "waiting", "answer", "look", "changes", "finish", "stop")
 JOB = re.compile(r"job-[0-9a-z]{12}")
 NO_JOB = "job-000000000000"
+NOT_CONNECTED = 'MCP server "service" is not connected'
 MOVES = re.compile(r"state\W+(running|queued|ending)")
 PROMPT = "Have the team do it."
 SECONDS = 300
@@ -136,6 +137,8 @@ class Person:
         cut = yield from self._started(key)
         service.wait_for(lambda: service.pid("bridge") not in (0, bridge) and service.is_well())
         again = yield from self._started(key)
+        while NOT_CONNECTED in self.answers["start"]:  # Claude connects by itself, later than the bridge is back
+            again = yield from self._started(key)
         yield {"text": f"{slow} {cut} {again}"}
         return again
 
