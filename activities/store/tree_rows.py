@@ -56,7 +56,8 @@ def open_bases(engine: Engine, repo: str) -> frozenset[str]:
 
 
 def to_merge(engine: Engine, since: float) -> list[tuple[str, str, float]]:
-    """List trees that ended done since then and were started with `merge = "line"`: root, repository, end (O6).
+    """List trees that ended done since then and were started with `merge = "line"`, the last first: root, repository,
+    end (O6).
 
     Those that a bound cut short are left to a person (G1.cut).
     """
@@ -65,7 +66,8 @@ def to_merge(engine: Engine, since: float) -> list[tuple[str, str, float]]:
     query = query.join(trees, trees.c.root_job_id == tasks.c.root_job_id)
     query = query.where(tasks.c.state == TaskState.DONE.value, tasks.c.ended_at > since)
     query = query.where(tasks.c.waits_for != WaitsFor.START.value)
-    query = query.where(trees.c.start[("settings", "merge")].as_string() == MERGE_LINE).order_by(tasks.c.ended_at)
+    query = query.where(trees.c.start[("settings", "merge")].as_string() == MERGE_LINE)
+    query = query.order_by(tasks.c.ended_at.desc())
     return [(root, repo, ended_at) for root, repo, ended_at in rows(engine, query)]
 
 

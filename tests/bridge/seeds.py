@@ -10,6 +10,7 @@ from bridge.operations.service import Service
 from tests.rows import ROOT, TASK, event, job, round_, task
 from tests.sealed import seal
 from workflows.contract.models import Action
+from workflows.model import ids
 from workflows.model.long_texts import Text
 from workflows.model.rows import EventRecord, JobRecord, Records, RoundRecord, TaskRecord
 from workflows.model.states import JobState, TaskState
@@ -39,14 +40,14 @@ def paused(service: Service, root: str = ROOT, **fields: Any) -> RoundRecord:
     return asked
 
 
-def begun(service: Service, base: str) -> None:
-    """Seed the start of the tree at this commit."""
+def begun(service: Service, base: str, root: str = ROOT) -> None:
+    """Seed the start of a tree at this commit."""
     lead = Assignment(
         worker=Worker(name="lead", runtime="shell"), action=Action.ASK, prompt=Text(inline="do it"), base=base
     )
     start = TreeInput(
-        root_job_id=ROOT,
-        task_id=TASK,
+        root_job_id=root,
+        task_id=ids.task_id(root),
         repo="acme/shop",
         assignment=lead,
         created_at=1.0,

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from itertools import islice
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -23,6 +24,8 @@ REACHES_BACK = 24 * 3600.0
 """Seconds after a tree's end in which it is merged automatically. Later, nobody expects its branch to move."""
 AGAIN_SECONDS = 60.0
 """The least time until an end is judged again; an old end waits for a tenth of its age."""
+AT_ONCE = 20
+"""The most ends to judge in one look. After a start there are those of a whole day, and the newest come first."""
 ACTOR = "[orchestrate].merge"
 
 
@@ -40,10 +43,10 @@ class EndWatcher:
         Merging is idempotent. If the process was killed after a merge, the next merge adds the missing record.
         """
         done = []
-        for root, repo, ended_at in tree_rows.to_merge(service.store, time.time() - REACHES_BACK):
+        ends = tree_rows.to_merge(service.store, time.time() - REACHES_BACK)
+        due = ((root, at) for root, repo, at in ends if self._is_due((root, at)) and _is_ours(service, root, repo))
+        for root, ended_at in islice(due, AT_ONCE):
             end = root, ended_at
-            if end in self._seen or time.monotonic() < self._again.get(end, 0.0) or not _is_ours(service, root, repo):
-                continue
             try:
                 merged = _merge_if_ready(service, root)
             except RefusedError as error:
@@ -60,6 +63,9 @@ class EndWatcher:
             if merged:
                 done.append(root)
         return done
+
+    def _is_due(self, end: tuple[str, float]) -> bool:
+        return end not in self._seen and time.monotonic() >= self._again.get(end, 0.0)
 
 
 def _merge_if_ready(service: Service, root: str) -> bool | None:

@@ -114,6 +114,22 @@ def test_what_cannot_be_judged_now_is_judged_again(
     wait_for(lambda: watcher.look(tree.service) == [ROOT])
 
 
+def test_after_a_start_the_last_ends_come_first_and_later_ones_do_not_wait_for_all(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A soak whose bridge was killed every minute: it judged 300 trees from the first, and came to the last never."""
+    home.config.write_text('[orchestrate]\nmerge = "line"\n')
+    service, begun = Service(home), time.time()
+    seeds.repo(service, host=service.settings.host)
+    for root in (roots := [f"job-{number:012}" for number in range(5)]):
+        seeds.begun(service, "", root)
+        seeds.write(service, seeds.task(root, state=TaskState.DONE, ended_at=begun + roots.index(root)))
+    monkeypatch.setattr(auto_merge, "AT_ONCE", 2)
+    monkeypatch.setattr(auto_merge, "_merge_if_ready", lambda *_: True)
+    watcher = EndWatcher()
+    assert [watcher.look(service) for _ in range(3)] == [[roots[4], roots[3]], [roots[2], roots[1]], [roots[0]]]
+
+
 def test_what_was_dropped_stays_dropped(tree: Grown) -> None:
     EndWatcher().look(tree.service)
     drops.drop(tree.service, ROOT, actor="ann", force=True)
