@@ -178,7 +178,7 @@ def test_a_blocked_task_goes_on_and_another_is_dismissed(script: Script, ann: Pe
     again, old = blocked(script, "mend the door"), blocked(script, "mend the roof")
     tab = ann.enter(script.service.seen)
     pictures(tab, "blocked")
-    card(tab, again).get_by_role("button", name=f"Retry {again}.1").click()
+    card(tab, again).get_by_role("button", name="Retry work").click()
     until_shown(tab, f"{again}.1 runs again; its task is open again")
     wait_for(lambda: script.tree(again)["task"]["state"] == "done")
     card(tab, again).wait_for(state="detached")
@@ -215,7 +215,7 @@ def test_a_question_is_answered_by_keys_alone(script: Script, ann: Person) -> No
     assert "jade?" in script.prompt(f"{second}.1")
     tab.keyboard.press("j")
     assert card(tab, first).evaluate("card => card === document.activeElement")
-    to(tab, "BUTTON", "blue")
+    to(tab, "BUTTON", "Answer: blue")
     tab.keyboard.press("Enter")
     script.until_over(first)
 

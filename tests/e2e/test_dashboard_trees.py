@@ -30,7 +30,7 @@ GROUPS, LEGS, ALONE = 3, 16, 8
 """Numbers of delegating legs, of each one's legs, and of legs beside them: with the continuations, all 64 jobs."""
 
 SHOWN = """() => ({
-  outline: Object.fromEntries([...document.querySelectorAll(".outline .job")].map((row) =>
+  outline: Object.fromEntries([...document.querySelectorAll(".outline .job[data-item]")].map((row) =>
     [row.querySelector(".name a").pathname, row.querySelector(".state").classList[1]])),
 })"""
 """The state of each job in the outline, at one moment."""
@@ -110,7 +110,7 @@ def test_the_page_of_a_leg_tells_all_of_it_while_it_runs_and_afterwards(script: 
     until_shown(tab, "What it has changed so far")
     pictures(tab, "leg-runs")
     go(script, "go")
-    until_standing(tab, "implemented")
+    until_standing(tab, "changes made")
     for words in ("Findings", "no test covers it", "the name is misleading", "observed", "reported"):
         until_shown(tab, words)
     until_shown(tab, "made.txt is in the diff")
@@ -126,7 +126,7 @@ def test_the_page_of_a_leg_tells_all_of_it_while_it_runs_and_afterwards(script: 
     assert tab.locator("#file-1 .add", has_text="hello").is_visible()
     tab.go_back()
     tab.locator(f"main a[href='/ui/trees/{job}']").click()
-    until_standing(tab, "done")
+    until_standing(tab, "ready to merge")
 
 
 @pytest.mark.ruling("O6")
@@ -151,7 +151,7 @@ def test_a_comment_on_a_line_goes_back_to_the_leg_and_what_comes_of_it_is_merged
     new = tab.locator("main [href^='/ui/jobs/job-']").first.get_attribute("href") or ""
     new = new.rpartition("/")[2]
     script.until_over(new)
-    until_standing(tab, "done")
+    until_standing(tab, "ready to merge")
     assert "- `made.txt:2` (new): > `world`\n\n  Greet everybody." in script.prompt(new)
     assert script.service.json("job", "merge", new)["merged"] == [new]
     task = f"service/{script.tree(job)['task']['task_id']}"
@@ -200,7 +200,7 @@ def test_a_conflict_is_told_and_ends_when_one_leg_is_dropped_on_the_page(script:
     tab.get_by_role("link", name="Changes").click()
     tab.evaluate("window.neverLoadedAgain = true")
     tab.get_by_role("button", name="Merge all 2").click()
-    until_shown(tab, "conflicts with leg left")
+    until_shown(tab, "conflicts with part left")
     assert "in same.txt; nothing was changed" in tab.inner_text("#notes")
     ann.forgive("409")
     pictures(tab, "conflict-refused")
@@ -216,7 +216,7 @@ def test_a_conflict_is_told_and_ends_when_one_leg_is_dropped_on_the_page(script:
     assert never_loaded_again(tab)
     tab.get_by_role("link", name="Overview").click()
     tab.get_by_role("button", name="Retry see").click()
-    until_standing(tab, "done")
+    until_standing(tab, "ready to merge")
     assert states(script.tree(job))["see"] == "succeeded"
     tab.get_by_role("link", name="Log").click()
     until_shown(tab, "ann@desk, on the page merged service/")
@@ -231,7 +231,7 @@ def test_the_commands_that_a_page_prints_end_a_conflict(script: Script, ann: Per
     until_shown(tab, "is merged into service/")
     typed(script, tab.get_by_role("article", name="Merge conflict").locator("pre").inner_text().splitlines())
     tab.get_by_role("button", name="Retry see").click()
-    until_standing(tab, "done")
+    until_standing(tab, "ready to merge")
     assert "Merge conflict" not in tab.inner_text("main")
 
 
