@@ -90,6 +90,7 @@ box = "none"
 command = {}
 env = {}
 rate_limit_backoff = "1s"
+max_parallel = 1
 """
 GITHUB = """\
 [github]

@@ -23,7 +23,6 @@ FIRST = (
 )
 NOT_PLAYED = {
     "host chosen": "it needs several hosts",
-    "job called off": "the one workload that reaches it is open",
     "offer moved": "it needs several hosts",
 }
 """The stations that no workload reaches, and why."""

@@ -164,6 +164,14 @@ WORKLOADS = {
             resumes=(("answer", f"color: {ANSWER}"),),
         ),
         Workload(
+            "waiting",  # for the one slot of its runtime, until the task pauses
+            {"none": legs(leg("x", agent="capped"), leg("y", agent="capped"), leg("curious")), "curious": COLOR},
+            good("x", "y", "curious", "answered"),
+            dict.fromkeys("xy", "sleep 2"),
+            action="ask",
+            resumes=(("answer", f"color: {ANSWER}"),),
+        ),
+        Workload(
             "vote",
             {"none": legs(*(leg(name, synthesis_rule="vote") for name in "abc")), "b": CHANGES},
             good("a", "b", "c"),
