@@ -210,11 +210,11 @@ def of_stack(stack: Stack, plays: list[Play]) -> Iterator[str]:
     def left() -> set[str]:
         return {*_agents(stack), *_folders(stack), *_locks(stack)} - stack.left
 
-    try:
-        wait_for(lambda: not left(), "", ABANDONED)
-    except AssertionError:
-        yield from (new := left())
-        stack.left |= new
+    until = time.monotonic() + ABANDONED
+    while (new := left()) and time.monotonic() < until:
+        time.sleep(1)  # a look reads what is known of every process
+    yield from new
+    stack.left |= new
     yield from _kept(stack, min((play.struck_at for play in plays if play.struck_at), default=time.time()))
     attention = stack.service.json("attention")
     for play in plays:

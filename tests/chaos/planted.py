@@ -1,6 +1,7 @@
 """Bugs planted on purpose, each in a copy of the checkout: `python -m tests.chaos.planted` says which case finds it."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -83,15 +84,9 @@ def seeds(edits: Sequence[Edit]) -> list[int]:
 
 def finds(copy: Path, edits: Sequence[Edit]) -> str:
     """Return the first case that fails in a copy, and how many were played; empty if none does."""
-    words = (
-        sys.executable,
-        "-P",
-        "-c",
-        "import sys; sys.path[:0] = ['.']; from tests.chaos.__main__ import main; main()",
-    )
-    process = subprocess.Popen(
-        [*words, "--stacks", "2", "--seed", *map(str, seeds(edits))], cwd=copy, stdout=subprocess.PIPE, text=True
-    )
+    words = (sys.executable, "-P", "-m", "tests.chaos", "--stacks", "2", "--seed", *map(str, seeds(edits)))
+    source = os.environ | {"PYTHONPATH": str(copy)}
+    process = subprocess.Popen(words, cwd=copy, env=source, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     number = 0
     try:

@@ -51,8 +51,10 @@ class Outcome:
 
 LIFT = 60.0
 """Seconds that the end of a fault may take."""
-ONCE = "helper"
-"""Two kills of it at once are two faults for whoever has work in a helper: a helper is replaced once."""
+ONCE = {"helper", "fork_server"}
+"""Two kills of helpers at once are two faults for whoever has work in one: it is replaced once. And while a fork server
+is dead, a second kill strikes nothing.
+"""
 OF_JOBS = {"", "agent", "supervisor"}
 """Parts of which each job has its own."""
 PLACES = {"fork_server": "worker", "helper": "worker"}
@@ -75,7 +77,7 @@ def _clash(one: Fault, other: Fault) -> bool:
         return True
     part, another = (getattr(fault, "part", "") for fault in (one, other))
     if not one.seconds:
-        return part == another == ONCE
+        return part == another and part in ONCE
     parts = {PLACES.get(part, part), PLACES.get(another, another)}
     return "daemon" in parts or (len(parts) == 1 and not parts & OF_JOBS)
 
