@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import count
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -81,10 +82,11 @@ def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.k
     """Call the function in a helper, and return or raise its result. Raise TooMuchError if it takes more than
     `seconds`.
 
-    The function must be idempotent: it is called again if its helper was killed.
+    The function must be idempotent: it is called again if its helper was killed, and once more if that helper died with
+    the process that had forked it.
     """
     call = pickle.dumps((seconds, function, args, kwargs))
-    for last in (False, True):
+    for number in count(1):
         began = time.monotonic()
         helper = _pool.taken(function.__module__)
         try:
@@ -93,7 +95,7 @@ def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.k
             _pool.gone(helper)
             if time.monotonic() - began >= seconds:
                 raise TooMuchError(f"it took longer than {seconds:.0f} s, and was ended") from None
-            if last:
+            if number > 2 or (number == 2 and helper.forker.poll() is None):
                 raise TooMuchError("the process that worked on it was killed, probably for lack of memory") from None
             continue
         except BaseException:

@@ -44,6 +44,15 @@ def die_once(mark: Path) -> str:
     return "done"
 
 
+def die_and_then_with_the_forker(marks: Path) -> str:
+    """Die in the first call, and in the second with the process that forks helpers."""
+    (marks / str(number := len(list(marks.iterdir())))).touch()
+    if number < 2:
+        os.kill(os.getppid() if number else os.getpid(), signal.SIGKILL)
+        time.sleep(600)
+    return "done"
+
+
 def stop_once(mark: Path) -> str:
     if not mark.exists():
         mark.write_text(str(os.getpid()))
@@ -91,6 +100,11 @@ def test_a_helper_that_is_killed_is_replaced_once(tmp_path: Path) -> None:
     assert apart(60, die_once, tmp_path / "died") == "done"
     with pytest.raises(TooMuchError, match="was killed"):
         apart(60, os._exit, 1)
+
+
+def test_a_helper_that_dies_with_its_forker_is_no_second_one_that_was_killed(tmp_path: Path) -> None:
+    """The case `pair, output read, 4, kill helper` of the matrix of faults, which kills one after another."""
+    assert apart(60, die_and_then_with_the_forker, tmp_path) == "done"
 
 
 def test_a_helper_that_ended_while_it_was_idle_is_no_try(tmp_path: Path) -> None:
