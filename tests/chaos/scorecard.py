@@ -119,7 +119,7 @@ def _of_planted(known: Mapping[str, str]) -> str:
             "## Bugs planted on purpose\n",
             "`python -m tests.chaos.planted` plants one after another in a copy of the source,",
             "and plays up to 200 cases, the likeliest first:\n",
-            *(f"- {bug}: {case}" for bug, case in known.items()),
+            *(f"- {bug}: {case.partition(': [')[0]}" for bug, case in known.items()),
             "",
         ]
     )
