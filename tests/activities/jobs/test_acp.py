@@ -84,7 +84,7 @@ TABLE = (
     Odd("asks-for-what-is-off", note="declined a question, since nobody is there: Which port?"),
     Odd("never-ends", FAILED, "the agent was stopped after its timeout", timeout=3.0),
     Odd("deaf", FAILED, "the agent was stopped after its timeout", timeout=3.0),
-    Odd("reads-nothing", FAILED, "mine: it reads none of its messages"),
+    Odd("reads-nothing", FAILED, "mine: it reads none of its messages", timeout=60.0),
     Odd("closes-output", FAILED, "mine: it closed its output before it answered session/prompt"),
     Odd("asks-after-end"),
     Odd("dies", FAILED, "mine: it ended with exit status 7 before it answered session/prompt"),
