@@ -7,7 +7,9 @@ between jobs and stages.
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -96,13 +98,13 @@ async def _in_a_slot(context: Context, slots: Slots, attempt: Attempt[T], beat: 
     async with slots.taken(attempt.need, runs_already=runs_already):
         beat.begun()
         with context.stops.listen(attempt.offered.key) as ordered:
-            await context.stops.look(context.store)  # an earlier call may have died while it stopped the attempt
             return await _from_begin_to_end(context, attempt, beat, ordered)
 
 
 async def _from_begin_to_end(context: Context, attempt: Attempt[T], beat: Heartbeat, ordered: asyncio.Event) -> T:
     """Begin the attempt and play it. A stop order that arrives before the program's start takes effect after it."""
-    beginning = asyncio.create_task(in_turn(_begin, context, attempt, beat))
+    order = partial(asyncio.get_running_loop().call_soon_threadsafe, ordered.set)
+    beginning = asyncio.create_task(in_turn(_begin, context, attempt, beat, order))
     try:
         over = await asyncio.shield(beginning)
     except asyncio.CancelledError:
@@ -118,13 +120,17 @@ def _row_of(context: Context, attempt: Attempt[T]) -> AttemptRow | None:
     return attempt_rows.get(context.store, *attempt.offered.key)
 
 
-def _begin(context: Context, attempt: Attempt[T], beat: Heartbeat) -> T | None:
+def _begin(context: Context, attempt: Attempt[T], beat: Heartbeat, order: Callable[[], object]) -> T | None:
     """Begin the attempt; return its end if it is over already. Claim it first: an offer that was taken back leaves no
     trace (ruling B5).
+
+    An earlier call may have died while it stopped the attempt: then `order` has it stopped now.
     """
     known = _row_of(context, attempt)
     if known and (recorded := attempt.known_outcome(known)):
         return recorded
+    if known and claim_rows.ordered_to_stop(context.store, [known.key]):
+        order()
     row = _open_row(context, attempt.offered, known)
     if row is None:
         return attempt.taken_back()

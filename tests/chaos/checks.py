@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 from temporalio.service import RPCError
 
@@ -14,6 +15,7 @@ from activities.runs.os_processes import marks as process_marks
 from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
 from activities.store import attempt_rows, event_rows, job_rows, round_rows, run_rows
+from bridge.operations.home import gc
 from bridge.operations.temporal import client_of
 from tests.chaos.play import Look, Play
 from tests.chaos.stack import BUDGET, Mark, Stack
@@ -213,9 +215,10 @@ def of_stack(stack: Stack, plays: list[Play]) -> Iterator[str]:
     until = time.monotonic() + ABANDONED
     while (new := left()) and time.monotonic() < until:
         time.sleep(1)  # a look reads what is known of every process
+    new -= set(_kept_with_work(stack)) if new else set()
     yield from new
     stack.left |= new
-    yield from _kept(stack, min((play.struck_at for play in plays if play.struck_at), default=time.time()))
+    yield from _held_in_memory(stack, min((play.struck_at for play in plays if play.struck_at), default=time.time()))
     attention = stack.service.json("attention")
     for play in plays:
         for part, rows in attention.items():
@@ -252,7 +255,7 @@ async def _histories(stack: Stack, plays: list[Play]) -> list[str]:
     return wrong
 
 
-def _kept(stack: Stack, since: float) -> list[str]:
+def _held_in_memory(stack: Stack, since: float) -> list[str]:
     """Return what the worker says of workflows that it could not evict, as an await after a cancellation has them."""
     lines = (stack.home / "logs/worker.log").read_text().splitlines()
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
@@ -265,7 +268,22 @@ def _agents(stack: Stack) -> list[str]:
 
 
 def _folders(stack: Stack) -> list[str]:
-    return [f"a work folder is left: {path.name}" for path in (stack.home / "worktrees").glob("*")]
+    return [_of_folder(path) for path in (stack.home / "worktrees").glob("*")]
+
+
+def _of_folder(path: Path) -> str:
+    return f"a work folder is left: {path.name}"
+
+
+def _kept_with_work(stack: Stack) -> Iterator[str]:
+    """Yield the work folders that are to stay: a failed attempt's, whose work is nowhere else, as a sweep says."""
+    for repository in gc.sweep(stack.service.seen):
+        for left in repository.found:
+            path = Path(left.name)
+            job_id, _, attempt = path.name.rpartition("+")[2].rpartition("-")
+            job = job_rows.get(stack.service.seen.store, job_id) if left.keep and attempt.isdecimal() else None
+            if job is not None and (job.state is not JobState.SUCCEEDED or job.attempt > int(attempt)):
+                yield _of_folder(path)
 
 
 def _locks(stack: Stack) -> list[str]:

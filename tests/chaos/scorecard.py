@@ -32,7 +32,8 @@ strike at a named station of the work, and looks at what came of it.
 - what a person said is in one prompt
 - rows, workflows, the bridge's JSON and `service attention` agree
 - the branch of a task has the work of its parts
-- no agent, work folder or lock is left
+- no agent or lock is left, and no work folder but a failed attempt's whose work is
+  nowhere else
 - a task goes on within a minute of the fault's end, or some screen says why not
 
 A case counts only if its fault proves that it struck; else it has failed.
