@@ -281,9 +281,10 @@ def _kept_with_work(stack: Stack) -> Iterator[str]:
         for left in repository.found:
             path = Path(left.name)
             job_id, _, attempt = path.name.rpartition("+")[2].rpartition("-")
-            job = job_rows.get(stack.service.seen.store, job_id) if left.keep and attempt.isdecimal() else None
-            if job is not None and (job.state is not JobState.SUCCEEDED or job.attempt > int(attempt)):
-                yield _of_folder(path)
+            if left.keep and attempt.isdecimal():
+                job = job_rows.get(stack.service.seen.store, job_id)  # None for a stage of a pipeline
+                if job is None or job.state is not JobState.SUCCEEDED or job.attempt > int(attempt):
+                    yield _of_folder(path)
 
 
 def _locks(stack: Stack) -> list[str]:
