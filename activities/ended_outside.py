@@ -107,13 +107,14 @@ async def settle(client: Client, store: Engine, task_queue: str, root: str) -> R
     """End the rows of a tree whose workflow has ended; return None if the workflow runs, or the rows were ended
     before.
     """
+    writer = await asyncio.to_thread(job_rows.writer_of, store, root)
     ending = await ending_of(client, root)
     if ending is None:
         return None
     tree = await asyncio.to_thread(tree_rows.get, store, root)
     state = None if ending.gone else await state_of(client, root)
     again = tree.start.anew if tree else UNKNOWN
-    rows = await asyncio.to_thread(job_rows.close_lost, store, root, ending.why, "" if state else again)
+    rows = await asyncio.to_thread(job_rows.close_lost, store, root, ending.why, "" if state else again, writer)
     if rows is None:
         return None
     log.warning("the tree %s has no workflow any more: %s", root, ending.why)

@@ -49,11 +49,25 @@ def write_as(engine: Engine, records: Records, root: str, run_id: str) -> Writte
     return written
 
 
-def close_lost(engine: Engine, root: str, why: str, anew: str) -> Records | None:
+def writer_of(engine: Engine, root: str) -> str:
+    """Return the run of the tree's workflow that wrote its rows last; empty if it is unknown."""
+    with engine.connect() as connection:
+        return _run_of(writers.get(connection, root))
+
+
+def _run_of(writer: writers.TreeWriter | None) -> str:
+    return writer.run_id if writer else ""
+
+
+def close_lost(engine: Engine, root: str, why: str, anew: str, writer: str) -> Records | None:
     """End every open row of a tree whose workflow is gone. Return None if no row is open; of several callers, only the
     first records the end.
+
+    No-op if another run than `writer` has written meanwhile: a retry has opened the tree again.
     """
     with engine.begin() as connection:
+        if _run_of(writers.get(connection, root)) != writer:
+            return None
         task, jobs = task_of(connection, root), tree(connection, root)
         if task is None or not lost_trees.is_open(task, jobs):
             return None

@@ -331,3 +331,25 @@ async def test_a_drained_host_starts_nothing_over_a_restart_until_that_is_undone
         again.room.hold("the disk is full")
         host_rows.drain(context.store, context.host, undo=True)
         await until(lambda: again.room.held == "the disk is full")
+
+
+@pytest.mark.ruling("engine:outside", "D4")
+async def test_a_tree_that_a_retry_opens_while_its_end_is_looked_at_is_not_ended(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = "job-0123456789ab"
+
+    def write(run_id: str, revision: int) -> None:
+        task, job = seeds.task(root, revision=revision), seeds.job(root, state=JobState.RUNNING, revision=revision)
+        job_rows.write_as(context.store, Records(revision=revision, task=task, jobs=(job,)), root, run_id)
+
+    async def ended_before(*_: object) -> ended_outside.EndedWorkflow:
+        write("run-2", 2)
+        return ended_outside.EndedWorkflow("its workflow failed: part a failed", gone=True)
+
+    write("run-1", 1)
+    monkeypatch.setattr(ended_outside, "ending_of", ended_before)
+    assert await ended_outside.settle(cast("Client", None), context.store, "service", root) is None
+    job = job_rows.get(context.store, root)
+    assert job is not None
+    assert job.state is JobState.RUNNING
