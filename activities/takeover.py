@@ -26,7 +26,6 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.runs.os_processes import identity
 from activities.temporal import RPC_TIMEOUT
-from workflows.temporal.calls import LOST
 from workflows.temporal.writes import ORDER
 
 log = logging.getLogger(__name__)
@@ -44,6 +43,9 @@ MOST = 2000
 """The most workflows to look at."""
 
 AT_ONCE = timedelta(milliseconds=1)
+LOST = "WorkerLost"
+"""The error type of an activity whose worker died."""
+
 _RUNNING = "ExecutionStatus = 'Running' AND TaskQueue = '{}' AND (SvcState IS NULL OR SvcState = 'running')"
 """Selects running workflows, except trees that are paused or blocked: those have no running activities, and there may
 be very many.

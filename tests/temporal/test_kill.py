@@ -6,6 +6,7 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
+from activities.takeover import LOST
 from tests.temporal.books import Books
 from tests.temporal.host import Host, Line, an_input, ended, script, serving, start
 from tests.temporal.orders import kill
@@ -109,18 +110,18 @@ async def test_at_once_running_legs_are_stopped_too(client: Client, queue: str) 
 
 
 @pytest.mark.ruling("G2")
-@pytest.mark.parametrize("lost", ["a", "root"])
-async def test_what_is_stopped_ends_cancelled_although_its_worker_dies_meanwhile(
-    client: Client, queue: str, lost: str
+@pytest.mark.parametrize(("lost", "how"), [("a", LOST), ("root", LOST), ("a", "OperationalError")])
+async def test_what_is_stopped_ends_cancelled_although_its_worker_dies_or_its_store_fails_meanwhile(
+    client: Client, queue: str, lost: str, how: str
 ) -> None:
-    """The next worker finds the order to stop."""
+    """The next call finds the order to stop."""
     host = Host(script({"root": TWO}), held={lost})
 
     def stopped(run: JobOutcome) -> JobOutcome:
         if host.cancelled == [lost]:
             host.answer = lambda run: outcome(run, None, state=JobState.CANCELLED, reason="stopped by order")
             host.release(lost)
-            raise ApplicationError("its worker died", type=calls.LOST)
+            raise ApplicationError("it went wrong", type=how)
         return run
 
     host.on_cancel = stopped

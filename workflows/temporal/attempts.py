@@ -127,7 +127,8 @@ async def _unless_taken_back(
     """Return the result of an activity on a host. When cancelled, take the attempt's offer back, or stop the attempt if
     it has begun.
 
-    If the host's worker dies meanwhile, its next worker is called: it finds the order to stop.
+    If the call fails meanwhile, because its worker died or the store is away, the host is called again: it finds the
+    order to stop. The server repeats no call that was cancelled.
     """
     try:
         return await result
@@ -142,7 +143,7 @@ async def _unless_taken_back(
         try:
             return await work
         except ActivityError as error:
-            if not (ordered and _lost_its_worker(error) and workflow.patched(STOPPED_AGAIN)):
+            if not (ordered and _was_lost(error) and workflow.patched(STOPPED_AGAIN)):
                 raise
         return await call(calls.HEARTBEAT)
     abandon(work)
@@ -166,10 +167,10 @@ async def _call_off(offer: OfferKey) -> OfferClaim:
     )
 
 
-def _lost_its_worker(error: ActivityError) -> bool:
-    """Return whether an activity ended because its worker died."""
+def _was_lost(error: ActivityError) -> bool:
+    """Return whether the server would have repeated a call if it had not been cancelled."""
     timed_out = isinstance(error.cause, TemporalTimeoutError) and error.cause.type is TimeoutType.HEARTBEAT
-    return timed_out or calls.is_of_type(error, calls.LOST)
+    return timed_out or (error.retry_state is RetryState.CANCEL_REQUESTED and not _given_up(error))
 
 
 def _given_up(error: ActivityError | ApplicationError) -> bool:

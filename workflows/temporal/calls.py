@@ -38,9 +38,6 @@ WAITS = "RuntimeWaits"
 REFUSED = "StoreRefused"
 """The error type of a write that can never succeed, so it is not retried (ruling B6)."""
 
-LOST = "WorkerLost"
-"""The error type of an activity whose worker died."""
-
 RUN_RETRIES = RetryPolicy(
     initial_interval=timedelta(seconds=1),
     maximum_interval=timedelta(seconds=30),
