@@ -18,9 +18,8 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities import takeover
 from activities.runs.os_processes import identity
-from activities.takeover import take_over
+from activities.takeover import LOST, take_over
 from tests.waiting import soon, until
-from workflows.temporal.calls import LOST
 
 pytestmark = pytest.mark.ruling("engine:runs")
 

@@ -42,10 +42,15 @@ def paused(service: Service, root: str = ROOT, **fields: Any) -> RoundRecord:
 
 def begun(service: Service, base: str, root: str = ROOT) -> None:
     """Seed the start of a tree at this commit."""
+    tree_rows.begin(service.store, start(service, base, root), "here")
+
+
+def start(service: Service, base: str, root: str = ROOT) -> TreeInput:
+    """Return the start of a tree at this commit."""
     lead = Assignment(
         worker=Worker(name="lead", runtime="shell"), action=Action.ASK, prompt=Text(inline="do it"), base=base
     )
-    start = TreeInput(
+    return TreeInput(
         root_job_id=root,
         task_id=ids.task_id(root),
         repo="acme/shop",
@@ -53,7 +58,6 @@ def begun(service: Service, base: str, root: str = ROOT) -> None:
         created_at=1.0,
         settings=service.settings.snapshot(),
     )
-    tree_rows.begin(service.store, start, "here")
 
 
 def payload(service: Service, job_id: str, content: dict[str, Any], **fields: Any) -> None:

@@ -219,7 +219,7 @@ async def review(
     whole = jobs.tree(service, job_id)
     order = f"service job review {job_id}"
     tree = branches.of_tree(service, whole.task.root_job_id, typed=order, fresh=True)
-    if root and (before := tree_rows.get(service.store, root)):
+    if root and job_rows.get(service.store, root) and (before := tree_rows.get(service.store, root)):
         asked = before.start.assignment
         _tell(service, tree, asked.base, root, asked.worker.name, actor)
         return _answer(root, tree, asked.worker.name, asked.base, Unseen((), ()))

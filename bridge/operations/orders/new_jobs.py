@@ -180,7 +180,7 @@ async def orchestrate(
     service: Service, new: NewRecipe, token: str | None = None, root: str | None = None
 ) -> Orchestrated:
     """Start a tree with the recipe's legs; a tree started under this id before is returned."""
-    if root and (kept := tree_rows.get(service.store, root)):
+    if root and job_rows.get(service.store, root) and (kept := tree_rows.get(service.store, root)):
         return Orchestrated(root, kept.start.caveat)
     with argument("goal"):
         goal = storable_message(service, new.goal)

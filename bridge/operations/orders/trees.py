@@ -75,7 +75,12 @@ def new_root_id() -> str:
 
 
 async def start(service: Service, tree: TreeInput, host: str) -> str:
-    """Start a tree completely, or on an error record nothing. Idempotent."""
+    """Start a tree completely, or on an error show nothing. Idempotent.
+
+    Its start is recorded before its workflow exists: else a tree whose bridge dies in between would run without one,
+    and never be merged. Alone it shows nowhere.
+    """
+    tree_rows.begin(service.store, tree, host)
     with suppress(AlreadyStartedError):
         first = TreeStart(input=tree, host=host, placed=service.settings.is_fleet)
         await _start_workflow(service, await client_of(service), first, WorkflowIDReusePolicy.REJECT_DUPLICATE)
