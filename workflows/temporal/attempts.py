@@ -170,7 +170,8 @@ async def _call_off(offer: OfferKey) -> OfferClaim:
 def _was_lost(error: ActivityError) -> bool:
     """Return whether the server would have repeated a call if it had not been cancelled."""
     timed_out = isinstance(error.cause, TemporalTimeoutError) and error.cause.type is TimeoutType.HEARTBEAT
-    return timed_out or (error.retry_state is RetryState.CANCEL_REQUESTED and not _given_up(error))
+    failed = isinstance(error.cause, ApplicationError) and error.retry_state is RetryState.CANCEL_REQUESTED
+    return timed_out or (failed and not _given_up(error))
 
 
 def _given_up(error: ActivityError | ApplicationError) -> bool:
