@@ -28,7 +28,7 @@ from workflows.text.markdown import summary_line
 CALLED_OFF = "stops-are-ordered-apart"
 """A patch: in earlier releases, one activity both took an offer back and ordered a begun attempt to stop."""
 STOPPED_AGAIN = "stops-outlive-their-worker"
-"""A patch: in earlier releases, a begun attempt whose worker died while it stopped it was failed, and ran on."""
+"""A patch: in earlier releases, an attempt failed, and ran on, if the call that stopped it failed."""
 
 R = TypeVar("R")
 T = TypeVar("T")

@@ -152,8 +152,8 @@ def test_hosts_that_died_are_left_out_of_the_draw_and_are_back_with_their_next_s
 def rows_read(store: Engine) -> int:
     """Return how much the database reads for one placement: PostgreSQL's rows, or SQLite's steps in tens.
 
-    It may be too little: PostgreSQL's counts begin anew whenever the server passes them on, within a placement too, and
-    a draw that begins near a pool's end reads less.
+    A count can be too low: PostgreSQL starts from zero whenever it passes its counts on, also during a placement, and a
+    draw that begins near a pool's end reads less.
     """
     counted, before = list[int](), [0]
 
