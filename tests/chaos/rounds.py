@@ -2,10 +2,12 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from itertools import count
+
+from sqlalchemy.exc import OperationalError
 
 from activities.store import event_rows
 from tests.chaos import checks
@@ -51,6 +53,8 @@ class Outcome:
 
 LIFT = 60.0
 """Seconds that the end of a fault may take."""
+AWAY = 90.0
+"""Seconds that the store may be away while a case is looked at."""
 ONCE = {"helper", "fork_server"}
 """Two kills of helpers at once are two faults for whoever has work in one: it is replaced once. And while a fork server
 is dead, a second kill strikes nothing.
@@ -97,7 +101,7 @@ def play(stack: Stack, cases: Sequence[Case]) -> list[Outcome]:
         stack.until_well()
         for one in plays:
             one.prove()
-        for left in checks.of_stack(stack, plays):
+        for left in _seen(lambda: checks.of_stack(stack, plays)):
             named = [one for one in plays if one.root and subject_of(one.root) == subject_of(left)]
             for one in named or plays:
                 one.failures.append(left)
@@ -112,7 +116,19 @@ def play(stack: Stack, cases: Sequence[Case]) -> list[Outcome]:
 def _check(one: Play) -> None:
     one.stack.until_well()
     if not one.failures:
-        one.failures += checks.of_play(one)
+        one.failures += _seen(lambda: checks.of_play(one))
+
+
+def _seen(check: Callable[[], Iterable[str]]) -> list[str]:
+    """Return what a check finds, though the store may be away: a fault of a case beside it may strike late."""
+    until = time.monotonic() + AWAY
+    while True:
+        try:
+            return [*check()]
+        except OperationalError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(1)
 
 
 def _story(one: Play) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from tests.temporal.books import Books
 from tests.temporal.host import Host, Line, an_input, ended, script, serving, start
 from tests.temporal.orders import kill
 from tests.tree.simulator import delegation, outcome
-from tests.waiting import soon
+from tests.waiting import soon, until
 from workflows.model.jobs import JobOutcome
 from workflows.model.rows import Records
 from workflows.model.settings import Bounds
@@ -100,6 +100,37 @@ async def test_running_legs_finish_waiting_ones_never_start_and_one_finalize_sum
     host, books, _ = await killed(client, queue, "a", False)
     assert host.names == ["root", "a", "finalize"]
     assert {leg: books.named(leg).state for leg in "ab"} == {"a": "succeeded", "b": "cancelled"}
+
+
+@pytest.mark.ruling("G2", "F4")
+async def test_no_part_starts_after_a_kill_whose_activity_lasts_until_the_running_part_ends(
+    client: Client, queue: str
+) -> None:
+    """The server or a worker may die between a kill that was taken and its activity."""
+    host = Host(script({"root": TWO}), held={"a"})
+
+    async def late(records: Records) -> None:
+        if records == Records():
+            host.release("a")
+            await until(a_has_ended)
+
+    async def a_has_ended() -> bool:
+        fields = [event.WhichOneof("attributes") for event in (await tree.fetch_history()).events]
+        end = "child_workflow_execution_completed_event_attributes"
+        return end in fields and "workflow_task_completed_event_attributes" in fields[fields.index(end) :]
+
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running("a")
+        host.before_write = late
+        await kill(tree)
+        await soon(ended(tree))
+        history = await tree.fetch_history()
+    books = Books(host.written)
+    books.check(host.runs, Bounds())
+    assert {leg: books.named(leg).state for leg in "ab"} == {"a": "succeeded", "b": "cancelled"}
+    started = [each for each in history.events if each.HasField("child_workflow_execution_started_event_attributes")]
+    assert (len(started), host.names) == (1, ["root", "a", "finalize"])
 
 
 @pytest.mark.ruling("G2")

@@ -383,7 +383,7 @@ class DelegationTree:
             outcome = JobOutcome(job_id=run.job_id, attempt=run.attempt, state=state, reason=lost.reason)
         else:
             outcome = task.result()
-        self._loop.inbox.append(JobEnded(now=workflow.time(), outcome=outcome))
+        self._loop.add(JobEnded(now=workflow.time(), outcome=outcome))
 
     def _apply_claim(self, command: TakeBack, claim: OfferClaim | None) -> None:
         """Apply the claim of a take-back. If no host has begun the offer, end the wait for it; otherwise report that
@@ -402,7 +402,7 @@ class DelegationTree:
 
     def _report_timer(self, key: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            self._loop.inbox.append(TimerFired(now=workflow.time(), key=key))
+            self._loop.add(TimerFired(now=workflow.time(), key=key))
 
 
 def _offer_of(command: TakeBack) -> calls.OfferKey:

@@ -1,8 +1,10 @@
 """The event loop that both workflows run around their reducer: an inbox of events, and running tasks by name."""
 
 import asyncio
+from bisect import insort
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from temporalio import workflow
@@ -18,6 +20,18 @@ ORDERS_IN_TURN = "orders-in-turn"
 """A patch that histories of 0.2.0 may carry."""
 UPDATES_KEPT_FIRST = "updates-are-kept-first"
 """A patch: trees of earlier releases reduced an update at once if nothing of them ran, and must do so in a replay."""
+LATER_EVENTS_WAIT = "later-events-wait-for-orders"
+"""A patch: in earlier releases, an order was reduced after all that happened until its activity had ended."""
+
+
+@dataclass(frozen=True)
+class Waiting(Generic[E]):
+    """An order whose activity has not ended, or an event that came in a later workflow task than such an order."""
+
+    event: E
+    place: tuple[int, bool]
+    """The length of the history when it came, and whether it is an order: those come last of their workflow task."""
+    activity: str = ""
 
 
 class Loop(Generic[E, C]):
@@ -29,8 +43,7 @@ class Loop(Generic[E, C]):
         self.tasks: dict[str, asyncio.Task[Any]] = {}
         self._stopped: set[str] = set()
         self._orders = 0
-        self._coming: dict[str, E] = {}
-        """Orders whose activity has not ended, in order of arrival, by the names of the activities."""
+        self._waiting: list[Waiting[E]] = []
 
     @property
     def idle(self) -> bool:
@@ -64,15 +77,28 @@ class Loop(Generic[E, C]):
             return
         self._orders += 1
         key = f"order:{self._orders}"
-        self._coming[key] = event
+        insort(self._waiting, Waiting(event, (_history_length(), True), key), key=_place)
         self.spawn(key, writes.mark(summary), lambda _: self._release(key))
 
+    def add(self, event: E) -> None:
+        """Queue an event: behind the orders that came in earlier workflow tasks, however long their activities take.
+
+        So no part starts after a kill that was taken, and no pause expires after its answer (rulings G2, F4).
+        """
+        place = _history_length(), False
+        if self._waiting and self._waiting[0].place < place and workflow.patched(LATER_EVENTS_WAIT):
+            insort(self._waiting, Waiting(event, place), key=_place)
+        else:
+            self.inbox.append(event)
+
     def _release(self, key: str) -> None:
-        """Release an order whose activity has ended, once the activities of all earlier orders have ended too."""
-        if key != next(iter(self._coming)):
+        """Release an order whose activity has ended, once the activities of all earlier orders have ended too, and the
+        events that wait for it.
+        """
+        if key != self._waiting[0].activity:
             workflow.deprecate_patch(ORDERS_IN_TURN)
-        while (first := next(iter(self._coming), None)) and first not in self.tasks:
-            self.inbox.append(self._coming.pop(first))
+        while self._waiting and self._waiting[0].activity not in self.tasks:
+            self.inbox.append(self._waiting.pop(0).event)
 
     def spawn(self, key: str, work: Coroutine[Any, Any, T], then: Callable[[asyncio.Task[T]], None]) -> None:
         """Start a task. `then` is called however the task ends, even if it is cancelled before its first step."""
@@ -91,6 +117,14 @@ class Loop(Generic[E, C]):
         if key in self.tasks and key not in self._stopped:
             self._stopped.add(key)
             self.tasks[key].cancel()
+
+
+def _history_length() -> int:
+    return workflow.info().get_current_history_length()
+
+
+def _place(waiting: Waiting[Any]) -> tuple[int, bool]:
+    return waiting.place
 
 
 def end_on_eviction() -> None:

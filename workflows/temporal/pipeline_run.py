@@ -205,11 +205,11 @@ class PipelineRun:
             outcome = StageOutcome(state=state, reason=lost.reason)
         else:
             outcome = task.result()
-        self._loop.inbox.append(StageEnded(workflow.time(), stage_id, attempt, outcome))
+        self._loop.add(StageEnded(workflow.time(), stage_id, attempt, outcome))
 
     def _due(self, stage_id: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled():
-            self._loop.inbox.append(RetryDue(workflow.time(), stage_id))
+            self._loop.add(RetryDue(workflow.time(), stage_id))
 
 
 def _on_github(asked: Assignment) -> list[str]:

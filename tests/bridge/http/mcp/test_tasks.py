@@ -229,7 +229,7 @@ async def test_a_token_revoked_in_the_middle_of_a_task_opens_nothing(service: Se
 
 @pytest.mark.ruling("S3", "N8")
 async def test_following_thousands_of_tasks_keeps_nothing(service: Service) -> None:
-    many = cases(60, 3_000)
+    many = cases(60, 10_000)
     for number in range(many):
         root = f"job-{number:012d}"
         seeds.write(service, seeds.task(root, state=TaskState.OPEN), seeds.job(root, state=JobState.RUNNING))
