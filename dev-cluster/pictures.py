@@ -269,15 +269,20 @@ def with_claude(stage: DemoStage) -> Cast:
 
 
 def as_claude() -> Callable[[str], Play]:
-    """Return the play of Claude's model: it starts the task and follows it, and merges it when Claude wakes it up."""
+    """Return the play of Claude's model: it starts the task and follows it, and merges it when Claude wakes it up.
+
+    The wish is then still the newest message, if Claude ended before it kept its `/exit`.
+    """
     job = ""
 
     def play(prompt: str) -> Play:
         nonlocal job
+        is_woken = bool(job)
         if WISH in prompt:
             asked = {"agent": "planner", "message": "Build a rate limiter.", "repository": story.REPO, "follow": True}
             job = re.findall(r"job-[0-9a-z]{12}", (yield {"mcp": {"name": "start", "input": asked}}))[0]
-            yield {"text": "The team is on it. It goes on without me."}
+            if not is_woken:
+                yield {"text": "The team is on it. It goes on without me."}
         yield {"mcp": {"name": "finish", "input": {"job": job, "how": "merge"}}}
         yield {"text": "The rate limiter is built and merged."}
         return job

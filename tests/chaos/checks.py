@@ -15,6 +15,7 @@ from activities.runs.os_processes import marks as process_marks
 from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
 from activities.store import attempt_rows, event_rows, job_rows, round_rows, run_rows
+from activities.store.github import facts
 from bridge.operations.home import gc
 from bridge.operations.temporal import client_of
 from tests.chaos.play import Look, Play
@@ -84,7 +85,7 @@ def _marks(play: Play, jobs: list[JobRecord], again: Counter[tuple[str, object]]
             again[row.job_id, None],
         )  # a repair may be an earlier attempt's
         ran, more = begun[key], sure + min(other, max(0, begun[key] - 1 - sure))
-        may = _of_harmed_job(play, row.job_id)
+        may = _of_harmed_job(play, row.job_id) or row.state is JobState.CANCELLED  # perhaps before its first mark
         if row.started_at is None and ran:
             yield f"{row.job_id} ran {ran} times, and its row says that it never began"
         if row.started_at is not None and not (ran == 1 + more or (may and ran <= 1 + more)):
@@ -171,13 +172,16 @@ def _comments(play: Play) -> Iterator[str]:
     if not play.issue:
         return
 
+    store = play.stack.service.seen.store
+
     def marks() -> list[str]:
         return [mark for body in play.stack.github.bodies(play.issue) if (mark := fact_in(body))]
 
     try:
         wait_for(lambda: any(mark.endswith("-end") for mark in marks()), "", SOON)
     except AssertionError:
-        yield f"the end is not told on GitHub: {marks()}"
+        known = [(fact.fact_id, fact.state, fact.error) for fact in facts.of_root(store, play.root)]
+        yield f"the end is not told on GitHub: {marks()}, of {known}"
     if twice := [mark for mark, number in Counter(marks()).items() if number > 1]:
         yield f"told twice on GitHub: {twice}"
 

@@ -313,9 +313,11 @@ class Stack:
         patience: float = 90.0,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send an order under one key until the bridge has answered it, as a careful client does."""
-        until, answer = time.monotonic() + patience, None
-        while time.monotonic() < until:
+        """Send an order under one key until the bridge has answered it, as a careful client does, also after all faults
+        are over.
+        """
+        began, answer = time.time(), None
+        while time.time() < max(began, self.troubled_until) + patience:
             with contextlib.suppress(httpx.HTTPError):
                 answer = self.http.post(path, json=body, headers={"Idempotency-Key": key, **(headers or {})})
                 if answer.status_code < 500 and answer.status_code != 429:

@@ -22,9 +22,11 @@ from workflows.model.rows import JobRecord
 def bound_tree(service: Service, root: str) -> BoundTree | None:
     """Return the tree as the store has it, whether it belongs to a GitHub thread or not; None if it does not exist.
 
-    Comments link to the dashboard only if the settings give its address: others can't use a local one.
+    Its events are read first: what they tell is then in the rows, also of a tree that ends meanwhile. Comments link to
+    the dashboard only if the settings give its address: others can't use a local one.
     """
     store = service.store
+    events = tuple(event_rows.of_tree(store, root))
     task, kept = job_rows.task_of(store, root), tree_rows.get(store, root)
     if task is None:
         return None
@@ -34,7 +36,7 @@ def bound_tree(service: Service, root: str) -> BoundTree | None:
         task=task,
         jobs=tuple(job_rows.tree(store, root)),
         rounds=tuple(round_rows.of_tree(store, root)),
-        events=tuple(event_rows.of_tree(store, root)),
+        events=events,
         bounds=settings.bounds,
         handle=settings.escalation_handle or "",
         owner=repo.github.partition("/")[0] if repo else "",

@@ -5,9 +5,11 @@ import time
 from typing import Literal
 
 import pytest
+from sqlalchemy import Engine
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities.store import event_rows
 from activities.store.github import account, facts, threads
 from activities.store.github.facts import FactRow
 from activities.store.registry import repo_rows
@@ -19,6 +21,7 @@ from bridge.operations.github import account as operations
 from tests.bridge import seeds
 from tests.bridge.github.conftest import Office, bind
 from workflows.github.facts import fact_in, marker
+from workflows.model.rows import EventRecord
 from workflows.model.states import JobState, TaskState
 from workflows.temporal.github_desk import desk_id
 
@@ -42,6 +45,37 @@ async def test_a_tree_has_one_status_comment_that_is_edited_as_it_goes(office: O
     await office.turns()
     assert _marks(office, number) == [f"{ROOT}-status", f"{ROOT}-e2-end"]
     assert "done" in office.hub.bodies(number)[0]
+
+
+@pytest.mark.ruling("L1", "L3")
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_the_end_of_a_tree_that_ends_while_it_is_read_is_told(
+    office: Office, monkeypatch: pytest.MonkeyPatch, when: Literal["before", "after"]
+) -> None:
+    """It ends just before its events are read, or just after."""
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    of_tree, ends = event_rows.of_tree, ["now"]
+
+    def end() -> None:
+        done = seeds.task(state=TaskState.DONE, reason="it is finished", revision=2, ended_at=time.time())
+        ended = seeds.job(pull_request=number, state=JobState.SUCCEEDED, summary="all good", revision=2)
+        seeds.write(office.service, done, ended, seeds.event(3, kind="tree_ended"))
+
+    def events(store: Engine, root: str) -> list[EventRecord]:
+        now = ends.pop() if ends else ""
+        if now and when == "before":
+            end()
+        known = of_tree(store, root)
+        if now and when == "after":
+            end()
+        return known
+
+    seeds.write(office.service, seeds.event(2, kind="result_ambiguous"))
+    monkeypatch.setattr(event_rows, "of_tree", events)
+    await office.turns()
+    assert _marks(office, number) == [f"{ROOT}-status", f"{ROOT}-e3-end"]
 
 
 @pytest.mark.ruling("L3")

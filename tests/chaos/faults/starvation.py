@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FROZEN = 45.0
 """Seconds; longer than an activity's heartbeat may be missed, shorter than the daemon's patience with a member."""
+STOPPING = 5.0
 STARVED = 60.0
 PERCENT = 3
 SLEEPS = ("230", "35", "115", "101")
@@ -58,7 +59,8 @@ class Freeze(Base):
             self._frozen[pid] = identity(pid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
-        wait_for(lambda: all(identity(pid) != known or is_stopped(pid) for pid, known in self._frozen.items()))
+        with contextlib.suppress(AssertionError):  # a shell that waits in the kernel for its child stops after it
+            wait_for(self._all_stand_still, "", STOPPING)
         if self.part in OF_WORKER and self._frozen:
             self._seen = f"{self.part} {', '.join(map(str, self._frozen))} stopped until it was replaced"
         self._at = time.monotonic()
@@ -66,12 +68,16 @@ class Freeze(Base):
 
     def lift(self, stack: "Stack") -> None:
         lasted = time.monotonic() - self._at
-        stopped = [pid for pid, known in self._frozen.items() if identity(pid) == known and is_stopped(pid)]
-        for pid in stopped:
+        alive = [pid for pid, known in self._frozen.items() if identity(pid) == known]
+        stopped = [pid for pid in alive if is_stopped(pid)]
+        for pid in alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
         if stopped:
             self._seen = f"{self.part} {', '.join(map(str, stopped))} stopped for {lasted:.0f} s"
+
+    def _all_stand_still(self) -> bool:
+        return all(identity(pid) != known or is_stopped(pid) for pid, known in self._frozen.items())
 
     def proof(self, stack: "Stack") -> str:
         if not self._seen:
