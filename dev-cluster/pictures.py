@@ -240,7 +240,9 @@ def with_claude(stage: DemoStage) -> Cast:
     with ScriptedModel({"moment": as_claude()}) as model:
         own = variables(stage.home.parent / "programs", model) | {"ANTHROPIC_BASE_URL": model.url("moment")}
         path = f"{Path(installed()['claude']).parent}:{os.environ['PATH']}"
-        os.environ.update(own, HOME=str(stage.checkout.parent), DISABLE_AUTOUPDATER="1", PATH=path)
+        (temporary := stage.home.parent / "tmp").mkdir()  # Claude leaves sockets there
+        own |= {"HOME": str(stage.checkout.parent), "DISABLE_AUTOUPDATER": "1", "PATH": path, "TMPDIR": str(temporary)}
+        os.environ.update(own)
         stage.service("mcp", "add", "claude", "--scope", "act")
         answer_first_questions(os.environ, stage.checkout)
         settings = Path(own["CLAUDE_CONFIG_DIR"], "settings.json")

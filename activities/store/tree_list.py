@@ -54,6 +54,8 @@ class TreeFilter(WorkFilter):
     """The filters of a list of trees."""
 
     state: TreeState | TreeGroup | None = None
+    root: str | None = None
+    """The first job of one tree."""
 
 
 def find(engine: Engine, wanted: TreeFilter, now: float) -> list[ListedTree]:
@@ -70,6 +72,8 @@ def count(engine: Engine, wanted: TreeFilter) -> int:
 def _page(engine: Engine, wanted: TreeFilter) -> Select[Any]:
     """Select the roots of one page."""
     query = select(tasks.c.root_job_id, tasks.c.opened_at)
+    if wanted.root:
+        query = query.where(tasks.c.root_job_id == wanted.root)
     if wanted.repo:
         query = query.where(tasks.c.repo == wanted.repo)
     if wanted.state:

@@ -9,12 +9,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from activities.store.tree_list import TreeFilter
 from bridge.http.mcp.answers import LONGEST, SHORT, Answer, Quote, shorten, without_empty
 from bridge.http.mcp.route_calls import RouteCalls
+from bridge.http.wire import projections
 from bridge.http.wire.parameters import JOB_PATTERN
 from bridge.http.wire.thread_pools import read
 from bridge.operations.branches import diffs
-from bridge.operations.jobs import jobs, output, rounds
+from bridge.operations.jobs import jobs, output, rounds, tree_list
+from bridge.operations.jobs.views import listed_tree
 from bridge.operations.orders import attention
 from bridge.operations.service import Service
 from workflows.model.errors import RefusedError
@@ -276,11 +279,16 @@ async def stop(calls: RouteCalls, asked: StopArguments) -> Answer:
 
 async def summary_of(calls: RouteCalls, root: str) -> dict[str, Any]:
     """Return a task's state, what it waits for, and how its last rounds ended: no client shows why a form was stale."""
-    page = await calls.get("/v1/trees", search=root, limit=1)
+    tree = await read(_tree, calls.service, root)
     rows = await read(rounds.of_tree, calls.service, root)
     waits = [_round(row) for row in rows if row.end is None]
     over = [last_words(row.coordinator_id, row.number, row.closed) for row in rows if row.end is not None]
-    return _listed(page["trees"][0]) | without_empty({"needs_you": waits, "rounds": over[-ROUNDS:]})
+    return _listed(tree) | without_empty({"needs_you": waits, "rounds": over[-ROUNDS:]})
+
+
+def _tree(service: Service, root: str) -> dict[str, Any]:
+    [row] = tree_list.find(service, TreeFilter(root=root, limit=1))
+    return projections.hide_paths(service, listed_tree(row)).model_dump(mode="json")
 
 
 async def _job_summary(calls: RouteCalls, job: str) -> Answer:
