@@ -226,7 +226,8 @@ def of_stack(stack: Stack, plays: list[Play]) -> Iterator[str]:
     attention = stack.service.json("attention")
     for play in plays:
         for part, rows in attention.items():
-            if play.root and play.root in json.dumps(rows) and not (part == "blocked" and _is_blocked(play)):
+            expected = _is_blocked(play) if part == "blocked" else part == "undelivered" and play.fault.alone
+            if play.root and play.root in json.dumps(rows) and not expected:
                 yield f"attention names {play.root} as {part}, which is over"
     yield from asyncio.run(_histories(stack, plays))
 

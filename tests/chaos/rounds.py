@@ -54,7 +54,7 @@ class Outcome:
 LIFT = 60.0
 """Seconds that the end of a fault may take."""
 AWAY = 90.0
-"""Seconds that the store may be away while a case is looked at."""
+"""Seconds that store or disk may be away while a case is looked at."""
 ONCE = {"helper", "fork_server"}
 """Two kills of helpers at once are two faults for whoever has work in one: it is replaced once. And while a fork server
 is dead, a second kill strikes nothing.
@@ -120,12 +120,12 @@ def _check(one: Play) -> None:
 
 
 def _seen(check: Callable[[], Iterable[str]]) -> list[str]:
-    """Return what a check finds, though the store may be away: a fault of a case beside it may strike late."""
+    """Return what a check finds, though store or disk may be away: a fault of a case beside it may strike late."""
     until = time.monotonic() + AWAY
     while True:
         try:
             return [*check()]
-        except OperationalError:
+        except (OperationalError, OSError):
             if time.monotonic() > until:
                 raise
         time.sleep(1)
