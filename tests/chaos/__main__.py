@@ -35,12 +35,15 @@ PROFILES = 3
 def profile() -> None:
     """Write how often each workload reaches each station, with no fault at all."""
     known: dict[str, Counter[str]] = {}
-    with stack() as there:
-        for _ in range(PROFILES):
-            for outcome in rounds.play(there, [Case(name, "none", 1, NoFault.name) for name in WORKLOADS]):
-                name, counts = outcome.case.workload, there.controller.counts(outcome.root)
-                known[name] = known.get(name, counts) & counts
-                print(outcome.case, outcome.failures or "well", f"{outcome.seconds:.1f} s")
+    unharmed = [Case(name, "none", 1, NoFault.name) for name in WORKLOADS]
+    for kind in {Kind.that_has(case.needs) for case in unharmed}:
+        waiting = [case for case in unharmed if Kind.that_has(case.needs) is kind] * PROFILES
+        with stack(kind) as there:
+            while waiting:
+                for outcome in rounds.play(there, rounds.beside(waiting, len(WORKLOADS))):
+                    name, counts = outcome.case.workload, there.controller.counts(outcome.root)
+                    known[name] = known.get(name, counts) & counts
+                    print(outcome.case, outcome.failures or "well", f"{outcome.seconds:.1f} s")
     REACHES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
 
 
@@ -91,7 +94,7 @@ def main() -> int:
 def play(drawn: list[Case], stacks: int, most: int, until: float) -> int:
     """Play cases on several stacks at once, of each kind that is needed, as many as its cases keep busy."""
     queues = {kind: Queue([case for case in drawn if Kind.that_has(case.needs) is kind], most, until) for kind in Kind}
-    numbers = {Kind.PLAIN: stacks, Kind.DISK: 1, Kind.ELSEWHERE: (stacks + 1) // 2}
+    numbers = {Kind.PLAIN: stacks, Kind.DISK: 1, Kind.ELSEWHERE: (stacks + 1) // 2, Kind.FLEET: 1}
     kinds = [kind for kind, number in numbers.items() for _ in range(number) if queues[kind].waiting]
     threads, starts = ThreadPoolExecutor(max(1, len(kinds))), threading.Lock()
     with contextlib.ExitStack() as made:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.chaos.faults import all_faults
 from tests.chaos.faults.none import NoFault
 from tests.chaos.protocol import Fault
-from tests.chaos.workloads import WORKLOADS
+from tests.chaos.workloads import WORKLOADS, Workload
 
 ROOT = Path(__file__).parents[2]
 REACHES = Path(__file__).with_name("reaches.json")
@@ -24,6 +24,8 @@ OPEN: dict[str, str] = {}
 """Workloads with a known fault of the product, which no seed draws until it is mended; `--case` plays them."""
 MOST = 4
 """The latest arrival at which a fault strikes: later ones are like these."""
+OF_FLEETS = frozenset({"lines", "postgres", "hub", "group", "faketime"})
+"""What faults may need of a stack with two hosts."""
 LASTING, ALONE = 10, 15
 """How many brief faults are drawn for each one that lasts, and for each one beside which nothing else can be played."""
 
@@ -49,7 +51,12 @@ class Case:
 
     @property
     def needs(self) -> frozenset[str]:
-        return self.made().needs
+        return self.made().needs | WORKLOADS[self.workload].needs
+
+    @property
+    def is_alone(self) -> bool:
+        """True if nothing else is under way on its stack."""
+        return self.made().alone or bool(WORKLOADS[self.workload].loses)
 
     def made(self) -> Fault:
         return all_faults()[self.fault]()
@@ -90,10 +97,15 @@ def draw(seed: int) -> Case:
     while True:
         station = chance.choice(there)
         workload = chance.choice(sorted(name for name, counts in reaches().items() if station in counts))
-        if faults := [fault for fault in _made() if fault.fits(station)]:
+        if faults := [fault for fault in _made() if fault.fits(station) and _is_had(fault, WORKLOADS[workload])]:
             nth = chance.randint(1, min(MOST, reaches()[workload][station]))
             fault = chance.choices(faults, [_weights()[fault.name] for fault in faults])[0]
             return Case(workload, station, nth, fault.name, seed)
+
+
+def _is_had(fault: Fault, workload: Workload) -> bool:
+    """Return whether one stack can have what both need."""
+    return not workload.needs or fault.needs <= OF_FLEETS
 
 
 def _made() -> list[Fault]:

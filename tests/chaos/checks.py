@@ -268,8 +268,8 @@ def _held_in_memory(stack: Stack, since: float) -> list[str]:
 
 
 def _agents(stack: Stack) -> list[str]:
-    ours = home_mark(Home(stack.home).runs)
-    return [f"an agent is left: {pid} {mark}" for pid, mark in process_marks() if mark.endswith(f"@{ours}")]
+    ours = tuple(f"@{home_mark(Home(host.home).runs)}" for host in stack.hosts)
+    return [f"an agent is left: {pid} {mark}" for pid, mark in process_marks() if mark.endswith(ours)]
 
 
 def _folders(stack: Stack) -> list[str]:

@@ -15,7 +15,7 @@ from tests.chaos.cases import Case
 from tests.chaos.controller import Aim
 from tests.chaos.faults.none import NoFault
 from tests.chaos.protocol import Arrival, Fault, NotLandedError
-from tests.chaos.stack import Stack
+from tests.chaos.stack import FIRST, Stack
 from tests.chaos.workloads import WORKLOADS, Workload, plan_of
 from tests.waiting import wait_for
 from workflows.model.rounds import RoundKind
@@ -75,6 +75,7 @@ class Play:
     _retried_at: int = -1
     """The revision of the task of which a person has ordered a retry that is not carried out yet."""
     _killed: bool = False
+    _lost: bool = False
     _changed: float = 0.0
     _seen: object = None
     _last: object = None
@@ -126,6 +127,9 @@ class Play:
 
     def _start(self) -> None:
         name, stages = self.workload.name, self.workload.pipeline
+        if self.workload.loses:
+            self.stack.start()
+            self.stack.service("host", "drain", FIRST)
         with self.stack.controller.expecting(self.aim):
             if stages:
                 path = self.stack.folder / f"{self.key}.yaml"
@@ -147,7 +151,7 @@ class Play:
             if seen is not None and seen != self._seen:
                 self._seen, self._changed = seen, now
             quiet = now - max(self._changed, self.stack.troubled_until)
-            if quiet > QUIET and (silent := self._unexplained()):
+            if quiet > QUIET and self._state == self._seen and (silent := self._unexplained()):
                 raise AssertionError(f"stalls in silence for {quiet:.0f} s: {silent}")
             if now - max(began, self.stack.troubled_until) > LONGEST:
                 raise AssertionError(f"never ends, though its reason is told: {seen}")
@@ -219,6 +223,17 @@ class Play:
             self.stack.post(f"/v1/jobs/{self.root}/kill", {"now": self.workload.at_once}, "")
             self._killed = True
             (self.stack.plans / self.key / "go").touch()
+        if self.workload.loses:
+            self._lose_a_host()
+
+    def _lose_a_host(self) -> None:
+        """Let the host die on which a leg runs, with another one there; let the leg end where it has moved to."""
+        if not self._lost and self._is_running(self.workload.loses):
+            self.stack.service("host", "drain", FIRST, "--undo")
+            self.stack.crash_second()
+            self._lost = True
+        if self._lost and self._is_running(self.workload.loses, attempt=2):
+            (self.stack.plans / self.key / "go").touch()
 
     def _decision(self, kind: RoundKind, number: int) -> tuple[str, str]:
         """Return what the workload's person says, or for a round that only a fault has opened: go on."""
@@ -227,9 +242,10 @@ class Play:
             return planned[0]
         return ("answer", "go on") if kind is RoundKind.ASK else ("retry", "")
 
-    def _is_running(self, name: str) -> bool:
+    def _is_running(self, name: str, attempt: int = 1) -> bool:
         rows = job_rows.tree(self.stack.service.seen.store, self.root)
-        return any(row.delegation_id == name and row.state is JobState.RUNNING for row in rows)
+        running = [row for row in rows if row.state is JobState.RUNNING and row.attempt >= attempt]
+        return any(row.delegation_id == name for row in running)
 
     def _unseen(self, now: float) -> list[tuple[str, str]]:
         """Return the jobs whose agents run for a while, and are said not to."""

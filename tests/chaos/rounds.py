@@ -14,7 +14,6 @@ from tests.chaos import checks
 from tests.chaos.cases import Case
 from tests.chaos.controller import subject_of
 from tests.chaos.play import Play
-from tests.chaos.protocol import Fault
 from tests.chaos.stack import Stack
 
 _numbers = count(1)
@@ -69,15 +68,16 @@ def beside(waiting: list[Case], most: int) -> list[Case]:
     """Take from those that wait the cases that may be played beside the first: all faults last, or none does."""
     chosen: list[Case] = []
     for case in list(waiting):
-        if len(chosen) < most and not any(_clash(case.made(), other.made()) for other in chosen):
+        if len(chosen) < most and not any(_clash(case, other) for other in chosen):
             chosen.append(case)
             waiting.remove(case)
     return chosen
 
 
-def _clash(one: Fault, other: Fault) -> bool:
+def _clash(case: Case, beside_it: Case) -> bool:
     """Return whether one fault could keep the other from its proof, or both together be too much for a promise."""
-    if one.alone or other.alone or bool(one.seconds) != bool(other.seconds):
+    one, other = case.made(), beside_it.made()
+    if case.is_alone or beside_it.is_alone or bool(one.seconds) != bool(other.seconds):
         return True
     part, another = (getattr(fault, "part", "") for fault in (one, other))
     if not one.seconds:

@@ -29,9 +29,10 @@ from tests.chaos.controller import Controller
 from tests.chaos.faults import clock
 from tests.chaos.faults.disk import Disk, mounted
 from tests.e2e.bridge import token
-from tests.e2e.conftest import Installed, set_up
+from tests.e2e.conftest import Installed, lane, set_up
 from tests.fleet import server
 from tests.fleet.lines import Line, line_to
+from tests.fleet.machines import kill_all_of
 from tests.github.fixtures import peopled
 from tests.github.hub import Hub
 from tests.github.keys import private_key
@@ -92,6 +93,14 @@ env = {}
 rate_limit_backoff = "1s"
 max_parallel = 1
 """
+FIRST, SECOND = "one", "two"
+"""The names of the hosts of a fleet."""
+FLEET = """\
+[fleet]
+move_after = "20s"
+"""
+LOST = 45.0
+"""Seconds until the jobs of a host that died have moved."""
 GITHUB = """\
 [github]
 app_id = "4242"
@@ -141,6 +150,9 @@ class Stack:
     """What earlier rounds left and were blamed for."""
     github: Hub = field(default_factory=Hub)
     """The GitHub of acme/tool."""
+    is_fleet: bool = False
+    second: Hooked | None = None
+    """The other host of a fleet."""
     ended: bool = False
     troubled_until: float = 0.0
     """The end of the last fault, and of what it took to have all members back."""
@@ -153,8 +165,8 @@ class Stack:
         agent = self.service.program("agent", AGENT)
         self.service.extra.update({"PLANS": str(self.plans), hook.CONTROLLER: str(self.controller.address)})
         limited = LIMITED.format(json.dumps(agent.split()), json.dumps(["PLANS", MARK]))
-        config = shell("PLANS") + limited + SETTINGS + self._elsewhere + self._github()
-        (self.home / "config.toml").write_text(config)
+        config = shell("PLANS") + limited + SETTINGS + self._elsewhere + FLEET * self.is_fleet
+        (self.home / "config.toml").write_text(_on(FIRST, config) * self.is_fleet or config + self._github())
         if self.lines:
             self.service("cluster", "init")
             self.service("repo", "add", "acme/shop", str(made.repo))
@@ -166,6 +178,29 @@ class Stack:
         for name in ("lead", "dev"):
             self.service.register(name, agent, "--repo", "acme/hub", "--repo", "acme/tool")
         self.service("agent", "add", "capped", "--runtime", "runtime_b", "--repo", "acme/shop", "--capabilities", "ask")
+        if self.is_fleet:
+            self.second = self._second_host(config)
+
+    def _second_host(self, config: str) -> Hooked:
+        """Return a host that shares all but its home with the first one."""
+        folder = self.folder / SECOND
+        folder.mkdir()
+        made = Hooked(folder / "home", self.service.repo, folder, self.service.extra | lane())
+        made.home.mkdir(mode=0o700)
+        (made.home / "config.toml").write_text(_on(SECOND, config))
+        shutil.copy(self.home / "seal.key", made.home)
+        return made
+
+    def crash_second(self) -> None:
+        """Kill all that runs on the second host with -9, agents included."""
+        assert self.second is not None, "this stack has one host"
+        if state := daemon_state.status(self.second.seen.home).state:
+            os.kill(state.pid, signal.SIGSTOP)  # it starts nothing again
+        kill_all_of(self.second.home)
+        for pid, _ in self._runs(self.second.home):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.trouble(LOST)
 
     @property
     def hub(self) -> Path:
@@ -200,11 +235,17 @@ class Stack:
     def home(self) -> Path:
         return self.service.home
 
+    @property
+    def hosts(self) -> list[Hooked]:
+        return [self.service, *([self.second] if self.second else [])]
+
     def start(self) -> None:
-        self.service("daemon", "start")
+        for host in self.hosts:
+            host("daemon", "start")
 
     def stop(self) -> None:
-        self.service("daemon", "stop")
+        for host in self.hosts:
+            host("daemon", "stop")
 
     @property
     def daemon(self) -> DaemonState | None:
@@ -223,18 +264,18 @@ class Stack:
     def pids(self, part: str, subject: str = "") -> list[int]:
         """Return the pids of fork servers, supervisors, helpers or agents; of one job's where a subject is given."""
         if part == "agent":
-            return [pid for pid, run in self._runs() if run.startswith(subject)]
+            return [pid for host in self.hosts for pid, run in self._runs(host.home) if run.startswith(subject)]
         if part == "supervisor" and subject:
-            parents = {_parent(pid) for pid, run in self._runs() if run.startswith(subject)}
+            parents = {_parent(pid) for pid, run in self._runs(self.home) if run.startswith(subject)}
             return [pid for pid in parents if b"fork_server.py" in _command(pid)]
         worker = self.pid("worker")
         words = {"fork_server": b"fork_server.py", "supervisor": b"fork_server.py", "helper": b"helper_process"}
         children = [pid for pid in _all() if words[part] in _command(pid) and worker in _line(pid)]
         return [pid for pid in children if (part == "fork_server") == (_parent(pid) == worker) or part == "helper"]
 
-    def _runs(self) -> list[tuple[int, str]]:
-        """Return the processes of agents, with the names of their runs' folders."""
-        ours = home_mark(Home(self.home).runs)
+    def _runs(self, home: Path) -> list[tuple[int, str]]:
+        """Return the processes of a host's agents, with the names of their runs' folders."""
+        ours = home_mark(Home(home).runs)
         return [(pid, mark.rpartition("@")[0]) for pid, mark in marks() if mark.endswith(f"@{ours}")]
 
     def trouble(self, seconds: float = 0.0) -> None:
@@ -257,6 +298,7 @@ class Stack:
             "sqlite": self.database is None,
             "postgres": self.database is not None,
             "lines": bool(self.lines),
+            "hosts": self.is_fleet,
             "disk": bool(self.disk or (self.database and self.database.disk)),
             "group": can_limit(),
             "faketime": bool(clock.LIBRARIES),
@@ -317,7 +359,7 @@ class Stack:
         are over.
         """
         began, answer = time.time(), None
-        while time.time() < max(began, self.troubled_until) + patience:
+        while self._has_patience(began, patience):
             with contextlib.suppress(httpx.HTTPError):
                 answer = self.http.post(path, json=body, headers={"Idempotency-Key": key, **(headers or {})})
                 if answer.status_code < 500 and answer.status_code != 429:
@@ -336,7 +378,14 @@ class Stack:
                 self._mcp("tasks/update", taskId=task, inputResponses=answers)
             return bool(known) and not forms
 
-        wait_for(is_answered, "a fault of another case may last", 90)
+        began = time.time()
+        while not is_answered():
+            assert self._has_patience(began, 90), "its form is not answered"
+            time.sleep(0.3)
+
+    def _has_patience(self, began: float, seconds: float) -> bool:
+        """Return whether a client still waits for what it began: a fault of another case may last."""
+        return time.time() < max(began, self.troubled_until) + seconds
 
     def _mcp(self, method: str, **params: Any) -> Any:
         """Send a message until it is answered. An answer that was carried out before is refused: all the same."""
@@ -371,10 +420,14 @@ class Kind(StrEnum):
     """Its home is on a disk of its own, which takes root."""
     ELSEWHERE = "elsewhere"
     """Temporal server and PostgreSQL are not the daemon's own, and behind lines."""
+    FLEET = "fleet"
+    """The same with a second host."""
 
     @classmethod
     def that_has(cls, needs: Set[str]) -> "Kind":
-        """Return the simplest kind that has what a fault needs."""
+        """Return the simplest kind that has what a case needs."""
+        if "hosts" in needs:
+            return cls.FLEET
         if needs & {"lines", "postgres"}:
             return cls.ELSEWHERE
         return cls.DISK if "disk" in needs else cls.PLAIN
@@ -389,7 +442,7 @@ def stack(kind: Kind = Kind.PLAIN) -> Iterator[Stack]:
         folder = Path(tempfile.mkdtemp(prefix="chaos-", dir=where))
         made.callback(shutil.rmtree, folder, ignore_errors=True)
         controller = made.enter_context(Controller(folder / "controller"))
-        if kind is Kind.ELSEWHERE:
+        if kind in (Kind.ELSEWHERE, Kind.FLEET):
             disk, database = None, made.enter_context(postgres.running(100, disk=256 if os.getuid() == 0 else 0))
             host, port = made.enter_context(server.running(folder / "temporal.db")).address.split(":")
             lines = {
@@ -402,10 +455,15 @@ def stack(kind: Kind = Kind.PLAIN) -> Iterator[Stack]:
                 None,
                 {},
             )
-        there = Stack(folder, controller, disk, lines, database, github=made.enter_context(Hub()))
+        hub = made.enter_context(Hub())
+        there = Stack(folder, controller, disk, lines, database, github=hub, is_fleet=kind is Kind.FLEET)
         made.callback(there.end)
         there.start()
         yield there
+
+
+def _on(host: str, config: str) -> str:
+    return config.replace("[worker]\n", f'[worker]\nhost = "{host}"\n')
 
 
 def _all() -> list[int]:

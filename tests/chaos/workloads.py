@@ -28,6 +28,8 @@ class Workload:
     """The leg that a person sees running, and then ends the tree; it ends once that is ordered."""
     at_once: bool = False
     """Whether that also stops what runs."""
+    loses: str = ""
+    """The leg whose host dies, once it runs there, so that it moves to the other one; it ends once it has moved."""
     repo: str = "acme/shop"
     pipeline: str = ""
     """The stages of its file; a run of it is started, and no tree of a person's."""
@@ -37,6 +39,11 @@ class Workload:
     """Whether it belongs to an issue on GitHub, where the service tells of it."""
     files: tuple[str, ...] = ()
     """The files that are on the task's branch at the end."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Return what it needs of the stack."""
+        return frozenset({"hosts"}) if self.loses else frozenset()
 
 
 def leg(name: str, action: str = "ask", agent: str = "dev", **more: object) -> dict[str, object]:
@@ -237,6 +244,15 @@ WORKLOADS = {
             task="cancelled",
             kills="slow",
             at_once=True,
+        ),
+        Workload(
+            "moved",
+            {"none": legs(leg("slow"), leg("b"))},
+            good("slow", "b", "normal"),
+            {"slow": WAITS},
+            action="ask",
+            loses="slow",
+            repo="acme/hub",
         ),
         Workload("pipeline", {}, {"first": "succeeded", "look": "succeeded", "last": "succeeded"}, pipeline=STAGES),
     )

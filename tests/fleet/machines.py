@@ -73,7 +73,7 @@ class Machine(Installed):
         state = daemon_state.status(self.seen.home).state
         assert state is not None
         os.kill(state.pid, signal.SIGSTOP)  # it starts nothing again
-        _kill_all_of(self.home)
+        kill_all_of(self.home)
 
 
 @dataclass
@@ -129,7 +129,7 @@ class Fleet:
         for machine in self.machines:
             machine.connect()
             machine("daemon", "stop")
-            _kill_all_of(machine.home)
+            kill_all_of(machine.home)
             for line in machine.lines:
                 line.close()
 
@@ -153,7 +153,8 @@ def checkout(machine: Machine) -> Path:
     return machine.repo
 
 
-def _kill_all_of(home: Path) -> None:
+def kill_all_of(home: Path) -> None:
+    """Kill what works for a home."""
     for pid in _of_home(home):
         with contextlib.suppress(ProcessLookupError):  # it ended with one that was killed before it
             os.kill(pid, signal.SIGKILL)
