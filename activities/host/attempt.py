@@ -7,11 +7,11 @@ between jobs and stages.
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
@@ -108,12 +108,18 @@ async def _from_begin_to_end(context: Context, attempt: Attempt[T], beat: Heartb
     try:
         over = await asyncio.shield(beginning)
     except asyncio.CancelledError:
-        over = await beginning
-        if await is_still_wanted():
-            raise
-        if over is None:
-            await attempt.stop()
+        return await uninterrupted(_cancelled_at_its_begin(attempt, beginning, ordered))
     return await to_its_end(attempt, ordered) if over is None else over
+
+
+async def _cancelled_at_its_begin(attempt: Attempt[T], beginning: asyncio.Task[T | None], ordered: asyncio.Event) -> T:
+    over = await beginning
+    if await is_still_wanted():
+        raise asyncio.CancelledError
+    if over is not None:
+        return over
+    await attempt.stop()
+    return await to_its_end(attempt, ordered)
 
 
 def _row_of(context: Context, attempt: Attempt[T]) -> AttemptRow | None:
@@ -170,18 +176,33 @@ async def to_its_end(attempt: Attempt[T], ordered: asyncio.Event) -> T:
         ended = await asyncio.shield(playing)
         return await in_turn(attempt.called_off, ended) if ordered.is_set() else ended
     except asyncio.CancelledError:
-        if await is_still_wanted():
-            if attempt.finishing:
-                return await playing
-            playing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await playing
-            raise
-        if not attempt.finishing:
-            await attempt.stop()
-        return await in_turn(attempt.called_off, await playing)
+        return await uninterrupted(_cancelled(attempt, playing))
     finally:
         stopping.cancel()
+
+
+async def _cancelled(attempt: Attempt[T], playing: asyncio.Task[T]) -> T:
+    if await is_still_wanted():
+        if attempt.finishing:
+            return await playing
+        playing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await playing
+        raise asyncio.CancelledError
+    if not attempt.finishing:
+        await attempt.stop()
+    return await in_turn(attempt.called_off, await playing)
+
+
+async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+    """Carry out what follows a cancellation, also if a second one comes: from a failed heartbeat, or a stopping worker.
+    Otherwise the job would end, and its agent run on.
+    """
+    task = asyncio.create_task(work)
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({task})
+    return task.result()
 
 
 async def _stopped_on(ordered: asyncio.Event, attempt: Attempt[T]) -> None:

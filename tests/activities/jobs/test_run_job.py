@@ -548,6 +548,24 @@ async def test_an_order_to_stop_ends_the_program_and_keeps_what_it_did(stage: St
     assert git(stage.repo, "show", f"{outcome.branch}:limiter.py") == "half"
 
 
+@pytest.mark.ruling("G2.stops")
+async def test_a_stop_is_carried_out_though_the_call_is_cancelled_again(stage: Stage) -> None:
+    """By a worker that stops meanwhile, or a heartbeat that fails: the job would end, and its program run on."""
+    script = (
+        "import signal, time; signal.signal(signal.SIGINT, lambda *_: (open('asked', 'w'), time.sleep(0.5), exit()))"
+    )
+    job = stage.job(f"{script}; open('started', 'w'); time.sleep(60)", Action.IMPLEMENT)
+    environment = ActivityEnvironment()
+    playing = asyncio.create_task(environment.run(stage.jobs.run_job, job))
+    place = stage.context.home.worktrees / "acme--shop+job-0123456789ab-1"
+    await until((place / "started").exists)
+    environment.cancel()
+    await until((place / "asked").exists)
+    playing.cancel()
+    outcome = await soon(playing)
+    assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")
+
+
 @pytest.mark.ruling("Q7")
 async def test_an_order_in_the_store_stops_the_program_before_the_server_says_so(stage: Stage) -> None:
     """The server's own word comes with its answer to a heartbeat, while the program still has its grace."""
