@@ -16,6 +16,8 @@ SOAK = Path(__file__).with_name("soak.json")
 """The report of the last soak."""
 PLANTED = Path(__file__).with_name("planted.json")
 """The case that found each bug that was planted on purpose."""
+NEIGHBOUR = Path(__file__).with_name("neighbour.json")
+"""What came of the same faults with a neighbour."""
 PAGE = ROOT / "cli/topics/promises.md"
 HEAD = """\
 # Promises, and how they are tried
@@ -94,6 +96,7 @@ def page(card: Mapping[str, Any]) -> str:
     if OPEN:
         parts += ["## Known, and not mended yet\n", "".join(f"- {what}\n" for what in OPEN.values())]
     parts += [of_soak(json.loads(SOAK.read_text())), _of_planted(json.loads(PLANTED.read_text()))]
+    parts += [of_neighbour(json.loads(NEIGHBOUR.read_text()), card)]
     return "\n".join([*parts, FOOT])
 
 
@@ -124,6 +127,44 @@ def _of_planted(known: Mapping[str, str]) -> str:
             "",
         ]
     )
+
+
+def of_neighbour(report: Mapping[str, Any], card: Mapping[str, Any]) -> str:
+    """Return the part of the page that shows what came of faults with a neighbour, beside what holds here."""
+    versions = [f"{name} {version}" for name, version in report["versions"].items()]
+    lines = [
+        "## A neighbour\n",
+        f"The same kinds of faults with {' and '.join(versions)} on {report['date']}, its model scripted:",
+        "its server runs agents in terminals of tmux. Its documentation promises to go on after a crash of",
+        "workflows, by `cao workflow resume`, and to send messages again that wait; not of agents at work or of a",
+        "handoff. A step that was cut runs again only when a person says so. What was killed of its server was",
+        "started again after 5 s. A number says in how many plays a thing came true within a minute, or two for",
+        "a report. The plays here are the cases above, and not all like these. In a clone of the source,",
+        "`python -m tests.chaos.neighbour VENV` plays them again; VENV has the neighbour.\n",
+        "| fault | its neighbour | here |",
+        "|---|---|---|",
+    ]
+    for name, fault in report["faults"].items():
+        tried = Counter[int]()
+        for station, cells in card["cells"].items():
+            for kind in (kind for kind in cells if station.startswith(fault["station"]) and kind in fault["ours"]):
+                tried.update(dict(enumerate(cells[kind])))
+        kinds = " or ".join(f"`{kind}`" for kind in fault["ours"])
+        place = f" at `{fault['station']}`" if fault["station"] else ""
+        here = f"{fault['here']} ({kinds}{place}: {tried[0]} cases, {tried[1]} struck, {tried[2]} failed)"
+        lines.append(f"| {name} | {_came_of(fault['plays'])} | {here} |")
+    return "\n".join([*lines, ""])
+
+
+def _came_of(plays: Sequence[Mapping[str, Any]]) -> str:
+    played = [facts for facts in plays if "not played" not in facts]
+    words = [word for word, value in played[0].items() if isinstance(value, bool)] if played else []
+    parts = [f"{word}: {sum(facts.get(word, False) for facts in played)} of {len(played)}" for word in words]
+    says = dict.fromkeys(", then ".join(facts["says"]) for facts in played)
+    parts += [f"status after the fault: {' or '.join(says)}"] if played else []
+    kept = dict.fromkeys(state for facts in played for state in facts.get("messages", ()))
+    parts += [f"its message: {' or '.join(kept)}"] if kept else []
+    return "; ".join([*parts, *([f"{len(plays) - len(played)} not played"] if len(plays) > len(played) else [])])
 
 
 def write(outcomes: Path) -> None:
