@@ -141,8 +141,6 @@ def of_neighbour(report: Mapping[str, Any], card: Mapping[str, Any]) -> str:
         "started again after 5 s. A number says in how many plays a thing came true within a minute, or two for",
         "a report. The plays here are the cases above, and not all like these. In a clone of the source,",
         "`python -m tests.chaos.neighbour VENV` plays them again; VENV has the neighbour.\n",
-        "| fault | its neighbour | here |",
-        "|---|---|---|",
     ]
     for name, fault in report["faults"].items():
         tried = Counter[int]()
@@ -152,8 +150,8 @@ def of_neighbour(report: Mapping[str, Any], card: Mapping[str, Any]) -> str:
         kinds = " or ".join(f"`{kind}`" for kind in fault["ours"])
         place = f" at `{fault['station']}`" if fault["station"] else ""
         here = f"{fault['here']} ({kinds}{place}: {tried[0]} cases, {tried[1]} struck, {tried[2]} failed)"
-        lines.append(f"| {name} | {_came_of(fault['plays'])} | {here} |")
-    return "\n".join([*lines, ""])
+        lines += [f"### {name[0].upper()}{name[1:]}\n", f"- there: {_came_of(fault['plays'])}", f"- here: {here}\n"]
+    return "\n".join(lines)
 
 
 def _came_of(plays: Sequence[Mapping[str, Any]]) -> str:
