@@ -108,11 +108,11 @@ async def _from_begin_to_end(context: Context, attempt: Attempt[T], beat: Heartb
     try:
         over = await asyncio.shield(beginning)
     except asyncio.CancelledError:
-        return await uninterrupted(_cancelled_at_its_begin(attempt, beginning, ordered))
+        return await uninterrupted(_obey_cancel_at_begin(attempt, beginning, ordered))
     return await to_its_end(attempt, ordered) if over is None else over
 
 
-async def _cancelled_at_its_begin(attempt: Attempt[T], beginning: asyncio.Task[T | None], ordered: asyncio.Event) -> T:
+async def _obey_cancel_at_begin(attempt: Attempt[T], beginning: asyncio.Task[T | None], ordered: asyncio.Event) -> T:
     over = await beginning
     if await is_still_wanted():
         raise asyncio.CancelledError
@@ -176,12 +176,12 @@ async def to_its_end(attempt: Attempt[T], ordered: asyncio.Event) -> T:
         ended = await asyncio.shield(playing)
         return await in_turn(attempt.called_off, ended) if ordered.is_set() else ended
     except asyncio.CancelledError:
-        return await uninterrupted(_cancelled(attempt, playing))
+        return await uninterrupted(_obey_cancel(attempt, playing))
     finally:
         stopping.cancel()
 
 
-async def _cancelled(attempt: Attempt[T], playing: asyncio.Task[T]) -> T:
+async def _obey_cancel(attempt: Attempt[T], playing: asyncio.Task[T]) -> T:
     if await is_still_wanted():
         if attempt.finishing:
             return await playing
@@ -195,8 +195,8 @@ async def _cancelled(attempt: Attempt[T], playing: asyncio.Task[T]) -> T:
 
 
 async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
-    """Carry out what follows a cancellation, also if a second one comes: from a failed heartbeat, or a stopping worker.
-    Otherwise the job would end, and its agent run on.
+    """Carry out what follows a cancellation to its end, also if a second one comes: from a failed heartbeat, or a
+    stopping worker. Otherwise the job would end, and its agent run on (ruling G2).
     """
     task = asyncio.create_task(work)
     while not task.done():

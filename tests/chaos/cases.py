@@ -25,7 +25,7 @@ OPEN: dict[str, str] = {}
 MOST = 4
 """The latest arrival at which a fault strikes: later ones are like these."""
 OF_FLEETS = frozenset({"lines", "postgres", "hub", "group", "faketime"})
-"""What faults may need of a stack with two hosts."""
+"""The needs of faults that a stack with two hosts meets."""
 LASTING, ALONE = 10, 15
 """How many brief faults are drawn for each one that lasts, and for each one beside which nothing else can be played."""
 

@@ -85,7 +85,8 @@ def _marks(play: Play, jobs: list[JobRecord], again: Counter[tuple[str, object]]
             again[row.job_id, None],
         )  # a repair may be an earlier attempt's
         ran, more = begun[key], sure + min(other, max(0, begun[key] - 1 - sure))
-        may = _of_harmed_job(play, row.job_id) or row.state is JobState.CANCELLED  # perhaps before its first mark
+        at_once = row.state is JobState.CANCELLED and play.workload.at_once  # perhaps before its first mark
+        may = at_once or _of_harmed_job(play, row.job_id)
         if row.started_at is None and ran:
             yield f"{row.job_id} ran {ran} times, and its row says that it never began"
         if row.started_at is not None and not (ran == 1 + more or (may and ran <= 1 + more)):
@@ -221,7 +222,6 @@ def of_stack(stack: Stack, plays: list[Play]) -> Iterator[str]:
         time.sleep(1)  # a look reads what is known of every process
     new -= set(_kept_with_work(stack)) if new else set()
     yield from new
-    stack.left |= new
     yield from _held_in_memory(stack, min((play.struck_at for play in plays if play.struck_at), default=time.time()))
     attention = stack.service.json("attention")
     for play in plays:
@@ -230,6 +230,7 @@ def of_stack(stack: Stack, plays: list[Play]) -> Iterator[str]:
             if play.root and play.root in json.dumps(rows) and not expected:
                 yield f"attention names {play.root} as {part}, which is over"
     yield from asyncio.run(_histories(stack, plays))
+    stack.left |= new  # last: a check that the store keeps from its end is made again
 
 
 def _is_blocked(play: Play) -> bool:

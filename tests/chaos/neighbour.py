@@ -12,9 +12,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -22,6 +19,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Any
+
+import httpx
 
 from tests import guard
 from tests.chaos.scorecard import CARD, NEIGHBOUR, of_neighbour, today
@@ -32,17 +31,17 @@ from tests.waiting import wait_for
 
 PACKAGE = "cli-agent-orchestrator"
 SOON = 60.0
-"""How long is waited for a word of what is wrong, and for what ought to go on."""
+"""Seconds in which what ought to go on goes on, or a screen says what is wrong."""
 LATE = 120.0
-"""How long a message may take: its sweep for those that were left comes after 60 s."""
+"""Seconds in which a message arrives: the neighbour sends those that were left again after 60 s."""
 DOWN = 5.0
-"""How long its server stays dead."""
+"""Seconds until its dead server is started again."""
 FROZEN = 45.0
 STARTS = 600.0
 REPORT = "REPORT-OF-THE-WORKER"
 SERVER = "cao-mcp-server"
 NOT_THERE = "No such tool available"
-"""What Claude answers while it has not connected to an MCP server yet."""
+"""Claude's answer to a call of an MCP server that it has not connected to yet."""
 WORKFLOW = """\
 from cao_workflow import emit_output, run_step
 
@@ -63,7 +62,7 @@ class Neighbour:
         plays = {"assign": self._assign, "handoff": self._handoff, "report": self._report, "work": self._work}
         self.model = ScriptedModel(plays | {"heard": self._heard, "short": self._short})
         self.answers: dict[str, str] = {}
-        """What the tools answered the agents."""
+        """The answers of tools to agents, by tool."""
         self.first, self.server = "", subprocess.Popen("true")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -94,16 +93,12 @@ class Neighbour:
 
     def api(self, method: str, path: str, body: Any = None, **query: str) -> Any:
         """Return what its server answers; the error in words if it doesn't."""
-        address = f"http://127.0.0.1:{self.port}{path}?{urllib.parse.urlencode(query)}"
-        data = None if body is None else json.dumps(body).encode()
-        asked = urllib.request.Request(address, data, {"Content-Type": "application/json"}, method=method)
+        address = f"http://127.0.0.1:{self.port}{path}"
         try:
-            with urllib.request.urlopen(asked, timeout=STARTS) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            return {"refused": f"{error.code} {error.read().decode()}"}
-        except OSError as error:
+            answer = httpx.request(method, address, json=body, params=query, timeout=STARTS)
+        except httpx.HTTPError as error:
             return {"refused": str(error)}
+        return {"refused": f"{answer.status_code} {answer.text}"} if answer.is_error else answer.json()
 
     def began(self, scenario: str) -> str:
         """Have a first agent do this, until a worker works; return the worker's terminal."""
@@ -317,7 +312,7 @@ FAULTS: dict[str, tuple[Callable[[Neighbour], Facts], str, str, tuple[str, ...]]
         *("rows", RESTARTED),
     ),
 }
-"""What is played; then what holds here, and the station and the faults of the cases that tried that."""
+"""Faults by name: the play, what holds here, and the station and the faults of the cases that show it."""
 
 
 def play(venv: Path, name: str) -> Facts:

@@ -244,8 +244,8 @@ class Play:
 
     def _is_running(self, name: str, attempt: int = 1) -> bool:
         rows = job_rows.tree(self.stack.service.seen.store, self.root)
-        running = [row for row in rows if row.state is JobState.RUNNING and row.attempt >= attempt]
-        return any(row.delegation_id == name for row in running)
+        mine = [row for row in rows if row.delegation_id == name]
+        return any(row.state is JobState.RUNNING and row.attempt >= attempt for row in mine)
 
     def _unseen(self, now: float) -> list[tuple[str, str]]:
         """Return the jobs whose agents run for a while, and are said not to."""

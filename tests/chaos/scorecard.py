@@ -17,7 +17,7 @@ SOAK = Path(__file__).with_name("soak.json")
 PLANTED = Path(__file__).with_name("planted.json")
 """The case that found each bug that was planted on purpose."""
 NEIGHBOUR = Path(__file__).with_name("neighbour.json")
-"""What came of the same faults with a neighbour."""
+"""The report of the last plays with a neighbour."""
 PAGE = ROOT / "cli/topics/promises.md"
 HEAD = """\
 # Promises, and how they are tried

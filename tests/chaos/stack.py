@@ -151,7 +151,7 @@ class Stack:
     github: Hub = field(default_factory=Hub)
     """The GitHub of acme/tool."""
     is_fleet: bool = False
-    second: Hooked | None = None
+    second: Hooked | None = field(init=False, default=None)
     """The other host of a fleet."""
     ended: bool = False
     troubled_until: float = 0.0
@@ -165,8 +165,9 @@ class Stack:
         agent = self.service.program("agent", AGENT)
         self.service.extra.update({"PLANS": str(self.plans), hook.CONTROLLER: str(self.controller.address)})
         limited = LIMITED.format(json.dumps(agent.split()), json.dumps(["PLANS", MARK]))
-        config = shell("PLANS") + limited + SETTINGS + self._elsewhere + FLEET * self.is_fleet
-        (self.home / "config.toml").write_text(_on(FIRST, config) * self.is_fleet or config + self._github())
+        config = shell("PLANS") + limited + SETTINGS + self._elsewhere
+        own = _on(FIRST, config) if self.is_fleet else config + self._github()
+        (self.home / "config.toml").write_text(own)
         if self.lines:
             self.service("cluster", "init")
             self.service("repo", "add", "acme/shop", str(made.repo))
@@ -421,7 +422,7 @@ class Kind(StrEnum):
     ELSEWHERE = "elsewhere"
     """Temporal server and PostgreSQL are not the daemon's own, and behind lines."""
     FLEET = "fleet"
-    """The same with a second host."""
+    """Like `ELSEWHERE`, with a second host, and without GitHub."""
 
     @classmethod
     def that_has(cls, needs: Set[str]) -> "Kind":
@@ -463,7 +464,8 @@ def stack(kind: Kind = Kind.PLAIN) -> Iterator[Stack]:
 
 
 def _on(host: str, config: str) -> str:
-    return config.replace("[worker]\n", f'[worker]\nhost = "{host}"\n')
+    """Return the settings of a host of a fleet."""
+    return config.replace("[worker]\n", f'[worker]\nhost = "{host}"\n') + FLEET
 
 
 def _all() -> list[int]:

@@ -62,7 +62,7 @@ class Task:
 async def test_what_happens_after_an_order_was_taken_waits_for_it(
     monkeypatch: pytest.MonkeyPatch, patched: bool, expected: str
 ) -> None:
-    """What comes in an order's own workflow task does not: that task may have been repeated because of the order."""
+    """Events of an order's own workflow task do not wait: the task may have been repeated because of the order."""
     marks, task = {name: asyncio.get_running_loop().create_future() for name in "AB"}, Task()
 
     async def mark(summary: str) -> None:

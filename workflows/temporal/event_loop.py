@@ -5,6 +5,7 @@ from bisect import insort
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from temporalio import workflow
@@ -77,7 +78,7 @@ class Loop(Generic[E, C]):
             return
         self._orders += 1
         key = f"order:{self._orders}"
-        insort(self._waiting, Waiting(event, (_history_length(), True), key), key=_place)
+        self._waiting.append(Waiting(event, (_history_length(), True), key))
         self.spawn(key, writes.mark(summary), lambda _: self._release(key))
 
     def add(self, event: E) -> None:
@@ -87,7 +88,7 @@ class Loop(Generic[E, C]):
         """
         place = _history_length(), False
         if self._waiting and self._waiting[0].place < place and workflow.patched(LATER_EVENTS_WAIT):
-            insort(self._waiting, Waiting(event, place), key=_place)
+            insort(self._waiting, Waiting(event, place), key=attrgetter("place"))
         else:
             self.inbox.append(event)
 
@@ -121,10 +122,6 @@ class Loop(Generic[E, C]):
 
 def _history_length() -> int:
     return workflow.info().get_current_history_length()
-
-
-def _place(waiting: Waiting[Any]) -> tuple[int, bool]:
-    return waiting.place
 
 
 def end_on_eviction() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from activities.jobs.run_job import Jobs
 from activities.runs.os_processes import with_mark
 from activities.runs.supervised_run import mark_of
 from activities.settings.home import Home
+from activities.stations import hook
 from activities.store import attempt_rows, claim_rows
 from activities.store.attempt_rows import Offered
 from activities.store.registry import repo_rows
@@ -31,7 +33,7 @@ from tests.activities.jobs.conftest import Stage, git
 from tests.activities.jobs.programs import lasted, limit_of
 from tests.assigned import changed
 from tests.unboxed import unboxed
-from tests.waiting import soon, until
+from tests.waiting import PATIENCE, soon, until
 from tests.written import ROOT
 from workflows.contract.models import Action, Decision
 from workflows.model.jobs import JobOutcome
@@ -562,6 +564,30 @@ async def test_a_stop_is_carried_out_though_the_call_is_cancelled_again(stage: S
     environment.cancel()
     await until((place / "asked").exists)
     playing.cancel()
+    outcome = await soon(playing)
+    assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")
+
+
+@pytest.mark.ruling("G2.stops")
+async def test_a_program_that_begins_is_stopped_though_the_call_is_cancelled_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins, goes_on = threading.Event(), threading.Event()
+
+    def hold(station: str, *_: str) -> None:
+        if station == "claim written":
+            begins.set()
+            goes_on.wait(PATIENCE)
+
+    monkeypatch.setattr(hook, "hook", hold)
+    job, environment = stage.job("import time; time.sleep(60)", Action.IMPLEMENT), ActivityEnvironment()
+    playing = asyncio.create_task(environment.run(stage.jobs.run_job, job))
+    await until(begins.is_set)
+    environment.cancel()
+    await asyncio.sleep(0.1)
+    playing.cancel()
+    await asyncio.sleep(0.1)
+    goes_on.set()
     outcome = await soon(playing)
     assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")
 
