@@ -95,7 +95,7 @@ def apart(seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.k
             _pool.gone(helper)
             if time.monotonic() - began >= seconds:
                 raise TooMuchError(f"it took longer than {seconds:.0f} s, and was ended") from None
-            if number > 2 or (number == 2 and helper.forker.poll() is None):
+            if number > 2 or (number == 2 and not helper.died_with_forker()):
                 raise TooMuchError("the process that worked on it was killed, probably for lack of memory") from None
             continue
         except BaseException:
@@ -165,6 +165,12 @@ class _Helper:
                 self.forker.kill()
                 self.forker.wait()
         self.pid = self.connection.recv()
+
+    def died_with_forker(self) -> bool:
+        """Return whether the forking process of a dead helper is dead too, which may show a moment later."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.forker.wait(SLOW_SECONDS)
+        return self.forker.returncode is not None
 
     def answers(self, seconds: float) -> bool:
         """Wait for an answer. Return False without an answer in that time, or if the helper was stopped for long."""

@@ -102,8 +102,15 @@ def test_a_helper_that_is_killed_is_replaced_once(tmp_path: Path) -> None:
         apart(60, os._exit, 1)
 
 
-def test_a_helper_that_dies_with_its_forker_is_no_second_one_that_was_killed(tmp_path: Path) -> None:
-    """The case `pair, output read, 4, kill helper` of the matrix of faults, which kills one after another."""
+@pytest.mark.parametrize("late", [False, True])
+def test_a_helper_that_dies_with_its_forker_is_no_second_one_that_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, late: bool
+) -> None:
+    """The cases `pair, output read, 4, kill helper` and `verify, folder recorded, 3, kill helper` of the matrix of
+    faults, which kills one after another; the death of one that forks may show later than that of its helpers.
+    """
+    if late:
+        monkeypatch.setattr(subprocess.Popen, "poll", lambda process: process.returncode)
     assert apart(60, die_and_then_with_the_forker, tmp_path) == "done"
 
 
