@@ -21,7 +21,7 @@ from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat, beating
 from activities.host.slots import SlotNeed, Slots, in_turn
 from activities.runs import run_folders
-from activities.runs.supervised_run import Claim, give_up
+from activities.runs.supervised_run import Claim, give_up, never_starts
 from activities.stations.hook import reach
 from activities.store import attempt_rows, claim_rows, permanent_errors
 from activities.store.attempt_rows import AttemptRow, Offered
@@ -29,6 +29,15 @@ from workflows.model.errors import ServiceError
 
 DESCRIBE_TIMEOUT = timedelta(seconds=5)
 T = TypeVar("T")
+
+
+class StoppedError(ServiceError):
+    """An attempt that was ordered to stop before its program started."""
+
+    code = "stopped"
+
+    def __init__(self) -> None:
+        super().__init__("stopped on order")
 
 
 class Attempt(Protocol[T]):
@@ -64,7 +73,9 @@ class Attempt(Protocol[T]):
         ...
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> T:
-        """Record that the attempt can't be started on its host, with the command to type; this ends the attempt."""
+        """Record that the attempt can't be started on its host, with the command to type, or is not to be started any
+        more; this ends the attempt.
+        """
         ...
 
     async def play(self) -> T:
@@ -92,8 +103,8 @@ async def _in_a_slot(context: Context, slots: Slots, attempt: Attempt[T], beat: 
     runs_already = False
     if not slots.free(attempt.need):  # a living run is attached to, however many there are
         row = await in_turn(_row_of, context, attempt)
-        if row and (recorded := await in_turn(attempt.known_outcome, row)):
-            return recorded
+        if row and (over := await in_turn(_end_of, context, attempt, row)):
+            return over
         runs_already = row is not None and Claim.read(await in_turn(attempt.run_dir, row)) is not None
     async with slots.taken(attempt.need, runs_already=runs_already):
         beat.begun()
@@ -133,8 +144,8 @@ def _begin(context: Context, attempt: Attempt[T], beat: Heartbeat, order: Callab
     An earlier call may have died while it stopped the attempt: then `order` has it stopped now.
     """
     known = _row_of(context, attempt)
-    if known and (recorded := attempt.known_outcome(known)):
-        return recorded
+    if known and (over := _end_of(context, attempt, known)):
+        return over
     if known and claim_rows.ordered_to_stop(context.store, [known.key]):
         order()
     row = _open_row(context, attempt.offered, known)
@@ -145,6 +156,16 @@ def _begin(context: Context, attempt: Attempt[T], beat: Heartbeat, order: Callab
     except ServiceError as fault:
         return attempt.refuse(row, fault)
     return None
+
+
+def _end_of(context: Context, attempt: Attempt[T], row: AttemptRow) -> T | None:
+    """Return the end of an attempt that is over. One that is ordered to stop before its program started is over now: it
+    waits for no slot, limit or repository, and its program never starts.
+    """
+    if recorded := attempt.known_outcome(row):
+        return recorded
+    ordered = claim_rows.ordered_to_stop(context.store, [row.key])
+    return attempt.refuse(row, StoppedError()) if ordered and never_starts(attempt.run_dir(row)) else None
 
 
 def _open_row(context: Context, offered: Offered, known: AttemptRow | None) -> AttemptRow | None:

@@ -13,7 +13,7 @@ from temporalio import activity
 from activities.agents.adapter import Adapter
 from activities.agents.faults import Blocker
 from activities.git.merges.into_work_folder import MergeConflict
-from activities.host.attempt import Attempt, run_attempt, with_way_out
+from activities.host.attempt import Attempt, StoppedError, run_attempt, with_way_out
 from activities.host.context import Context
 from activities.host.heartbeat import Heartbeat
 from activities.host.slots import SlotNeed, Slots, in_turn
@@ -216,15 +216,18 @@ class JobAttempt:
         return recorded if recorded is not None and recorded.moved else None
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> JobOutcome:
-        run = self.run
-        workspace.abandon(self.context, run, row)
+        run, stopped = self.run, isinstance(fault, StoppedError)
+        remove = workspace.settle if stopped else workspace.abandon
+        remove(self.context, run, row)
         conflict = fault if isinstance(fault, MergeConflict) else None
+        before = attempt_rows.deferrals_of_run(self.context.store, run.job_id, run.attempt)
         outcome = attempt_outcome.travelling(
             JobOutcome(
                 job_id=run.job_id,
                 attempt=run.attempt,
-                state=JobState.BLOCKED if conflict else JobState.FAILED,
+                state=JobState.BLOCKED if conflict else JobState.CANCELLED if stopped else JobState.FAILED,
                 begun_at=row.started_at,
+                usage=sum((each.usage for each in before), Usage()),
                 reason=with_way_out(fault.message, fault.hint),
                 conflict=conflict.in_legs if conflict else "",
                 first="" if conflict else fault.hint,

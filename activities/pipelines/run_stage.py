@@ -18,7 +18,7 @@ from activities.git.merges.into_work_folder import MergeConflict, merge
 from activities.git.registered_repository import readable_folders
 from activities.git.work_folder import worktrees
 from activities.host import boxing, checkouts
-from activities.host.attempt import Attempt, run_attempt, with_way_out
+from activities.host.attempt import Attempt, StoppedError, run_attempt, with_way_out
 from activities.host.boxing import Wanted
 from activities.host.context import Context
 from activities.host.disk_space import GIB
@@ -114,9 +114,9 @@ class StageAttempt:
     def refuse(self, row: AttemptRow, fault: ServiceError) -> StageOutcome:
         with contextlib.suppress(ServiceError, OSError):
             worktrees.dispose(checkouts.path_by_name(self.context, self.run.repo), self._worktree)
-        conflict = fault.in_legs if isinstance(fault, MergeConflict) else ""
+        conflict, stopped = fault.in_legs if isinstance(fault, MergeConflict) else "", isinstance(fault, StoppedError)
         outcome = StageOutcome(
-            state=StageState.BLOCKED if conflict else StageState.FAILED,
+            state=StageState.BLOCKED if conflict else StageState.CANCELLED if stopped else StageState.FAILED,
             reason=storable(redact_text(conflict or with_way_out(fault.message, fault.hint))),
         )
         facts = {"error": storable(fault.message)}

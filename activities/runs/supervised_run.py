@@ -176,6 +176,12 @@ async def stop(run_dir: Path, grace: float = 10.0) -> RunEnd:
     return await follow(run_dir, claim, None)
 
 
+def never_starts(run_dir: Path) -> bool:
+    """Return whether the run was cancelled before its start; cancel it if it has not started yet."""
+    claim = Claim.read(run_dir) or _claim_as_cancelled(run_dir)
+    return claim.pid is None and not claim.problem
+
+
 def read_end(run_dir: Path, key: bytes | None = None) -> RunEnd | None:
     """Return the recorded end of a run; None without a trusted record."""
     with contextlib.suppress(UnbelievedError):

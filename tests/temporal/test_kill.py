@@ -1,6 +1,7 @@
 """Kill, cancel and terminate, at every point of a tree's life (rulings G1, G2)."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -8,11 +9,11 @@ from temporalio.exceptions import ApplicationError
 
 from activities.takeover import LOST
 from tests.temporal.books import Books
-from tests.temporal.host import Host, Line, an_input, ended, script, serving, start
+from tests.temporal.host import Host, Line, an_input, ended, name_of, script, serving, start
 from tests.temporal.orders import kill
 from tests.tree.simulator import delegation, outcome
 from tests.waiting import soon, until
-from workflows.model.jobs import JobOutcome
+from workflows.model.jobs import JobOutcome, JobRun
 from workflows.model.rows import Records
 from workflows.model.settings import Bounds
 from workflows.model.states import JobState, TaskState
@@ -165,6 +166,36 @@ async def test_what_is_stopped_ends_cancelled_although_its_worker_dies_or_its_st
     job = books.jobs[host.run(lost).job_id]
     assert (job.state, job.reason.partition(":")[0]) == (JobState.CANCELLED, "stopped by order")
     assert (closed.task_state, host.names.count(lost)) == (TaskState.CANCELLED, 2)
+
+
+@pytest.mark.ruling("G2.stops")
+async def test_what_runs_is_stopped_although_its_call_waits_to_be_repeated(client: Client, queue: str) -> None:
+    """The case `stopped, rows written: record delegation_killed, 1, clock of worker -1 day` of the matrix of faults.
+    The server ends such a call at once.
+    """
+    host = Host(script({"root": TWO}))
+    answer = host.answer
+
+    def died_once(run: JobRun) -> JobOutcome:
+        if name_of(run) != "a":
+            return answer(run)
+        if host.names.count("a") == 1:
+            raise ApplicationError("its worker died", next_retry_delay=timedelta(minutes=5))
+        return outcome(run, None, state=JobState.CANCELLED, reason="stopped by order")
+
+    host.answer = died_once
+    async with serving(client, queue, host):
+        tree = await start(client, queue)
+        await host.until_running("a")
+        leg, waits = client.get_workflow_handle(host.run("a").job_id), False
+        while not waits:
+            pending = (await leg.describe()).raw_description.pending_activities
+            waits = any(each.attempt == 2 for each in pending)
+        await kill(tree, immediate=True)
+        await soon(ended(tree))
+    job = Books(host.written).named("a")
+    assert (job.state, job.reason.partition(":")[0]) == (JobState.CANCELLED, "stopped by order")
+    assert host.names.count("a") == 2
 
 
 @pytest.mark.ruling("G2")

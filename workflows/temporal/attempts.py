@@ -29,6 +29,8 @@ CALLED_OFF = "stops-are-ordered-apart"
 """A patch: in earlier releases, one activity both took an offer back and ordered a begun attempt to stop."""
 STOPPED_AGAIN = "stops-outlive-their-worker"
 """A patch: in earlier releases, an attempt failed, and ran on, if the call that stopped it failed."""
+STOPPED_THOUGH_CANCELLED = "stops-outlive-a-cancelled-call"
+"""A patch: in earlier releases, an attempt ran on if its call was cancelled while the server waited to repeat it."""
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -127,8 +129,8 @@ async def _unless_taken_back(
     """Return the result of an activity on a host. When cancelled, take the attempt's offer back, or stop the attempt if
     it has begun.
 
-    If the call fails meanwhile, because its worker died or the store is away, the host is called again: it finds the
-    order to stop. The server repeats no call that was cancelled.
+    If the call ends without an outcome, because its worker died or the store is away, the host is called again: it
+    finds the order to stop. The server repeats no call that was cancelled, and ends at once one that waits for a retry.
     """
     try:
         return await result
@@ -143,9 +145,10 @@ async def _unless_taken_back(
         try:
             return await work
         except ActivityError as error:
-            if not (ordered and _was_lost(error) and workflow.patched(STOPPED_AGAIN)):
+            if not (ordered and _may_run_on(error)):
                 raise
-        return await call(calls.HEARTBEAT)
+            unstopped = error
+        return await _stop_again(call, unstopped)
     abandon(work)
     raise TakenBack
 
@@ -165,6 +168,23 @@ async def _call_off(offer: OfferKey) -> OfferClaim:
         summary=f"take {offer.job_id} back, or have its host stop it",
         **LOCAL,
     )
+
+
+async def _stop_again(call: Callable[[timedelta], ActivityHandle[T]], unstopped: ActivityError) -> T:
+    """Call the host of an attempt once more. If it does not answer either, raise the error of the call before."""
+    try:
+        return await call(calls.HEARTBEAT)
+    except ActivityError as error:
+        if is_cancelled_exception(unstopped) and isinstance(error.cause, TemporalTimeoutError):
+            raise unstopped from error
+        raise
+
+
+def _may_run_on(error: ActivityError) -> bool:
+    """Return whether a call that was to stop an attempt may have ended without that."""
+    if is_cancelled_exception(error):
+        return workflow.patched(STOPPED_THOUGH_CANCELLED)
+    return _was_lost(error) and workflow.patched(STOPPED_AGAIN)
 
 
 def _was_lost(error: ActivityError) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,18 +10,23 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.agents.faults import Blocker, BlockerKind
+from activities.agents.registry import adapters_of
+from activities.host.slots import Slots
 from activities.jobs import deferral as deferring
+from activities.jobs.run_job import Jobs
 from activities.runs.status import RunStage as LiveStage
 from activities.settings.model import RuntimeSection
-from activities.store import attempt_rows, job_rows
-from activities.store.attempt_rows import Deferral
+from activities.store import attempt_rows, claim_rows, job_rows
+from activities.store.attempt_rows import Deferral, Offered
 from bridge.operations.jobs import jobs as shown
 from bridge.operations.service import Service
 from tests.activities.jobs.conftest import Stage, git
 from tests.activities.jobs.programs import a_job, calls, driving, lasted, limit_of
 from tests.activities.store import rows
+from tests.waiting import soon
 from workflows.contract.models import Action, AutonomyPolicy
 from workflows.model.jobs import JobOutcome, JobRun
+from workflows.model.orders import StopReason
 from workflows.model.rows import Records
 from workflows.model.spend import Usage
 from workflows.model.states import Continuation, JobState
@@ -74,6 +80,27 @@ async def test_a_limit_puts_the_run_off_and_the_next_try_starts_the_program_anew
     assert sorted(path.name for path in stage.context.home.runs.iterdir()) == [first, f"{first}.try2"]
     assert calls(users_home) == 2
     assert await driven.play(job) == outcome
+
+
+@pytest.mark.ruling("G2.stops")
+@pytest.mark.parametrize("action", [Action.ASK, Action.IMPLEMENT])
+async def test_a_run_that_is_put_off_is_stopped_by_its_order_without_another_try(
+    stage: Stage, users_home: Path, action: Action
+) -> None:
+    driven = limited(stage, LIMITED, rate_limit_backoff="1h")
+    job = a_job(driven, "runtime_b", AutonomyPolicy.WORKSPACE_WRITE, action=action)
+    await put_off(driven, job)
+    offered = Offered(job.job_id, job.attempt, job.offer)
+    assert claim_rows.call_off(stage.context.store, offered, StopReason.CANCELLED)
+    context, slots = driven.context, Slots(driven.context.settings)
+    slots.hold("the disk is full")
+    full = replace(driven, jobs=Jobs(context, adapters_of(context.settings, context.environ), slots))
+    outcome = await soon(full.play(job))
+    assert (outcome.state, outcome.reason) == (JobState.CANCELLED, "stopped on order")
+    assert outcome.usage == Usage(input_tokens=3, output_tokens=1), "what the first try used counts"
+    assert calls(users_home) == 1
+    assert not list(stage.context.home.worktrees.glob("*"))
+    assert await full.play(job) == outcome
 
 
 @pytest.mark.ruling("A10")

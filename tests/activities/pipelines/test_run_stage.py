@@ -1,13 +1,49 @@
-"""The outcome of an ended command of a shell stage."""
+"""The outcome of a shell stage: of an ended command, and of one that never started."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from temporalio.testing import ActivityEnvironment
 
-from activities.pipelines.run_stage import judge
+from activities.host.context import Context
+from activities.host.slots import Slots
+from activities.pipelines.run_stage import Stages, judge
+from activities.runs import run_folders
 from activities.runs.supervised_run import RunEnd
 from activities.runs.supervisor import EndKind
+from activities.settings.home import Home
+from activities.store import claim_rows
+from activities.store.attempt_rows import Offered
+from activities.store.database import open_store
+from tests.unboxed import unboxed
+from workflows.model.long_texts import Text
+from workflows.model.orders import StopReason
+from workflows.pipeline.definition import StageKind
 from workflows.pipeline.plan import StageState
+from workflows.pipeline.rows import StageRecord
+from workflows.pipeline.stages import StageRun
+
+
+@pytest.mark.ruling("G2.stops")
+async def test_a_command_that_was_ordered_to_stop_before_its_start_never_starts(home: Home) -> None:
+    context, offered = Context(home, unboxed(), open_store(home)), Offered("prun-1.1", 1)
+    run_dir = run_folders.new(home.runs, *offered.key)
+    assert claim_rows.begin(context.store, offered, host=context.host, run_dir=str(run_dir))
+    assert claim_rows.call_off(context.store, offered, StopReason.CANCELLED)
+    stage: dict[str, Any] = {"run_id": "prun-1", "stage_id": "build", "attempt": 1}
+    row = StageRecord(**stage, number=1, kind=StageKind.SHELL, needs=(), state=StageState.RUNNING)
+    run = StageRun(
+        **stage,
+        job_id=offered.job_id,
+        pipeline="nightly",
+        repo="acme/shop",
+        script=Text(inline="echo never"),
+        payload=Text(inline="{}"),
+        row=row,
+    )
+    outcome = await ActivityEnvironment().run(Stages(context, Slots(context.settings)).run_stage, run)
+    assert (outcome.state, outcome.reason) == (StageState.CANCELLED, "stopped on order")
 
 
 @pytest.mark.ruling("N2")
