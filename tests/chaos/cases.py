@@ -24,8 +24,14 @@ OPEN: dict[str, str] = {}
 """Workloads with a known fault of the product, which no seed draws until it is mended; `--case` plays them."""
 MOST = 4
 """The latest arrival at which a fault strikes: later ones are like these."""
-OF_FLEETS = frozenset({"lines", "postgres", "hub", "group", "faketime"})
+RARE = 300
+"""How much more often a fault is drawn which few workloads meet."""
+OF_FLEETS = frozenset({"lines", "postgres", "group", "faketime"})
 """The needs of faults that a stack with two hosts meets."""
+OF_WORKLOADS = frozenset({"hub", "script", "model"})
+"""The needs of faults that not every workload meets."""
+ON_A_FLEET = 4
+"""How many workloads of one host are drawn for each of two hosts, beside which nothing else can be played."""
 LASTING, ALONE = 10, 15
 """How many brief faults are drawn for each one that lasts, and for each one beside which nothing else can be played."""
 
@@ -96,7 +102,8 @@ def draw(seed: int) -> Case:
     there = sorted({station for counts in reaches().values() for station in counts})
     while True:
         station = chance.choice(there)
-        workload = chance.choice(sorted(name for name, counts in reaches().items() if station in counts))
+        workloads = sorted(name for name, counts in reaches().items() if station in counts)
+        [workload] = chance.choices(workloads, [1 / ON_A_FLEET if WORKLOADS[name].loses else 1 for name in workloads])
         if faults := [fault for fault in _made() if fault.fits(station) and _is_had(fault, WORKLOADS[workload])]:
             nth = chance.randint(1, min(MOST, reaches()[workload][station]))
             fault = chance.choices(faults, [_weights()[fault.name] for fault in faults])[0]
@@ -104,8 +111,10 @@ def draw(seed: int) -> Case:
 
 
 def _is_had(fault: Fault, workload: Workload) -> bool:
-    """Return whether one stack can have what both need."""
-    return not workload.needs or fault.needs <= OF_FLEETS
+    """Return whether one stack, and the workload's agents, can have what both need."""
+    if "hosts" in workload.needs and not fault.needs <= OF_FLEETS | OF_WORKLOADS:
+        return False
+    return fault.needs & OF_WORKLOADS <= workload.has
 
 
 def _made() -> list[Fault]:
@@ -119,6 +128,7 @@ def _weights() -> dict[str, float]:
 
     def cost(fault: Fault) -> float:
         lasts = ALONE if fault.alone else LASTING if fault.seconds else 1
-        return lasts * math.sqrt(sum(map(fault.fits, there)))
+        few = RARE if fault.needs & {"hub", "model"} else 1
+        return lasts * math.sqrt(sum(map(fault.fits, there))) / few
 
     return {fault.name: 1 / cost(fault) for fault in _made()}

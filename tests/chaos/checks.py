@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
+from temporalio.client import Client
 from temporalio.service import RPCError
 
 from activities.runs.os_processes import marks as process_marks
@@ -239,8 +240,15 @@ def _is_blocked(play: Play) -> bool:
 
 
 async def _histories(stack: Stack, plays: list[Play]) -> list[str]:
-    """Compare the rows with the state of each tree's workflow."""
-    wrong, client = [], await client_of(stack.service.seen)
+    """Compare the rows with the state of each tree's workflow, which may be behind them for a while."""
+    client, until = await client_of(stack.service.seen), time.monotonic() + SOON
+    while (wrong := await _differences(stack, client, plays)) and time.monotonic() < until:
+        await asyncio.sleep(1)
+    return wrong
+
+
+async def _differences(stack: Stack, client: Client, plays: list[Play]) -> list[str]:
+    wrong = []
     for play in plays:
         if play.failures or play.workload.pipeline:
             continue

@@ -40,6 +40,8 @@ BETWEEN_LOOKS = 2.0
 QUIET = 60.0
 """Seconds after the end of all faults in which a tree must go on, or a screen say why it does not."""
 LONGEST = 240.0
+LATE = 5.0
+"""Seconds after the end of a tree until its branch is merged, or its end is told."""
 LOOKS = 0.3
 SHOWN = 15.0
 """Seconds after an agent's begin, and after the end of all faults, in which each screen shows that it runs."""
@@ -95,6 +97,8 @@ class Play:
         try:
             self._start()
             self._to_the_end()
+            with contextlib.suppress(AssertionError):  # some work comes after the end of a tree
+                wait_for(lambda: self.aim.arrival or self.fault.name == NoFault.name, "", LATE)
         except Exception as error:
             self.failures.append(f"{type(error).__name__}: {error}")
         self.took = time.monotonic() - began
@@ -126,7 +130,7 @@ class Play:
         self.lifted.set()
 
     def _start(self) -> None:
-        name, stages = self.workload.name, self.workload.pipeline
+        name, stages, agent = self.workload.name, self.workload.pipeline, self.workload.agent
         if self.workload.loses:
             self.stack.start()
             self.stack.service("host", "drain", FIRST)
@@ -141,7 +145,7 @@ class Play:
                 body: dict[str, object] = {"message": f"reach {name} of {self.key}", "repo": self.workload.repo}
                 if self.workload.issue:
                     self.issue = body["issue"] = self.stack.github.issue(self.key)
-                self.root = self.stack.post(f"/v1/agents/lead/{self.workload.action}", body, self.key)["job_id"]
+                self.root = self.stack.post(f"/v1/agents/{agent}/{self.workload.action}", body, self.key)["job_id"]
             self.stack.controller.owns(self.root, self.aim)
 
     def _to_the_end(self) -> None:
@@ -253,9 +257,11 @@ class Play:
             return []
         mine = [mark for mark in self.stack.marks if mark.job.startswith(self.root)]
         ended = {(mark.job, mark.pid) for mark in mine if mark.word == "end"}
-        runs = {mark.job for mark in mine if (mark.job, mark.pid) not in ended and mark.at < now - SHOWN}
+        begun = [mark for mark in mine if (mark.job, mark.pid) not in ended and mark.at < now - SHOWN]
+        runs = {(mark.job, mark.attempt) for mark in begun}
         rows = job_rows.tree(self.stack.service.seen.store, self.root)
-        return [(row.job_id, row.state.value) for row in rows if row.job_id in runs and row.state is JobState.QUEUED]
+        queued = [row for row in rows if row.state is JobState.QUEUED]
+        return [(row.job_id, row.state.value) for row in queued if (row.job_id, row.attempt) in runs]
 
     def _unexplained(self) -> str:
         """Return what no screen explains of a tree that stands still; empty if some screen does."""

@@ -28,8 +28,10 @@ from tests.chaos import hook
 from tests.chaos.controller import Controller
 from tests.chaos.faults import clock
 from tests.chaos.faults.disk import Disk, mounted
+from tests.chaos.model import PROGRAM, Model
 from tests.e2e.bridge import token
 from tests.e2e.conftest import Installed, lane, set_up
+from tests.e2e.programs import PROGRAMS, installed, variables
 from tests.fleet import server
 from tests.fleet.lines import Line, line_to
 from tests.fleet.machines import kill_all_of
@@ -150,6 +152,8 @@ class Stack:
     """What earlier rounds left and were blamed for."""
     github: Hub = field(default_factory=Hub)
     """The GitHub of acme/tool."""
+    model: Model = field(default_factory=Model)
+    """The model of a real program."""
     is_fleet: bool = False
     second: Hooked | None = field(init=False, default=None)
     """The other host of a fleet."""
@@ -162,10 +166,13 @@ class Stack:
         self.service = Hooked(made.home, made.repo, made.tmp, made.extra)
         self.plans = self.folder / "plans"
         (self.plans / "prompts").mkdir(parents=True)
-        agent = self.service.program("agent", AGENT)
+        agent = self.model.agent = self.service.program("agent", AGENT)
         self.service.extra.update({"PLANS": str(self.plans), hook.CONTROLLER: str(self.controller.address)})
         limited = LIMITED.format(json.dumps(agent.split()), json.dumps(["PLANS", MARK]))
         config = shell("PLANS") + limited + SETTINGS + self._elsewhere
+        if has_program := PROGRAM in installed():
+            self.service.extra.update(variables(self.folder / "programs", self.model))
+            config += self.model.section(MARK)
         own = _on(FIRST, config) if self.is_fleet else config + self._github()
         (self.home / "config.toml").write_text(own)
         if self.lines:
@@ -179,6 +186,9 @@ class Stack:
         for name in ("lead", "dev"):
             self.service.register(name, agent, "--repo", "acme/hub", "--repo", "acme/tool")
         self.service("agent", "add", "capped", "--runtime", "runtime_b", "--repo", "acme/shop", "--capabilities", "ask")
+        if has_program:
+            words = ("--runtime", PROGRAMS[PROGRAM], "--repo", "acme/shop", "--autonomy", "danger-full-access")
+            self.service("agent", "add", "real", *words, "--capabilities", "ask,implement")
         if self.is_fleet:
             self.second = self._second_host(config)
 
@@ -263,12 +273,9 @@ class Stack:
         return next((child.pid or 0 for child in state.children if child.name == part), 0)
 
     def pids(self, part: str, subject: str = "") -> list[int]:
-        """Return the pids of fork servers, supervisors, helpers or agents; of one job's where a subject is given."""
+        """Return the pids of fork servers, supervisors, helpers, or agents; of one job's agents where one is given."""
         if part == "agent":
             return [pid for host in self.hosts for pid, run in self._runs(host.home) if run.startswith(subject)]
-        if part == "supervisor" and subject:
-            parents = {_parent(pid) for pid, run in self._runs(self.home) if run.startswith(subject)}
-            return [pid for pid in parents if b"fork_server.py" in _command(pid)]
         worker = self.pid("worker")
         words = {"fork_server": b"fork_server.py", "supervisor": b"fork_server.py", "helper": b"helper_process"}
         children = [pid for pid in _all() if words[part] in _command(pid) and worker in _line(pid)]
@@ -300,6 +307,8 @@ class Stack:
             "postgres": self.database is not None,
             "lines": bool(self.lines),
             "hosts": self.is_fleet,
+            "script": True,
+            "model": PROGRAM in installed(),
             "disk": bool(self.disk or (self.database and self.database.disk)),
             "group": can_limit(),
             "faketime": bool(clock.LIBRARIES),
@@ -456,8 +465,8 @@ def stack(kind: Kind = Kind.PLAIN) -> Iterator[Stack]:
                 None,
                 {},
             )
-        hub = made.enter_context(Hub())
-        there = Stack(folder, controller, disk, lines, database, github=hub, is_fleet=kind is Kind.FLEET)
+        hub, model = made.enter_context(Hub()), made.enter_context(Model())
+        there = Stack(folder, controller, disk, lines, database, github=hub, model=model, is_fleet=kind is Kind.FLEET)
         made.callback(there.end)
         there.start()
         yield there

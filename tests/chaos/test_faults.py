@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
+import httpx
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
@@ -24,6 +25,7 @@ from tests import postgres
 from tests.chaos import hook
 from tests.chaos.controller import Aim, Controller
 from tests.chaos.faults import all_faults, clock, disk, network, output, replies, starvation, store, together
+from tests.chaos.model import Model
 from tests.chaos.protocol import Arrival
 from tests.chaos.stack import AGENT
 from tests.chaos.tiny import Tiny, python
@@ -392,6 +394,23 @@ def test_a_push_is_done_and_not_answered(tmp_path: Path) -> None:
     assert git("ls-remote", str(stack.hub), "one").stdout
     assert push("two") == 0
     stack.misses(replies.LostPush())
+
+
+def test_a_reply_of_the_model_is_cut_off_once(tmp_path: Path) -> None:
+    place = {"role": "user", "content": f"<environment_context><cwd>/{JOB}.2-1</cwd>"}
+    asked = {"model": "m", "stream": True, "input": [place, {"role": "user", "content": "do it"}]}
+
+    def ask() -> str:
+        return httpx.post(f"{model.url()}/v1/responses", json=asked).text
+
+    with Model() as model:
+        stack, fault = Tiny(tmp_path, model=model), replies.LostAnswer()
+        stack.misses(replies.LostAnswer(), ask)  # another tree asks
+        fault.strike(stack.stack, Arrival("command started", f"{JOB}.2", 1, 1, time.time()))
+        with pytest.raises(httpx.RemoteProtocolError):
+            ask()
+        assert "response.completed" in ask()
+        assert fault.proof(stack.stack)
 
 
 @pytest.mark.parametrize("what", output.FLOODS)

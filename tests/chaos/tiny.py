@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tests.chaos.faults.disk import Disk
+from tests.chaos.model import Model
 from tests.chaos.protocol import Arrival, NotLandedError
 from tests.fleet.lines import Line
 from tests.postgres import Postgres
@@ -30,6 +31,7 @@ class Tiny:
     lines: dict[str, Line] = field(default_factory=dict)
     disk: Disk | None = None
     database: Postgres | None = None
+    model: Model | None = None
 
     @property
     def home(self) -> Path:

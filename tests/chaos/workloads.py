@@ -7,6 +7,10 @@ from typing import Any
 
 ANSWER = "teal-7"
 """What a person answers; no prompt of the workloads has it."""
+HUB = "acme/hub"
+"""The repository that has a remote one."""
+REAL = "real"
+"""The agent that is a real program with a scripted model."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,7 @@ class Workload:
     """The state of each job at the end, by leg or continuation."""
     scripts: Mapping[str, str] = field(default_factory=dict)
     """What agents do before they answer, in the shell."""
+    agent: str = "lead"
     action: str = "implement"
     task: str = "done"
     resumes: tuple[tuple[str, str], ...] = ()
@@ -43,7 +48,13 @@ class Workload:
     @property
     def needs(self) -> frozenset[str]:
         """Return what it needs of the stack."""
-        return frozenset({"hosts"}) if self.loses else frozenset()
+        needs = {"hosts": bool(self.loses), "model": self.agent == REAL}
+        return frozenset(name for name, is_needed in needs.items() if is_needed)
+
+    @property
+    def has(self) -> frozenset[str]:
+        """Return what some faults strike: agents that are scripts, or a model; a remote repository."""
+        return frozenset({"model" if self.agent == REAL else "script", *(["hub"] if self.repo == HUB else [])})
 
 
 def leg(name: str, action: str = "ask", agent: str = "dev", **more: object) -> dict[str, object]:
@@ -99,6 +110,14 @@ WORKLOADS = {
             good("one", "two", "see", "normal"),
             {"one": WRITES, "two": WRITES},
             files=("one.txt", "two.txt"),
+        ),
+        Workload(
+            "program",
+            {"none": legs(leg("left", "implement", REAL), leg("right", agent=REAL)), "left": IMPLEMENTED},
+            good("left", "right", "normal"),
+            {"left": WRITES},
+            agent=REAL,
+            files=("left.txt",),
         ),
         Workload("readers", {"none": legs(leg("a"), leg("b"), leg("c"))}, good("a", "b", "c", "normal"), action="ask"),
         Workload(
@@ -212,7 +231,7 @@ WORKLOADS = {
             {"none": '{"service_result": {"decision": "fine"}}', "none.again": {}},
             good(),
             {"none": f"{WRITES}; {TWICE}"},
-            repo="acme/hub",
+            repo=HUB,
         ),
         Workload(
             "too-wide",
@@ -252,7 +271,7 @@ WORKLOADS = {
             {"slow": WAITS},
             action="ask",
             loses="slow",
-            repo="acme/hub",
+            repo=HUB,
         ),
         Workload("pipeline", {}, {"first": "succeeded", "look": "succeeded", "last": "succeeded"}, pipeline=STAGES),
     )

@@ -28,6 +28,7 @@ class Flood(Base):
     """The agent of the job prints what no agent should, and then answers as ever."""
 
     what: str
+    needs: frozenset[str] = frozenset({"script"})
     _done: Path | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""A reply that is lost after what was asked is done: of a git push, and of a write to GitHub."""
+"""A reply that is lost after what was asked is done: of a git push, of a write to GitHub, of a model."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ HOOK = """\
 [ "$1" = committed ] && [ -e "$GIT_DIR/loses-reply" ] && rm "$GIT_DIR/loses-reply" && kill -9 $PPID
 exit 0
 """
+ASKS = ("claim written", "run claimed", "program to be started", "program started", "command started")
 PUSHES = ("folder made", "command started", "work committed")
 OUTAGE = 20.0
 
@@ -83,4 +84,30 @@ class LostComment(Base):
         return f"the reply to {self._lost[0]} was lost"
 
 
-FAULTS = (LostPush, LostComment)
+@dataclass
+class LostAnswer(Base):
+    """The model answers, and the line breaks amid its reply."""
+
+    name: str = "lost reply model"
+    part: str = "agent"
+    needs: frozenset[str] = frozenset({"model"})
+    seconds: float = OUTAGE
+    _tree: str = ""
+    _lost: set[str] = field(default_factory=set)
+
+    def fits(self, station: str) -> bool:
+        return station in ASKS
+
+    def strike(self, stack: "Stack", arrival: Arrival) -> str:
+        self._tree = subject_of(arrival.subject)
+        stack.model.loses.add(self._tree)
+        self._lost = stack.model.lost
+        return GO
+
+    def proof(self, stack: "Stack") -> str:
+        if self._tree not in self._lost:
+            raise NotLandedError("the model was not asked")
+        return "a reply of the model was cut off"
+
+
+FAULTS = (LostPush, LostComment, LostAnswer)

@@ -61,8 +61,8 @@ class Freeze(Base):
                 os.kill(pid, signal.SIGSTOP)
         with contextlib.suppress(AssertionError):  # a shell that waits in the kernel for its child stops after it
             wait_for(self._all_stand_still, "", STOPPING)
-        if self.part in OF_WORKER and self._frozen:
-            self._seen = f"{self.part} {', '.join(map(str, self._frozen))} stopped until it was replaced"
+            if self.part in OF_WORKER and self._frozen:
+                self._seen = f"{self.part} {', '.join(map(str, self._frozen))} stopped until it was replaced"
         self._at = time.monotonic()
         return GO
 
@@ -217,7 +217,7 @@ class _Turns:
 
 def _pids(stack: "Stack", part: str, arrival: Arrival) -> list[int]:
     """Return the processes of a part: a member of the daemon, a helper, those of the job that arrived."""
-    if part == AT_STATION:
+    if part in (AT_STATION, "supervisor"):
         return [arrival.pid]
     if part in OF_JOBS:
         return stack.pids(part, arrival.subject)
