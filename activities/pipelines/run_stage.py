@@ -70,7 +70,11 @@ class StageAttempt:
         return SlotNeed(self.run.run_id, self.run.repo, SHELL)
 
     def known_outcome(self, row: AttemptRow) -> StageOutcome | None:
-        return StageOutcome.model_validate(row.outcome) if row.outcome else None
+        """Return the recorded outcome, and remove the worktree of a command that was killed before it could."""
+        if not row.outcome:
+            return None
+        self._remove_worktree()
+        return StageOutcome.model_validate(row.outcome)
 
     def run_dir(self, row: AttemptRow) -> Path:
         return Path(row.run_dir)
@@ -112,8 +116,7 @@ class StageAttempt:
         run_rows.stage_waits(self.context.store, self.run.run_id, self.run.stage_id, reason)
 
     def refuse(self, row: AttemptRow, fault: ServiceError) -> StageOutcome:
-        with contextlib.suppress(ServiceError, OSError):
-            worktrees.dispose(checkouts.path_by_name(self.context, self.run.repo), self._worktree)
+        self._remove_worktree()
         conflict, stopped = fault.in_legs if isinstance(fault, MergeConflict) else "", isinstance(fault, StoppedError)
         outcome = StageOutcome(
             state=StageState.BLOCKED if conflict else StageState.CANCELLED if stopped else StageState.FAILED,
@@ -122,6 +125,11 @@ class StageAttempt:
         facts = {"error": storable(fault.message)}
         attempt_rows.close(self.context.store, row, outcome, {}, facts)
         return outcome
+
+    def _remove_worktree(self) -> None:
+        """Remove the worktree if there is one, ignoring errors."""
+        with contextlib.suppress(ServiceError, OSError):
+            worktrees.dispose(checkouts.path_by_name(self.context, self.run.repo), self._worktree)
 
     @property
     def _worktree(self) -> Path:

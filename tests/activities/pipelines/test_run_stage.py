@@ -16,6 +16,8 @@ from activities.settings.home import Home
 from activities.store import claim_rows
 from activities.store.attempt_rows import Offered
 from activities.store.database import open_store
+from activities.store.registry import repo_rows
+from tests.activities.git.conftest import make_repository
 from tests.unboxed import unboxed
 from workflows.model.long_texts import Text
 from workflows.model.orders import StopReason
@@ -25,8 +27,13 @@ from workflows.pipeline.rows import StageRecord
 from workflows.pipeline.stages import StageRun
 
 
-@pytest.mark.ruling("G2.stops")
-async def test_a_command_that_was_ordered_to_stop_before_its_start_never_starts(home: Home) -> None:
+@pytest.mark.ruling("G2.stops", "N3")
+async def test_a_command_that_was_ordered_to_stop_before_its_start_never_starts_and_leaves_no_folder(
+    home: Home, tmp_path: Path
+) -> None:
+    """Also if the worker died, or the disk failed, before the folder was removed: the case `pipeline, stage ended, 1,
+    work folders read-only` of the matrix of faults.
+    """
     context, offered = Context(home, unboxed(), open_store(home)), Offered("prun-1.1", 1)
     run_dir = run_folders.new(home.runs, *offered.key)
     assert claim_rows.begin(context.store, offered, host=context.host, run_dir=str(run_dir))
@@ -42,8 +49,13 @@ async def test_a_command_that_was_ordered_to_stop_before_its_start_never_starts(
         payload=Text(inline="{}"),
         row=row,
     )
-    outcome = await ActivityEnvironment().run(Stages(context, Slots(context.settings)).run_stage, run)
+    stages = Stages(context, Slots(context.settings))
+    outcome = await ActivityEnvironment().run(stages.run_stage, run)
     assert (outcome.state, outcome.reason) == (StageState.CANCELLED, "stopped on order")
+    repo_rows.put(context.store, run.repo, str(make_repository(tmp_path / "shop")), context.host)
+    (folder := home.worktrees / "acme--shop+prun-1.1-1").mkdir(parents=True)
+    assert await ActivityEnvironment().run(stages.run_stage, run) == outcome
+    assert not folder.exists()
 
 
 @pytest.mark.ruling("N2")
