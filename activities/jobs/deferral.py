@@ -28,6 +28,9 @@ MARGIN_SECONDS = 5.0
 
 EARLY_SECONDS = 0.25
 
+LOOK_AGAIN_SECONDS = 60.0
+"""The longest time from one call to the next: the clock of the worker that asked for it may have been wrong."""
+
 FINALIZE_SECONDS = 300.0
 """The longest wait of a finalize job: a tree that ends, perhaps by a kill, must not stay open for hours."""
 
@@ -117,7 +120,7 @@ def error(deferral: Deferral) -> ApplicationError:
     return ApplicationError(
         _words(deferral),
         type=WAITS,
-        next_retry_delay=timedelta(seconds=max(0.0, deferral.until - time.time())),
+        next_retry_delay=timedelta(seconds=min(max(0.0, deferral.until - time.time()), LOOK_AGAIN_SECONDS)),
         category=ApplicationErrorCategory.BENIGN,
     )
 

@@ -50,13 +50,17 @@ def limited(stage: Stage, script: str, times: int = 1, **section: object) -> Sta
 
 
 async def put_off(stage: Stage, job: JobRun) -> float:
-    """Return the wait that the run requests from Temporal."""
+    """Return the run's wait. It is called again after a minute at the latest: the case `limited, run put off, 1, hold
+    the interpreter's lock` of the matrix of faults, with a worker's clock that was an hour behind.
+    """
     with pytest.raises(ApplicationError) as caught:
         await stage.play(job)
+    wait = attempt_rows.deferrals_of_run(stage.context.store, job.job_id, job.attempt)[-1].until - time.time()
     assert not caught.value.non_retryable
     delay = caught.value.next_retry_delay
     assert delay is not None
-    return delay.total_seconds()
+    assert delay.total_seconds() == pytest.approx(min(wait, 60), abs=1)
+    return wait
 
 
 async def after(stage: Stage, job: JobRun, seconds: float) -> JobOutcome:
