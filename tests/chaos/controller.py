@@ -32,6 +32,8 @@ class Aim:
     arrival: Arrival | None = None
     """The arrival at which it struck."""
     seen: int = 0
+    over: bool = False
+    """Whether it is too late to strike: its tree is over."""
 
 
 @dataclass
@@ -112,7 +114,7 @@ class Controller:
         aim = self._owner(arrival)
         with self._changed:
             self.arrivals.append(arrival)
-            if aim is None or aim.arrival is not None or aim.station != arrival.station:
+            if aim is None or aim.over or aim.arrival is not None or aim.station != arrival.station:
                 return GO
             aim.seen += 1
             if aim.seen < aim.nth:

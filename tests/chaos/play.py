@@ -40,7 +40,7 @@ BETWEEN_LOOKS = 2.0
 QUIET = 60.0
 """Seconds after the end of all faults in which a tree must go on, or a screen say why it does not."""
 LONGEST = 240.0
-LATE = 5.0
+LATE = 30.0
 """Seconds after the end of a tree until its branch is merged, or its end is told."""
 LOOKS = 0.3
 SHOWN = 15.0
@@ -99,6 +99,7 @@ class Play:
             self._to_the_end()
             with contextlib.suppress(AssertionError):  # some work comes after the end of a tree
                 wait_for(lambda: self.aim.arrival or self.fault.name == NoFault.name, "", LATE)
+            self.aim.over = True
         except Exception as error:
             self.failures.append(f"{type(error).__name__}: {error}")
         self.took = time.monotonic() - began

@@ -31,6 +31,7 @@ from tests.chaos.play import Play
 from tests.chaos.protocol import Arrival, NotLandedError
 from tests.chaos.scorecard import SOAK, commit, of_soak, today
 from tests.chaos.stack import Stack, stack
+from tests.chaos.workloads import WORKLOADS
 
 PARTS = ("worker", "fork_server", "server", "helper", "bridge")
 """What is killed in turn."""
@@ -179,7 +180,8 @@ def main() -> int:
     parser.add_argument("--every", type=float, default=20.0, help="seconds from one kill to the next")
     parser.add_argument("--minutes", type=float, default=120.0)
     parser.add_argument("--beside", type=int, default=8, help="how many trees are under way at once")
-    parser.add_argument("--workloads", nargs="+", default=sorted(reaches()), help="what is played in turn")
+    of_one_host = sorted(name for name in reaches() if not WORKLOADS[name].needs)
+    parser.add_argument("--workloads", nargs="+", default=of_one_host, help="what is played in turn")
     asked = parser.parse_args()
     with stack() as there:
         report = soak(there, asked.trees, asked.every, asked.minutes, asked.beside, asked.workloads)

@@ -242,7 +242,6 @@ def small(tmp_path: Path) -> Iterator[Tiny]:
     with disk.mounted(tmp_path / "disk", 16) as mounted:
         if mounted is None:
             pytest.skip("no disk can be mounted here: it takes root")
-        (mounted.folder / "worktrees").mkdir()
         (mounted.folder / "old").write_text("old")
         yield Tiny(mounted.folder, disk=mounted)
 

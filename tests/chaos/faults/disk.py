@@ -173,7 +173,7 @@ class ReadOnly(Base):
         return True
 
     def strike(self, stack: "Stack", arrival: Arrival) -> str:
-        folder = stack.home / "worktrees"
+        (folder := stack.home / "worktrees").mkdir(exist_ok=True)
         _run("mount", "--bind", str(folder), str(folder))
         self._mounted = True
         _run("mount", "-o", "remount,bind,ro", str(folder))
