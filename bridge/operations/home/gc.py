@@ -24,7 +24,7 @@ from activities.host.helper_process import worth_keeping
 from activities.runs import orphans
 from activities.runs.run_folders import Key
 from activities.runs.supervised_run import Claim
-from activities.store import attempt_rows, job_rows, tree_rows
+from activities.store import attempt_rows, job_rows, run_rows, tree_rows
 from activities.store.queries import now
 from activities.store.registry.repo_rows import Repo
 from activities.store.run_rows import Over, over
@@ -36,9 +36,11 @@ from bridge.operations.home.overview import sizes
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
 from workflows.model.errors import ServiceError, UsageError
+from workflows.pipeline.plan import OPEN_RUNS
 from workflows.text.durations import DurationError, abbreviate, format_duration, parse_duration
 
 _ROOT = re.compile(r"job-[0-9a-v]{12}")
+_RUN = re.compile(r"prun-[0-9a-v]{12}")
 
 
 @dataclass(frozen=True)
@@ -309,11 +311,26 @@ def root_in(name: str) -> str:
 
 
 def is_busy(service: Service, name: str) -> bool:
-    """Return whether a tree is open, can be re-opened, or has a running agent; an unknown tree counts as busy."""
-    root = root_in(name)
-    task = job_rows.task_of(service.store, root) if root else None
-    if task is None or not task.state.has_ended:
+    """Return whether a tree or a pipeline's run is open, a tree can be re-opened, or one of them has a running program;
+    an unknown one counts as busy.
+    """
+    owners = _owners(service, name)
+    if owners is None:
         return True
-    jobs = job_rows.tree(service.store, task.root_job_id)
-    runs = (run for job in jobs for run in attempt_rows.of_job(service.store, job.job_id))
+    runs = (run for owner in owners for run in attempt_rows.of_job(service.store, owner))
     return any((claim := Claim.read(Path(run.run_dir))) is not None and claim.alive for run in runs)
+
+
+def _owners(service: Service, name: str) -> list[str] | None:
+    """Return the jobs, or the stages, of the ended tree or run in a worktree's or branch's name; None for any other."""
+    store = service.store
+    if match := _RUN.search(name):
+        run = run_rows.get(store, match[0])
+        if run is None or run.record.state in OPEN_RUNS:
+            return None
+        return [f"{match[0]}.{stage.number}" for stage in run_rows.stages_of(store, match[0])]
+    root = root_in(name)
+    task = job_rows.task_of(store, root) if root else None
+    if task is None or not task.state.has_ended:
+        return None
+    return [job.job_id for job in job_rows.tree(store, task.root_job_id)]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.git.work_folder.worktrees import add_branch
+from activities.git.work_folder.worktrees import add_branch, add_detached
 from activities.settings.home import Home
-from activities.store import job_rows
+from activities.store import job_rows, run_rows
 from bridge.operations.home import gc
 from bridge.operations.registry import repos
 from bridge.operations.service import Service
@@ -16,6 +16,8 @@ from cli.main import main
 from tests.activities.git.conftest import make_repository, run_git
 from workflows.model.rows import Records, TaskRecord
 from workflows.model.states import TaskState
+from workflows.pipeline.plan import RunState, Trigger
+from workflows.pipeline.rows import RunRecord, RunRecords
 
 pytestmark = pytest.mark.ruling("I1", "I2")
 ROOT = "job-0123456789ab"
@@ -70,6 +72,24 @@ def test_what_an_ended_tree_left_is_listed_and_then_removed(
     assert run_git(Path(repos.get(service, "acme/shop").path), "branch", "--list", "service/*") == ""
     assert main(["repo", "sweep"]) == 0
     assert "nothing was left behind" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("state", [RunState.RUNNING, RunState.FAILED])
+def test_what_a_stage_left_is_removed_once_its_run_is_over(service: Service, state: RunState) -> None:
+    """The case `pipeline, stage ended, 1, work folders read-only` of the matrix of faults."""
+    path = service.home.worktrees / "acme--shop+prun-0123456789ab.1-1"
+    add_detached(Path(repos.get(service, "acme/shop").path), path, "main")
+    run = RunRecord(
+        run_id="prun-0123456789ab",
+        pipeline="nightly",
+        repo="acme/shop",
+        state=state,
+        started_at=1.0,
+        trigger=Trigger.CLI,
+    )
+    run_rows.write(service.store, RunRecords(run=run, stages=()), run_rows.RunStart("", {}))
+    gc.sweep(service, yes=True)
+    assert path.exists() is (state is RunState.RUNNING)
 
 
 def test_a_repository_that_is_gone_is_said(service: Service, tmp_path: Path) -> None:
