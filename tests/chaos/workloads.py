@@ -258,7 +258,7 @@ WORKLOADS = {
             "stopped",
             {"none": legs(leg("slow"), leg("never", deps=["slow"]))},
             good("finalize") | {"slow": "cancelled", "never": "cancelled"},
-            {"slow": "sleep 100"},
+            {"slow": "sleep 600"},
             action="ask",
             task="cancelled",
             kills="slow",
