@@ -30,7 +30,7 @@ SLEEPS = ("230", "35", "115", "101")
 UNLIMITED = 1 << 40
 BEAT = 1.0
 """Seconds of one turn of a process that is stopped and continued by turns."""
-ROOM = 2 << 20
+ROOM = 1 << 18
 """Bytes that a part may use more than it uses already."""
 MEMBERS = ("server", "worker", "bridge")
 OF_WORKER = ("fork_server", "helper")
@@ -124,7 +124,7 @@ class Starve(Base):
 
 @dataclass
 class Crowd(Base):
-    """Let a part have no more memory than it has, but for a few megabytes: the kernel reclaims, then kills in it."""
+    """Let a part have next to no more memory than it has: the kernel reclaims, then kills in it."""
 
     part: str
     needs: frozenset[str] = frozenset({"group"})
