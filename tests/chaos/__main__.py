@@ -18,8 +18,6 @@ from types import FrameType
 from tests import guard
 from tests.chaos import cases, rounds, scorecard, shrink
 from tests.chaos.cases import REACHES, Case
-from tests.chaos.controller import STARTED
-from tests.chaos.faults.injector import Injected
 from tests.chaos.faults.none import NoFault
 from tests.chaos.rounds import Outcome
 from tests.chaos.shrink import Script
@@ -73,9 +71,6 @@ def main() -> int:
         help="how many plain stacks are played on at once, and half as many behind lines",
     )
     parser.add_argument("--played", type=Path, metavar="FILE", help="leave out the seeds of the outcomes in a file")
-    parser.add_argument(
-        "--injected", type=int, metavar="TIMES", help="play each workload on the server of SERVICE_TEST_TEMPORAL"
-    )
     parser.add_argument("--shrink", metavar="CASES", help="find the shortest script of a failure: `case; case; ...`")
     parser.add_argument("--scorecard", type=Path, metavar="FILE", help="make the page of the outcomes in a file")
     asked = parser.parse_args()
@@ -90,9 +85,6 @@ def main() -> int:
     drawn = [cases.draw(seed) for seed in seeds if seed not in played]
     if asked.case:
         drawn = [Case.read(asked.case)]
-    if asked.injected:
-        there = [name for name, counts in cases.reaches().items() if STARTED in counts and not WORKLOADS[name].needs]
-        drawn = [Case(name, STARTED, 1, Injected.name) for name in there] * asked.injected
     if asked.shrink:
         print("; ".join(map(str, shrink.shortest(shrink.read(asked.shrink), fails))))
         return 0

@@ -31,9 +31,9 @@ class Model(ScriptedModel):
 
     def _obey(self, prompt: str) -> Play:
         key = KEY.search(prompt)
-        said = yield {"run": f"echo {key[0] if key else ''} | {self.agent}"}
-        answer = ANSWER.search(said.replace('\\"', '"'))
-        yield {"text": answer[0] if answer else said}
+        output = yield {"run": f"echo {key[0] if key else ''} | {self.agent}"}
+        answer = ANSWER.search(output.replace('\\"', '"'))
+        yield {"text": answer[0] if answer else output}
 
     def turn(self, protocol: Protocol, asked: Asked, *more: Any, **named: Any) -> Turn | None:
         turn, tree = super().turn(protocol, asked, *more, **named), subject_of(asked.cwd)
