@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from activities.agents.adapter import Adapter
 from activities.agents.faults import Blocker
@@ -82,13 +83,13 @@ class JobAttempt:
     def begin(self, row: AttemptRow, beat: Heartbeat) -> None:
         """Make the work folder and the prompt, and start the program; `play` raises an error of the start."""
         context, run, self._row = self.context, self.run, row
+        self._before = self._earlier_tries()
         context.reports.begun(run, row.started_at)
         if self.adapter is None:
             raise ServiceError(
                 f"the runtime {run.assignment.worker.runtime} is not configured on {context.host}",
                 f"service config show; [runtimes.{run.assignment.worker.runtime}] needs an adapter",
             )
-        self._before = deferral.begin(context, run, row)
         run_dir, earlier = deferral.try_dir(row, self._before), deferral.earlier_dirs(row, self._before)
         goes_on = earlier_session(context, run, row)
         with until_hub(partial(context.reports.held_up, run)):
@@ -110,6 +111,17 @@ class JobAttempt:
             self._execution.start(prompt)
         except BaseException as fault:
             self._fault = fault
+
+    def _earlier_tries(self) -> tuple[Deferral, ...]:
+        """Return the deferred tries; raise while the next one isn't due. Such a call, repeated each minute, reports the
+        begin only once.
+        """
+        try:
+            return deferral.begin(self.context, self.run, self._row)
+        except ApplicationError:
+            if activity.info().attempt == 1:
+                self.context.reports.begun(self.run, self._row.started_at)
+            raise
 
     async def play(self) -> JobOutcome | Deferral:
         """Run program, judgement, at most one repair, evidence and record; or defer the run."""
