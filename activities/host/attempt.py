@@ -32,12 +32,7 @@ T = TypeVar("T")
 
 
 class StoppedError(ServiceError):
-    """An attempt that was ordered to stop before its program started."""
-
-    code = "stopped"
-
-    def __init__(self) -> None:
-        super().__init__("stopped on order")
+    """The attempt was ordered to stop before its program started."""
 
 
 class Attempt(Protocol[T]):
@@ -165,7 +160,11 @@ def _end_of(context: Context, attempt: Attempt[T], row: AttemptRow) -> T | None:
     if recorded := attempt.known_outcome(row):
         return recorded
     ordered = claim_rows.ordered_to_stop(context.store, [row.key])
-    return attempt.refuse(row, StoppedError()) if ordered and never_starts(attempt.run_dir(row)) else None
+    return (
+        attempt.refuse(row, StoppedError("stopped on order"))
+        if ordered and never_starts(attempt.run_dir(row))
+        else None
+    )
 
 
 def _open_row(context: Context, offered: Offered, known: AttemptRow | None) -> AttemptRow | None:

@@ -187,10 +187,13 @@ async def test_what_runs_is_stopped_although_its_call_waits_to_be_repeated(clien
     async with serving(client, queue, host):
         tree = await start(client, queue)
         await host.until_running("a")
-        leg, waits = client.get_workflow_handle(host.run("a").job_id), False
-        while not waits:
+        leg = client.get_workflow_handle(host.run("a").job_id)
+
+        async def waits() -> bool:
             pending = (await leg.describe()).raw_description.pending_activities
-            waits = any(each.attempt == 2 for each in pending)
+            return any(each.attempt == 2 for each in pending)
+
+        await until(waits)
         await kill(tree, immediate=True)
         await soon(ended(tree))
     job = Books(host.written).named("a")

@@ -147,8 +147,7 @@ async def _unless_taken_back(
         except ActivityError as error:
             if not (ordered and _may_run_on(error)):
                 raise
-            unstopped = error
-        return await _stop_again(call, unstopped)
+        return await call(calls.HEARTBEAT)
     abandon(work)
     raise TakenBack
 
@@ -168,16 +167,6 @@ async def _call_off(offer: OfferKey) -> OfferClaim:
         summary=f"take {offer.job_id} back, or have its host stop it",
         **LOCAL,
     )
-
-
-async def _stop_again(call: Callable[[timedelta], ActivityHandle[T]], unstopped: ActivityError) -> T:
-    """Call the host of an attempt once more. If it does not answer either, raise the error of the call before."""
-    try:
-        return await call(calls.HEARTBEAT)
-    except ActivityError as error:
-        if is_cancelled_exception(unstopped) and isinstance(error.cause, TemporalTimeoutError):
-            raise unstopped from error
-        raise
 
 
 def _may_run_on(error: ActivityError) -> bool:
