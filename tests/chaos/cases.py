@@ -25,13 +25,13 @@ OPEN: dict[str, str] = {}
 MOST = 4
 """The latest arrival at which a fault strikes: later ones are like these."""
 RARE = 300
-"""How much more often a fault is drawn which few workloads meet."""
+"""A fault that few workloads meet is drawn so many times as often as another one."""
 OF_FLEETS = frozenset({"lines", "postgres", "group", "faketime"})
 """The needs of faults that a stack with two hosts meets."""
 OF_WORKLOADS = frozenset({"hub", "script", "model"})
 """The needs of faults that not every workload meets."""
 ON_A_FLEET = 4
-"""How many workloads of one host are drawn for each of two hosts, beside which nothing else can be played."""
+"""A workload on two hosts, beside which nothing else can be played, is drawn so many times less often."""
 LASTING, ALONE = 10, 15
 """How many brief faults are drawn for each one that lasts, and for each one beside which nothing else can be played."""
 

@@ -33,7 +33,7 @@ class Aim:
     """The arrival at which it struck."""
     seen: int = 0
     over: bool = False
-    """Whether it is too late to strike: its tree is over."""
+    """True once its case has ended: the fault strikes no more."""
 
 
 @dataclass
