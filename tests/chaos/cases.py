@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.chaos.faults import all_faults
+from tests.chaos.faults.injector import Injected
 from tests.chaos.faults.none import NoFault
 from tests.chaos.protocol import Fault
 from tests.chaos.workloads import WORKLOADS, Workload
@@ -22,6 +23,7 @@ WRITE = "rows to be written", "rows written"
 """Stations with a detail: the name of the write, which tells what of a tree it is about."""
 OPEN: dict[str, str] = {}
 """Workloads with a known fault of the product, which no seed draws until it is mended; `--case` plays them."""
+NOT_DRAWN = NoFault.name, Injected.name
 MOST = 4
 """The latest arrival at which a fault strikes: later ones are like these."""
 RARE = 300
@@ -118,7 +120,7 @@ def _is_had(fault: Fault, workload: Workload) -> bool:
 
 
 def _made() -> list[Fault]:
-    return [make() for name, make in sorted(all_faults().items()) if name != NoFault.name]
+    return [make() for name, make in sorted(all_faults().items()) if name not in NOT_DRAWN]
 
 
 @cache

@@ -42,7 +42,7 @@ QUIET = 60.0
 LONGEST = 240.0
 LATE = 30.0
 """Seconds after the end of a tree until its branch is merged, or its end is told."""
-LOOKS = 0.3
+LOOKS = 1.0
 SHOWN = 15.0
 """Seconds after an agent's begin, and after the end of all faults, in which each screen shows that it runs."""
 RETRIES = 3

@@ -28,6 +28,7 @@ from tests.chaos import hook
 from tests.chaos.controller import Controller
 from tests.chaos.faults import clock
 from tests.chaos.faults.disk import Disk, mounted
+from tests.chaos.faults.injector import GIVEN
 from tests.chaos.model import PROGRAM, Model
 from tests.e2e.bridge import token
 from tests.e2e.conftest import Installed, lane, set_up
@@ -231,7 +232,8 @@ class Stack:
         if not self.lines:
             return ""
         url = self.postgres.database("postgres", self.lines["store"].port)
-        return f'[temporal]\naddress = "{self.lines["temporal"].address}"\n[store]\nurl = "{url}"\n'
+        namespace = f'namespace = "{self.folder.name}"\n' if GIVEN in os.environ else ""
+        return f'[temporal]\naddress = "{self.lines["temporal"].address}"\n{namespace}[store]\nurl = "{url}"\n'
 
     @property
     def postgres(self) -> Postgres:
@@ -309,6 +311,7 @@ class Stack:
             "hosts": self.is_fleet,
             "script": True,
             "model": PROGRAM in installed(),
+            "injector": GIVEN in os.environ and bool(self.lines),
             "disk": bool(self.disk or (self.database and self.database.disk)),
             "group": can_limit(),
             "faketime": bool(clock.LIBRARIES),
@@ -438,7 +441,7 @@ class Kind(StrEnum):
         """Return the simplest kind that has what a case needs."""
         if "hosts" in needs:
             return cls.FLEET
-        if needs & {"lines", "postgres"}:
+        if needs & {"lines", "postgres", "injector"}:
             return cls.ELSEWHERE
         return cls.DISK if "disk" in needs else cls.PLAIN
 
@@ -454,7 +457,8 @@ def stack(kind: Kind = Kind.PLAIN) -> Iterator[Stack]:
         controller = made.enter_context(Controller(folder / "controller"))
         if kind in (Kind.ELSEWHERE, Kind.FLEET):
             disk, database = None, made.enter_context(postgres.running(100, disk=256 if os.getuid() == 0 else 0))
-            host, port = made.enter_context(server.running(folder / "temporal.db")).address.split(":")
+            given = os.environ.get(GIVEN) or made.enter_context(server.running(folder / "temporal.db")).address
+            host, port = given.split(":")
             lines = {
                 "temporal": made.enter_context(line_to(host, int(port))),
                 "store": made.enter_context(line_to("127.0.0.1", database.port)),

@@ -24,7 +24,7 @@ from activities.runs.os_processes import is_stopped
 from tests import postgres
 from tests.chaos import hook
 from tests.chaos.controller import Aim, Controller
-from tests.chaos.faults import all_faults, clock, disk, network, output, replies, starvation, store, together
+from tests.chaos.faults import all_faults, clock, disk, injector, network, output, replies, starvation, store, together
 from tests.chaos.model import Model
 from tests.chaos.protocol import Arrival
 from tests.chaos.stack import AGENT
@@ -466,3 +466,16 @@ def test_a_whole_host_dies_with_what_it_has_started(tmp_path: Path) -> None:
         daemon.wait()
         wait_for(lambda: not Path(f"/proc/{child}").exists())
         assert "died by SIGKILL" in fault.proof(stack)
+
+
+def test_errors_of_a_server_s_storage_are_those_with_the_namespace_of_the_stack() -> None:
+    line = (
+        'persistence_error_with_type{error_type="%s",namespace="%s",operation="GetTasks",service_name="matching"} %d\n'
+    )
+    counted = (
+        ("persistence_TimeoutError", "chaos_1", 1),
+        ("serviceerror_Unavailable", "chaos_1", 2),
+        ("serviceerror_NotFound", "chaos_1", 4),
+        ("serviceerror_Unavailable", "chaos_2", 8),
+    )
+    assert injector.errors("".join(line % one for one in counted), "chaos-1") == 3
