@@ -140,7 +140,7 @@ def body_of(session: GithubSession, fact: FactRow) -> CommentBody:
     tree = _tree(session, fact.root_job_id)
     meant = next((each for each in due(tree) if each.fact_id == fact_of(fact.fact_id)), None)
     if meant is None:
-        raise Never("it would not be true any more")
+        raise Needless
     return CommentBody(body(tree, replace(meant, fact_id=fact.fact_id)), meant.only_edit)
 
 

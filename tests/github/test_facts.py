@@ -69,6 +69,11 @@ class TestEnd:
         assert self.ends(TaskState.AWAITING_HUMAN, EventKind.TREE_ENDED, EventKind.RETRY_REQUESTED) == []
 
     @pytest.mark.ruling("L3")
+    def test_what_ended_after_its_events_were_read_has_none_yet(self) -> None:
+        assert self.ends(TaskState.DONE, EventKind.TREE_STARTED) == []
+        assert self.ends(TaskState.DONE, EventKind.TREE_ENDED, EventKind.RETRY_REQUESTED) == []
+
+    @pytest.mark.ruling("L3")
     def test_the_first_event_that_ended_it_names_it(self) -> None:
         assert self.ends(TaskState.DONE, EventKind.TREE_STARTED, EventKind.TREE_ENDED) == [f"{ROOT}-e2-end"]
         blocked = (EventKind.TASK_BLOCKED, EventKind.JOB_ENDED, EventKind.TREE_ENDED)

@@ -213,7 +213,7 @@ def _refusals(tree: BoundTree) -> Iterator[Fact]:
 
 def _end(tree: BoundTree) -> Iterator[Fact]:
     """Yield the fact that the tree ended. It is named after the first ending event since the last reopening, so later
-    endings edit the same comment.
+    endings edit the same comment. A tree that ended after its events were read has none yet.
     """
     if not tree.task.state.is_closed:
         return
@@ -223,4 +223,5 @@ def _end(tree: BoundTree) -> Iterator[Fact]:
             first = ""
         elif event.kind in _ENDS and not first:
             first = event.event_id
-    yield Fact(f"{first or tree.root}-end", FactKind.END, first)
+    if first or not tree.events:
+        yield Fact(f"{first or tree.root}-end", FactKind.END, first)

@@ -76,6 +76,7 @@ async def test_the_end_of_a_tree_that_ends_while_it_is_read_is_told(
     monkeypatch.setattr(event_rows, "of_tree", events)
     await office.turns()
     assert _marks(office, number) == [f"{ROOT}-status", f"{ROOT}-e3-end"]
+    assert facts.failures(office.session.store) == []
 
 
 @pytest.mark.ruling("L3")
@@ -303,6 +304,23 @@ async def test_a_tree_that_is_opened_again_is_told_of_again(office: Office) -> N
     seeds.write(office.service, ended, seeds.event(4, kind="tree_ended"))
     await office.turns()
     assert _marks(office, number) == [f"{ROOT}-status", f"{ROOT}-e2-end", f"{ROOT}-e4-end"]
+
+
+@pytest.mark.ruling("L3")
+async def test_an_end_that_is_undone_before_it_was_told_is_not_told_and_needs_nobody(office: Office) -> None:
+    number = office.hub.pull()
+    bind(office, number)
+    await office.turns()
+    ended = seeds.task(state=TaskState.BLOCKED, revision=2, ended_at=2.0)
+    seeds.write(office.service, ended, seeds.event(2, kind="task_blocked"))
+    office.hub.down()
+    await office.turn()
+    seeds.write(office.service, seeds.task(revision=3), seeds.event(3, kind="retry_requested"))
+    office.hub.up()
+    account.note(office.session.store, blocked_until=None)
+    await office.turns()
+    assert _marks(office, number) == [f"{ROOT}-status"]
+    assert facts.failures(office.session.store) == []
 
 
 @pytest.mark.ruling("L8")
