@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +42,8 @@ class Postgres:
     """The role of its administrator."""
     disk: int = 0
     """The size of the disk of its own that its data is on, in MiB."""
+    replicas: contextlib.ExitStack = field(default_factory=contextlib.ExitStack, repr=False)
+    """The folders of its replicas."""
 
     @property
     def url(self) -> str:
@@ -95,7 +97,7 @@ class Postgres:
 
     def replica(self) -> "Postgres":
         """Start a server that follows this one. What this one commits from here on is there too."""
-        folder = Path(tempfile.mkdtemp(prefix="service-postgres-"))
+        folder = self.replicas.enter_context(_folder(self.disk))
         with socket.create_server(("127.0.0.1", 0)) as free:
             made = replace(self, folder=folder, port=free.getsockname()[1])
         source = f"host=127.0.0.1 port={self.port} user={self.admin}"
@@ -169,14 +171,11 @@ def running(connections: int = 30, options: str = "", disk: int = 0, admin: str 
     """Run a server during the context; with `disk`, its data is on a disk of its own of so many MiB."""
     programs()
     with contextlib.ExitStack() as stack:
-        # Not below pytest's own folders, which are closed to PostgreSQL's account.
-        folder = tempfile.TemporaryDirectory(prefix="service-postgres-", ignore_cleanup_errors=True)
-        name = stack.enter_context(folder)
-        if disk:
-            stack.enter_context(_disk(Path(name, "data"), disk))
+        folder = stack.enter_context(_folder(disk))
         with socket.create_server(("127.0.0.1", 0)) as free:
-            server = Postgres(Path(name), free.getsockname()[1], connections, options, admin, disk)
+            server = Postgres(folder, free.getsockname()[1], connections, options, admin, disk)
             server.make()  # meanwhile nobody else takes the port
+        stack.enter_context(server.replicas)
         server.start()
         try:
             yield server
@@ -186,10 +185,21 @@ def running(connections: int = 30, options: str = "", disk: int = 0, admin: str 
 
 
 @contextlib.contextmanager
+def _folder(disk: int) -> Iterator[Path]:
+    """Make a folder with `data` on a disk of its own of so many MiB, if any."""
+    # Not below pytest's own folders, which are closed to PostgreSQL's account.
+    with (
+        tempfile.TemporaryDirectory(prefix="service-postgres-", ignore_cleanup_errors=True) as name,
+        _disk(Path(name, "data"), disk) if disk else contextlib.nullcontext(),
+    ):
+        yield Path(name)
+
+
+@contextlib.contextmanager
 def _disk(folder: Path, size: int) -> Iterator[None]:
     """Mount a small disk there; skip the test where nothing can be mounted."""
     folder.mkdir()
-    words = ("mount", "-t", "tmpfs", "-o", f"size={size}m", "tmpfs", str(folder))
+    words = ("mount", "-t", "tmpfs", "-o", f"size={size}m,mode=0700", "tmpfs", str(folder))
     if subprocess.run(words, capture_output=True, check=False).returncode:
         pytest.skip("no disk can be mounted here: it takes root")
     shutil.chown(folder, "postgres")

@@ -414,7 +414,6 @@ class Stack:
         if self.database is not None:  # perhaps a replica that took over
             with contextlib.suppress(subprocess.CalledProcessError):
                 self.database.stop()
-            shutil.rmtree(self.database.folder, ignore_errors=True)
 
     def kill_all(self) -> None:
         """Kill what is left of the service and its agents."""
