@@ -31,7 +31,7 @@ class Outcome:
     beside: str = ""
     """All cases of the round of a failed case, as `--shrink` takes them."""
     story: tuple[str, ...] = ()
-    """The events of a failed case, with the seconds since its fault."""
+    """The events of a failed case, with the seconds since its fault, or since its start without one."""
     at: float = field(default_factory=time.time)
 
     @property
@@ -132,8 +132,9 @@ def _seen(check: Callable[[], Iterable[str]]) -> list[str]:
 
 
 def _story(one: Play) -> tuple[str, ...]:
-    """Return what the events of a failed case tell."""
+    """Return the events of a failed case, with the seconds since its fault, or since its start without one."""
     if not one.failures or not one.root:
         return ()
     events = event_rows.of_tree(one.stack.service.seen.store, one.root)
-    return tuple(f"{event.at - one.struck_at:+.1f} s {event.kind}: {event.message}"[:300] for event in events)
+    since = one.struck_at or min((event.at for event in events), default=0.0)
+    return tuple(f"{event.at - since:+.1f} s {event.kind}: {event.message}"[:300] for event in events)

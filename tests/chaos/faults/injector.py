@@ -38,8 +38,9 @@ class Injected(Base):
         return GO
 
     def proof(self, stack: "Stack") -> str:
-        counted = errors(httpx.get(METRICS).text, stack.folder.name)
-        if self._before is None or (more := counted - self._before) <= 0:
+        if self._before is None:
+            raise NotLandedError("it was never looked at")
+        if not (more := errors(httpx.get(METRICS).text, stack.folder.name) - self._before):
             raise NotLandedError("the server's storage had no error")
         return f"the server's storage had {more} errors"
 
