@@ -79,7 +79,7 @@ def main() -> int:
         "--stacks",
         type=int,
         default=1,
-        help="how many plain stacks are played on at once, and half as many behind lines",
+        help="how many plain stacks are played on at once, and half as many on disks and behind lines",
     )
     parser.add_argument("--played", type=Path, metavar="FILE", help="leave out the seeds of the outcomes in a file")
     parser.add_argument(
@@ -111,7 +111,8 @@ def main() -> int:
 def play(drawn: list[Case], stacks: int, most: int, until: float) -> int:
     """Play cases on several stacks at once, of each kind that is needed, as many as its cases keep busy."""
     queues = {kind: Queue([case for case in drawn if Kind.that_has(case.needs) is kind], most, until) for kind in Kind}
-    numbers = {Kind.PLAIN: stacks, Kind.DISK: 1, Kind.ELSEWHERE: (stacks + 1) // 2, Kind.FLEET: 1}
+    half = (stacks + 1) // 2
+    numbers = {Kind.PLAIN: stacks, Kind.DISK: half, Kind.ELSEWHERE: half, Kind.FLEET: 1}
     kinds = [kind for kind, number in numbers.items() for _ in range(number) if queues[kind].waiting]
     threads, starts = ThreadPoolExecutor(max(1, len(kinds))), threading.Lock()
     with contextlib.ExitStack() as made:

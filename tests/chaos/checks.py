@@ -163,10 +163,17 @@ def _branches(play: Play) -> Iterator[str]:
 
     try:
         wait_for(
-            lambda: git(repo, "branch", "--list", branch).strip() and set(play.workload.files) <= files(), "", SOON
+            lambda: git(repo, "branch", "--list", branch).strip() and set(play.workload.files) <= files(),
+            "",
+            _soon(play.stack),
         )
     except AssertionError:
         yield f"{branch} does not have {play.workload.files}"
+
+
+def _soon(stack: Stack) -> float:
+    """Return in how many seconds what comes after a tree's end is there: it may be under a fault that still lasts."""
+    return SOON + max(0.0, stack.troubled_until - time.time())
 
 
 def _comments(play: Play) -> Iterator[str]:
@@ -180,7 +187,7 @@ def _comments(play: Play) -> Iterator[str]:
         return [mark for body in play.stack.github.bodies(play.issue) if (mark := fact_in(body))]
 
     try:
-        wait_for(lambda: any(mark.endswith("-end") for mark in marks()), "", SOON)
+        wait_for(lambda: any(mark.endswith("-end") for mark in marks()), "", _soon(play.stack))
     except AssertionError:
         known = [(fact.fact_id, fact.state, fact.error) for fact in facts.of_root(store, play.root)]
         yield f"the end is not told on GitHub: {marks()}, of {known}"
