@@ -79,7 +79,7 @@ def main() -> int:
         "--stacks",
         type=int,
         default=1,
-        help="how many plain stacks are played on at once, and half as many on disks and behind lines",
+        help="how many plain stacks are played on at once, and half as many of each other kind",
     )
     parser.add_argument("--played", type=Path, metavar="FILE", help="leave out the seeds of the outcomes in a file")
     parser.add_argument(
@@ -112,7 +112,7 @@ def play(drawn: list[Case], stacks: int, most: int, until: float) -> int:
     """Play cases on several stacks at once, of each kind that is needed, as many as its cases keep busy."""
     queues = {kind: Queue([case for case in drawn if Kind.that_has(case.needs) is kind], most, until) for kind in Kind}
     half = (stacks + 1) // 2
-    numbers = {Kind.PLAIN: stacks, Kind.DISK: half, Kind.ELSEWHERE: half, Kind.FLEET: 1}
+    numbers = {Kind.PLAIN: stacks, Kind.DISK: half, Kind.ELSEWHERE: half, Kind.FLEET: half}
     kinds = [kind for kind, number in numbers.items() for _ in range(number) if queues[kind].waiting]
     threads, starts = ThreadPoolExecutor(max(1, len(kinds))), threading.Lock()
     with contextlib.ExitStack() as made:

@@ -113,8 +113,9 @@ def draw(seed: int) -> Case:
 
 
 def _is_had(fault: Fault, workload: Workload) -> bool:
-    """Return whether one stack, and the workload's agents, can have what both need."""
-    if "hosts" in workload.needs and not fault.needs <= OF_FLEETS | OF_WORKLOADS:
+    """Return whether one stack, and the workload's agents, can have what both need. A fleet's server is no member."""
+    is_of_server = getattr(fault, "part", "") == "server"
+    if "hosts" in workload.needs and (is_of_server or not fault.needs <= OF_FLEETS | OF_WORKLOADS):
         return False
     return fault.needs & OF_WORKLOADS <= workload.has
 
