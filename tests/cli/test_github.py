@@ -191,7 +191,13 @@ def test_the_end_shows_the_result_and_what_was_merged(home: Home) -> None:
     done: dict[str, Any] = {"state": JobState.SUCCEEDED, "ended_at": 5.0}
     leg = seeds.job(f"{seeds.ROOT}.1", delegation_id="one", branch="service/one", action="implement", **done)
     merged = BranchEvent(actor="ann", branch="service/one", head_sha="a" * 40, task_branch="service/t", merged=True)
-    seeds.write(service, seeds.task(state=TaskState.DONE, ended_at=6.0), seeds.job(**done), leg)
+    seeds.write(
+        service,
+        seeds.task(state=TaskState.DONE, ended_at=6.0),
+        seeds.job(**done),
+        leg,
+        seeds.event(2, kind="tree_ended"),
+    )
     branch_rows.record(service.store, BranchEventKind.MERGED, leg.job_id, merged, "merged")
     seeds.payload(service, seeds.ROOT, {"service_result": {"decision": "approved", "summary": "All is well."}})
     tree = github_tree.bound_tree(service, seeds.ROOT)
