@@ -80,6 +80,7 @@ class Postgres:
 
     def fill(self) -> None:
         """Leave nothing free on its disk, as another program's files do: from here on, no table can grow."""
+        assert Path(self._data).is_mount(), "it would fill the disk of the machine"
         self._execute("CREATE TABLE IF NOT EXISTS filler (text text)")
         with self._ballast.open("wb", buffering=0) as ballast, contextlib.suppress(OSError):
             while True:

@@ -19,7 +19,7 @@ from tests import guard
 from tests.chaos import cases, rounds, scorecard, shrink
 from tests.chaos.cases import REACHES, Case
 from tests.chaos.controller import STARTED
-from tests.chaos.faults.injector import Injected
+from tests.chaos.faults.injector import GIVEN, Injected
 from tests.chaos.faults.none import NoFault
 from tests.chaos.rounds import Outcome
 from tests.chaos.shrink import Script
@@ -31,7 +31,7 @@ AGAIN = 4
 TRIES = 3
 """How often a script is played that might fail."""
 PROFILES = 6
-"""How often each workload is played for its profile. What two of these plays do not reach is no aim."""
+"""How often each workload is played for its profile. A station that two of these plays miss is left out."""
 
 
 def profile() -> None:
@@ -50,8 +50,8 @@ def profile() -> None:
 
 
 def _surely_reached(plays: list[Counter[str]]) -> dict[str, int]:
-    """Return the stations that all plays reach but perhaps one, which on a busy machine may take another way, and how
-    often whoever reaches them does so.
+    """Return how often each station is reached at least, of those that at most one play misses: on a busy machine a
+    play may take another way.
     """
     stations = {station for counts in plays for station in counts}
     reached = {station: [counts[station] for counts in plays if station in counts] for station in stations}
@@ -100,6 +100,8 @@ def main() -> int:
     if asked.case:
         drawn = [Case.read(asked.case)]
     if asked.injected:
+        if GIVEN not in os.environ:
+            parser.error(f"{GIVEN} names no server; tests/chaos/temporal.yaml says how to start one")
         there = [name for name, counts in cases.reaches().items() if STARTED in counts and not WORKLOADS[name].needs]
         drawn = [Case(name, STARTED, 1, Injected.name) for name in there] * asked.injected
     if asked.shrink:

@@ -213,7 +213,8 @@ def _refusals(tree: BoundTree) -> Iterator[Fact]:
 
 def _end(tree: BoundTree) -> Iterator[Fact]:
     """Yield the fact that the tree ended. It is named after the first ending event since the last reopening, so later
-    endings edit the same comment. A tree that ended after its events were read has none yet.
+    endings edit the same comment. A tree that ended after its events were read has none yet. Without any events,
+    the tree names it.
     """
     if not tree.task.state.is_closed:
         return

@@ -30,7 +30,7 @@ class Injected(Base):
     name: str = "errors of the server's storage"
     needs: frozenset[str] = frozenset({"injector"})
     seconds: float = 60.0
-    """What is lost twice takes two heartbeats: a worker sends no end again of which it hears that it timed out."""
+    """Two lost replies in a row take two heartbeats: a worker reports an end once, also if that times out."""
     _before: int | None = None
 
     def strike(self, stack: "Stack", arrival: Arrival) -> str:
