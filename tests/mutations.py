@@ -55,7 +55,10 @@ MUTATIONS: dict[str, tuple[Mutation, ...]] = {
         ("L4", '"Cc", "Cf", "Co"', '"Cc", "Co"'),
         ("L4", "return kind(job) if _plain(job) else None", "return kind(job)"),
     ),
-    "github/facts.py": (("L3", 'body.rstrip("\\r\\n").rpartition("\\n")[2]', 'body.partition("\\n")[0]'),),
+    "github/facts.py": (
+        ("L3", 'body.rstrip("\\r\\n").rpartition("\\n")[2]', 'body.partition("\\n")[0]'),
+        ("L3", "if first or not tree.events:", "if True:"),
+    ),
     "github/merge_gate.py": (
         ("L10", "if any(action is not", "if all(action is not"),
         ("L10", "{Decision.CHANGES_REQUESTED, Decision.BLOCKED,", "{Decision.BLOCKED,"),
