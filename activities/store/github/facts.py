@@ -11,10 +11,10 @@ from sqlalchemy import Engine, Select, delete, exists, func, select, update
 
 from activities.store import schema
 from activities.store.queries import insert_new, one, rows, scalar, write
-from workflows.contract.models import Action
+from activities.store.tree_list import WROTE
 from workflows.github.facts import FactKind, FactState
 from workflows.model.event_kinds import EventKind
-from workflows.model.states import JobState, TaskState
+from workflows.model.states import TaskState
 
 table, published = schema.github_facts, schema.github_published
 tasks, jobs, events = schema.tasks, schema.jobs, schema.events
@@ -170,12 +170,7 @@ def examined_until(engine: Engine, before: float) -> None:
 
 def to_publish(engine: Engine) -> list[Finished]:
     """Return trees that are done but not yet published, except those that a bound, a kill or a loop has ended."""
-    wrote = exists().where(
-        jobs.c.root_job_id == tasks.c.root_job_id,
-        jobs.c.action == Action.IMPLEMENT.value,
-        jobs.c.state == JobState.SUCCEEDED.value,
-        jobs.c.head_sha.is_not(None),
-    )
+    wrote = exists().where(jobs.c.root_job_id == tasks.c.root_job_id, WROTE)
     cut_short = exists().where(
         events.c.root_job_id == tasks.c.root_job_id,
         events.c.kind == EventKind.DELEGATION_FINALIZE_ENQUEUED.value,

@@ -1,11 +1,14 @@
 """The list of trees: one query for a page, on each database."""
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from sqlalchemy import Engine
 from sqlalchemy.event import listen
 
 from activities.store import attempt_rows, event_rows, job_rows, tree_list, tree_rows
+from activities.store.github import facts
 from activities.store.registry import host_rows
 from activities.store.tree_list import ListedTree, TreeFilter
 from tests.rows import ROOT, event, job, round_, task
@@ -162,13 +165,14 @@ def test_each_tree_is_in_one_group(store: Engine) -> None:
     assert sorted(by_state) == sorted(grouped)
 
 
-def test_a_group_reads_the_jobs_and_events_of_its_own_trees(store: Engine) -> None:
+@pytest.mark.parametrize("read", [lambda store: find(store, state=TreeGroup.ENDED), facts.to_publish])
+def test_what_is_read_of_many_trees_is_found_by_tree(store: Engine, read: Callable[[Engine], object]) -> None:
     """With thousands of trees an index by state or kind, tried for each of them, takes seconds."""
     if store.dialect.name != "sqlite":
         return
     asked: list[tuple[str, Any]] = []
     listen(store, "before_cursor_execute", lambda _c, _k, text, given, *_: asked.append((text, given)))
-    find(store, state=TreeGroup.ENDED)
+    read(store)
     query, given = asked[-1]
     with store.connect() as connection:
         plan = [str(step[3]) for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", given).all()]
