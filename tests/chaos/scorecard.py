@@ -49,20 +49,27 @@ In a clone of the source, `python -m tests.chaos --cases 100` plays cases, and
 def made(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the scorecard of these outcomes."""
     cells: dict[str, dict[str, list[int]]] = {}
-    failed, cases, seconds, ends = [], 0, list[float](), list[float]()
+    failed, seconds, spans = [], list[float](), list[tuple[float, float]]()
     for row in rows:
         cell = cells.setdefault(row["station"], {}).setdefault(row["fault"], [0, 0, 0])
         for place, counts in enumerate((True, bool(row["proof"]), bool(row["failures"]))):
             cell[place] += counts
-        cases += 1
         seconds.append(row["seconds"])
-        ends.append(row["at"])
+        spans.append((row["at"] - row["seconds"], row["at"]))
         if row["failures"]:
             words = (row["workload"], row["station"], row["nth"], row["fault"])
             failed.append({"case": ", ".join(map(str, words)), "failures": row["failures"]})
-    counted = {"cases": cases, "cells": cells, "failed": failed, "seconds": round(median(seconds))}
-    took = max(1, round((max(ends) - min(ends)) / 60))
-    return {"date": today(), "commit": commit(), "minutes": took} | counted
+    counted = {"cases": len(spans), "cells": cells, "failed": failed, "seconds": round(median(seconds))}
+    return {"date": today(), "commit": commit(), "minutes": max(1, round(_covered(spans) / 60))} | counted
+
+
+def _covered(spans: Iterable[tuple[float, float]]) -> float:
+    """Return the seconds in which at least one of these was under way."""
+    covered, until = 0.0, 0.0
+    for start, end in sorted(spans):
+        covered += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return covered
 
 
 def commit() -> str:
@@ -91,7 +98,7 @@ def page(card: Mapping[str, Any]) -> str:
     if card["failed"]:
         parts += [
             "## What failed\n",
-            "".join(f"- `{one['case']}`: {_short(one['failures'])}\n" for one in card["failed"]),
+            "".join(f"- `{one['case']}`: {_short(one['failures'][0])[:120]}\n" for one in card["failed"]),
         ]
     if OPEN:
         parts += ["## Known, and not mended yet\n", "".join(f"- {what}\n" for what in OPEN.values())]
@@ -123,7 +130,7 @@ def _of_planted(known: Mapping[str, str]) -> str:
             "## Bugs planted on purpose\n",
             "`python -m tests.chaos.planted` plants one after another in a copy of the source,",
             "and plays up to 200 cases, the likeliest first:\n",
-            *(f"- {bug}: {case.partition(': [')[0]}" for bug, case in known.items()),
+            *(f"- {bug}: {_short(case)}" for bug, case in known.items()),
             "",
         ]
     )
@@ -172,8 +179,9 @@ def write(outcomes: Path) -> None:
     PAGE.write_text(page(card))
 
 
-def _short(failures: Sequence[str]) -> str:
-    return failures[0].partition("\n")[0][:120]
+def _short(failure: str) -> str:
+    """Return what failed, without the lists that were compared."""
+    return failure.partition("\n")[0].partition(": [")[0]
 
 
 def _table(what: str, rows: Mapping[str, Counter[int]]) -> str:

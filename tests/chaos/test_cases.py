@@ -59,6 +59,12 @@ def test_a_seed_is_one_case_and_is_spelt_out() -> None:
     assert {draw(seed).fault for seed in range(4000)} == all_faults().keys() - set(cases.NOT_DRAWN)
 
 
+def test_a_card_counts_the_time_in_which_cases_were_played_and_no_pause() -> None:
+    row = {"station": "tree started", "fault": "kill worker", "proof": "it died", "failures": [], "seconds": 120.0}
+    card = scorecard.made([row | {"at": at} for at in (120, 180, 9000)])
+    assert (card["cases"], card["minutes"]) == (3, 5)
+
+
 @pytest.mark.ruling("K6")
 def test_the_page_shows_the_scorecard() -> None:
     card = json.loads(scorecard.CARD.read_text())
