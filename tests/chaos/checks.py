@@ -12,6 +12,7 @@ from pathlib import Path
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from activities.git.git_branches import tip
 from activities.runs.os_processes import marks as process_marks
 from activities.runs.supervised_run import home_mark
 from activities.settings.home import Home
@@ -163,7 +164,7 @@ def _branches(play: Play) -> Iterator[str]:
 
     try:
         wait_for(
-            lambda: git(repo, "branch", "--list", branch).strip() and set(play.workload.files) <= files(),
+            lambda: tip(repo, branch) is not None and set(play.workload.files) <= files(),
             "",
             _soon(play.stack),
         )
