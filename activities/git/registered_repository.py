@@ -9,14 +9,14 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from activities.git.command import git, line, printable
 from activities.git.library import ADDRESS, NAME, RepositoryError, ask_once, missing, open_repository
 from activities.git.remotes import without_credentials
-from workflows.model.errors import NotFoundError
+from workflows.model.errors import NotFoundError, ServiceError
 
 MOST_BORROWED = 20
 """Most object folders that a repository may read, including its own."""
@@ -109,10 +109,11 @@ def references(common: Path) -> dict[str, str]:
 
 
 def every_reference(common: Path) -> dict[str, str]:
-    """Return the object of every reference."""
+    """Return the object of every reference. The loose ones are read first: git may pack them meanwhile."""
+    loose = dict(_loose_references(common))
     objects = dict(_packed_references(common))
     links: dict[str, str] = {}
-    for name, content in _loose_references(common):
+    for name, content in loose.items():
         if content.startswith("ref: "):
             links[name] = content.removeprefix("ref: ")
         elif _COMMIT.fullmatch(content):
@@ -134,7 +135,21 @@ def _loose_references(common: Path) -> Iterator[tuple[str, str]]:
         for name in names:
             file = Path(folder, name)
             if not name.endswith(".lock") and file.is_file():
-                yield str(file.relative_to(common)), os.fsdecode(file.read_bytes()).strip()
+                with suppress(FileNotFoundError):
+                    yield str(file.relative_to(common)), os.fsdecode(file.read_bytes()).strip()
+
+
+MOST_LOOSE = 500
+"""Loose references that a repository may have before they are packed."""
+
+
+def pack_references(repo: Path) -> None:
+    """Pack the references if many are loose: each is a file, and every job reads them all. Git's own maintenance, which
+    would pack them, is off where the service runs git.
+    """
+    with suppress(ServiceError):  # the repository is gone, or somebody else packs them
+        if sum(len(names) for _, _, names in os.walk(common_directory(repo) / "refs")) > MOST_LOOSE:
+            git(repo, "pack-refs", "--all")
 
 
 def settings_of(repo: Path) -> dict[str, str]:

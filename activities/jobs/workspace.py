@@ -10,7 +10,7 @@ from activities.git.library import keep_open
 from activities.git.merges import begun_merge
 from activities.git.merges.into_work_folder import MergeConflict, merge
 from activities.git.merges.task_line import LeftOutBranch, TaskLine, draw
-from activities.git.registered_repository import readable_folders
+from activities.git.registered_repository import pack_references, readable_folders
 from activities.git.work_folder import service_git_dir, worktrees
 from activities.git.work_folder.commit import commit_all, trailers_of
 from activities.git.work_folder.work_in_progress import lay_out, mark_pushed
@@ -335,10 +335,11 @@ def in_words(error: ServiceError | OSError) -> str:
 
 def dispose(workspace: Workspace, run: JobRun, evidence: Evidence) -> None:
     """Remove the worktree, unless the commit of an implement job failed. Its branch stays until people merge or drop
-    it.
+    it: so references gather.
     """
     if run.assignment.action is not Action.IMPLEMENT or not evidence.problem:
         worktrees.dispose(workspace.repo, workspace.worktree.path, later=True)
+    pack_references(workspace.repo)
 
 
 def rest(workspace: Workspace) -> None:
