@@ -8,7 +8,7 @@ follows nothing that the agent left in it.
 import os
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -34,7 +34,10 @@ def furnish(
     folder, fresh = path / ".git", side / "given"  # made where no agent writes, then moved into place at once
     remove(fresh)
     given = {f"refs/heads/{name}": end for name, end in names.items()}
-    known = {name: end for name, end in references(common).items() if not _in_the_way(name, given)} | given
+    # git can't have both `a` and `a/b`
+    above, below = {str(folder) for name in given for folder in Path(name).parents}, tuple(f"{name}/" for name in given)
+    known = {name: end for name, end in references(common).items() if name not in above and not name.startswith(below)}
+    known |= given
     if branch:
         known[f"refs/heads/{branch}"] = commit
     rows = [f"{each} {name}\n" for name, each in sorted(known.items())]
@@ -53,11 +56,6 @@ def furnish(
         shutil.copyfile(side / "index", fresh / "index")
     remove(folder)
     fresh.rename(folder)
-
-
-def _in_the_way(name: str, given: Collection[str]) -> bool:
-    """Return whether a name collides with one of the given references (git can't have both `a` and `a/b`)."""
-    return any(name == each or name.startswith(f"{each}/") or each.startswith(f"{name}/") for each in given)
 
 
 def remove(path: Path) -> None:

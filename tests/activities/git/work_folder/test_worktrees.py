@@ -106,6 +106,16 @@ def test_git_merges_and_commits_there_though_the_account_has_no_name(repo: Path,
     assert run_git(worktree.path, "log", "-1", "--format=%an") == (whose or "Delegation Service")
 
 
+@pytest.mark.ruling("O4")
+def test_a_branch_that_collides_with_a_starting_point_is_left_out(repo: Path, trees: Path) -> None:
+    for branch in ("leg", "base/old", "legs/one", "base-two"):
+        run_git(repo, "branch", branch)
+    base = run_git(repo, "rev-parse", "HEAD")
+    worktree = add_detached(repo, trees / "w", "main", {"leg/one": base, "base": base})
+    there = run_git(worktree.path, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
+    assert there == ["base", "base-two", "leg/one", "legs/one", "main"]
+
+
 def test_dispose_keeps_the_branch_and_may_be_repeated(repo: Path, trees: Path) -> None:
     worktree = add_branch(repo, trees / "w", "leg", "main")
     (worktree.path / "mine.txt").write_text("work")
