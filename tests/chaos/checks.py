@@ -59,8 +59,8 @@ def of_play(play: Play) -> Iterator[str]:
     yield from _marks(
         play, jobs, Counter((event.job_id, event.data.get("attempt")) for event in events if event.kind in AGAIN)
     )
-    yield from over_budget(root, jobs, play.stack.marks)
-    yield from shown_wrongly(play.looks, play.stack.marks)
+    yield from over_budget(root, jobs, play.stack.marks_of(root))
+    yield from shown_wrongly(play.looks, play.stack.marks_of(root))
     yield from _ends(play, jobs, task.state.value if task else "missing")
     yield from _prompts(play, jobs)
     yield from _branches(play)
@@ -71,7 +71,8 @@ def of_play(play: Play) -> Iterator[str]:
 def _marks(play: Play, jobs: list[JobRecord], again: Counter[tuple[str, object]]) -> Iterator[str]:
     """Compare what agents did with what is said of them: each attempt ran as often as its row says, and not later."""
     known = {row.job_id: row for row in jobs}
-    mine = [mark for mark in play.stack.marks if re.fullmatch(rf"{re.escape(play.root)}(\.\d+)?", mark.job)]
+    marks = play.stack.marks_of(play.root)
+    mine = [mark for mark in marks if re.fullmatch(rf"{re.escape(play.root)}(\.\d+)?", mark.job)]
     begun, ended = (
         Counter((mark.job, mark.attempt) for mark in mine if mark.word == word) for word in ("begin", "end")
     )
@@ -213,7 +214,8 @@ def _of_run(play: Play) -> Iterator[str]:
     stages = {stage.stage_id: stage.state.value for stage in run_rows.stages_of(store, play.root)}
     if not play.fault.harms(play.case.station) and stages != dict(play.workload.states):
         yield f"the stages ended {stages}: {run and run.record.reason}"
-    begun = Counter((mark.job, mark.attempt, mark.name) for mark in play.stack.marks if mark.word == "begin")
+    marks = play.stack.marks_of(play.root)
+    begun = Counter((mark.job, mark.attempt, mark.name) for mark in marks if mark.word == "begin")
     if twice := {key: number for key, number in begun.items() if key[0] == play.root and number > 1}:
         yield f"commands of stages ran twice: {twice}"
 

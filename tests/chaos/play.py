@@ -256,7 +256,7 @@ class Play:
         """Return the jobs whose agents run for a while, and are said not to."""
         if self.workload.pipeline or now - self.stack.troubled_until < SHOWN:
             return []
-        mine = [mark for mark in self.stack.marks if mark.job.startswith(self.root)]
+        mine = self.stack.marks_of(self.root)
         ended = {(mark.job, mark.pid) for mark in mine if mark.word == "end"}
         begun = [mark for mark in mine if (mark.job, mark.pid) not in ended and mark.at < now - SHOWN]
         runs = {(mark.job, mark.attempt) for mark in begun}

@@ -327,11 +327,10 @@ class Stack:
     def until_well(self, seconds: float = 120.0) -> None:
         wait_for(lambda: self.is_well, lambda: self.service.run("daemon", "status").stdout, seconds)
 
-    @property
-    def marks(self) -> list[Mark]:
-        """Return all that agents wrote. A line that a killed agent did not finish is left out."""
+    def marks_of(self, root: str) -> list[Mark]:
+        """Return what the agents of a tree wrote. A line that a killed agent did not finish is left out."""
         path = self.plans / "marks"
-        lines = path.read_text().splitlines() if path.exists() else []
+        lines = [line for line in path.read_text().splitlines() if f" {root}" in line] if path.exists() else []
         return [
             Mark(word, job, int(attempt), name, int(pid), float(at))
             for word, job, attempt, name, pid, at in (line.split() for line in lines if line.count(" ") == 5)
