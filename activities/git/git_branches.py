@@ -2,12 +2,14 @@
 
 import contextlib
 import re
-from collections.abc import Collection, Iterable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from activities.git.command import git_stream, printable
+from activities.git.command import git, git_stream, printable
 from activities.git.library import ObjectsError, let_go, library, open_repository
 from activities.git.registered_repository import common_directory, git_directory
 from workflows.model.errors import RefusedError
@@ -15,7 +17,8 @@ from workflows.model.errors import RefusedError
 if TYPE_CHECKING:
     from pygit2 import Diff, DiffDelta, DiffFile, Oid, Repository
 
-
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
 MOST_COMPARED = 16 << 20
 """Largest file, in bytes, that is compared line by line; larger ones count as binary."""
 
@@ -196,6 +199,26 @@ def checkout_of(repo: Path, branch: str) -> Path | None:
     return None
 
 
+LOCK_SECONDS = 5.0
+"""How long a writer waits for a reference that somebody else writes or packs, as git does here."""
+
+
+def wait_for_lock(write: Callable[P, Answer]) -> Callable[P, Answer]:
+    """Decorate a writer of a loose reference: libgit2 raises OSError where git waits for the lock."""
+
+    @wraps(write)
+    def writing(*args: P.args, **kwargs: P.kwargs) -> Answer:
+        until = time.monotonic() + LOCK_SECONDS
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError):
+                return write(*args, **kwargs)
+            time.sleep(0.02)
+        return write(*args, **kwargs)
+
+    return writing
+
+
+@wait_for_lock
 def move(repo: Path, branch: str, new: str, old: str | None, why: str) -> bool:
     """Move a branch to a commit if it still is at `old`; return False if somebody else moved it first."""
     pygit2, name = library(), f"refs/heads/{branch}"
@@ -215,12 +238,15 @@ def move(repo: Path, branch: str, new: str, old: str | None, why: str) -> bool:
 
 
 def delete(repo: Path, branch: str, old: str) -> None:
-    """Delete a branch, unless it has moved from `old`."""
-    with reading(repo) as repository:
-        there = repository.lookup_reference(f"refs/heads/{branch}")
-        if str(there.target) != old:
-            raise RefusedError(f"{branch} has moved to {there.target}, from {old}", "service job branches JOB")
-        there.delete()
+    """Delete a branch, unless it has moved from `old`. Git does it: libgit2 would write the packed references as it
+    read them before it had their lock, without those that git packs meanwhile.
+    """
+    there = tip(repo, branch)
+    if there is None:
+        return
+    if there != old:
+        raise RefusedError(f"{branch} has moved to {there}, from {old}", "service job branches JOB")
+    git(repo, "update-ref", "-d", f"refs/heads/{branch}", old)
 
 
 def changes(repo: Path, base: str, head: str) -> tuple[FileChange, ...]:

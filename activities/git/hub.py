@@ -216,6 +216,7 @@ def keep(repo: Path, hub: Hub, commit: str, name: str, elsewhere: str) -> str:
     return kept
 
 
+@git_branches.wait_for_lock
 def track(repo: Path, name: str, commit: str) -> None:
     """Record locally the commit that the hub has under a name."""
     with git_branches.reading(repo) as repository:

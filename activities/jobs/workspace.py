@@ -335,7 +335,7 @@ def in_words(error: ServiceError | OSError) -> str:
 
 def dispose(workspace: Workspace, run: JobRun, evidence: Evidence) -> None:
     """Remove the worktree, unless the commit of an implement job failed. Its branch stays until people merge or drop
-    it: so references gather.
+    it; once there are many, they are packed.
     """
     if run.assignment.action is not Action.IMPLEMENT or not evidence.problem:
         worktrees.dispose(workspace.repo, workspace.worktree.path, later=True)

@@ -34,8 +34,8 @@ def furnish(
     folder, fresh = path / ".git", side / "given"  # made where no agent writes, then moved into place at once
     remove(fresh)
     given = {f"refs/heads/{name}": end for name, end in names.items()}
-    # git can't have both `a` and `a/b`
-    above, below = {str(folder) for name in given for folder in Path(name).parents}, tuple(f"{name}/" for name in given)
+    above = {str(folder) for name in given for folder in Path(name).parents}  # git can't have both `a` and `a/b`
+    below = tuple(f"{name}/" for name in given)
     known = {name: end for name, end in references(common).items() if name not in above and not name.startswith(below)}
     known |= given
     if branch:

@@ -1,4 +1,4 @@
-"""What is read of a repository that others change meanwhile."""
+"""References are read and packed while other processes change them."""
 
 import os
 from collections.abc import Iterator
