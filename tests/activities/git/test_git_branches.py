@@ -8,12 +8,13 @@ import pytest
 
 from activities.git import git_branches, hub
 from activities.git.git_branches import delete, move, tip
+from activities.git.registered_repository import TRACKED as HUB
 from tests.activities.git.conftest import make_repository, run_git
 from workflows.model.errors import RefusedError
 
 REF = ".git/refs/heads/service/job-a.lock"
 PACKED = ".git/packed-refs.lock"
-TRACKED = f".git/{hub.TRACKED}job-a.lock"
+TRACKED = f".git/{HUB}job-a.lock"
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def move_it(repo: Path, old: str, new: str) -> str | None:
 
 def track_it(repo: Path, old: str, new: str) -> str | None:
     hub.track(repo, "service/job-a", new)
-    return git_branches.commit(repo, f"{hub.TRACKED}job-a")
+    return git_branches.commit(repo, f"{HUB}job-a")
 
 
 def delete_it(repo: Path, old: str, new: str) -> str | None:
